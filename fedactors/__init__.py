@@ -1,0 +1,1 @@
+"""fedactors: federated learning simulated on actors, with participation that emerges from timing."""

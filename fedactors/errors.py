@@ -1,0 +1,63 @@
+"""Every exception fedactors raises on purpose.
+
+    FedactorsError
+      UsageError            the user can mend it: one message, exit code 2, nothing was started
+        ScenarioError       the scenario file: key path, what was found, what is accepted
+        TraceError          a recording: file, record, line
+        DataError           a data set: file, what is missing
+        ClusterError        the cluster cannot give what the scenario asks for
+        RunFolderError      a run folder that cannot be written or read
+      FleetError            a real fault on the fleet that came back after a second try; exit code 1
+      ConservationError     our own books do not balance; a bug of ours; exit code 1
+
+All of them are rebuilt by `type(e)(*e.args)`: SimPy and pickle both re-create exceptions that way.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FedactorsError(Exception):
+    """Base of all exceptions that fedactors raises on purpose."""
+
+
+class UsageError(FedactorsError):
+    """Something the user gave cannot be used; the message says where, what was found, what is accepted."""
+
+
+class ScenarioError(UsageError):
+    """A scenario that cannot be used."""
+
+
+class TraceError(UsageError):
+    """A recording that cannot be read."""
+
+
+class DataError(UsageError):
+    """A data set that cannot be read."""
+
+
+class ClusterError(UsageError):
+    """The cluster cannot give what the scenario asks for."""
+
+
+class RunFolderError(UsageError):
+    """A run folder that cannot be written or read."""
+
+
+class FleetError(FedactorsError):
+    """A real fault of the fleet (exception, dead actor, out of memory) that a second try did not cure."""
+
+
+class ConservationError(FedactorsError):
+    """Clients asked and outcomes recorded do not add up: a bug in fedactors, never a property of a scenario."""
+
+
+def suggestion(found: object, accepted: Iterable[str]) -> str:
+    """Return '; did you mean "x"? accepted: a, b, x' for a word that is not in `accepted`."""
+    choices = sorted(accepted)
+    close = difflib.get_close_matches(str(found), choices, n=1, cutoff=0.5)
+    hint = f'; did you mean "{close[0]}"?' if close else ""
+    return f"{hint} accepted: {', '.join(choices)}" if hint else f"; accepted: {', '.join(choices)}"

@@ -1,0 +1,117 @@
+"""What the clock tells the fleet: who trains, from which version, how many steps, when.
+
+A `Plan` is one aggregation of the server. It is complete before a single gradient exists, because time does
+not depend on gradients. Everything here is frozen, made of integers, and imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+Time = int  # virtual time in nanoseconds since the scenario's start
+SECOND: Time = 1_000_000_000
+NEVER: Time = 2**62  # later than anything that happens; sums of two still fit an int64
+
+
+class Phase(IntEnum):
+    """Order of events that fall on the same nanosecond: the lower one happens first.
+
+    An upload that arrives exactly at the deadline is in time; a window [on, off) that ends where another
+    begins leaves the device on; a cohort is drawn after everything else has settled.
+    """
+
+    FINISH = 0
+    DEPART = 1
+    OFF = 2
+    ARRIVE = 3
+    ON = 4
+    CLOSE = 5
+    DISPATCH = 6
+
+
+class Outcome(str, Enum):
+    """What became of a client that was asked. Each order ends in exactly one of these."""
+
+    COMPLETE = "complete"  # all steps done, upload arrived in time
+    PARTIAL = "partial"  # some steps done, upload arrived in time
+    OFFLINE = "offline"  # nothing arrived, because the device could not be reached or was interrupted
+    LATE = "late"  # a naive device worked on, and its upload would have missed the deadline
+    TOO_SLOW = "too_slow"  # a deadline-aware device saw that not one step and an upload fit
+    DEPARTED = "departed"  # left for good in the middle
+    CANCELLED = "cancelled"  # the quorum was reached without it
+    QUARANTINED = "quarantined"  # its update held NaN or Inf and was set aside
+
+    def __str__(self) -> str:
+        return self.value
+
+
+HEARD = frozenset({Outcome.COMPLETE, Outcome.PARTIAL})
+
+
+class Order(NamedTuple):
+    """One client's trip: asked, downloaded, computed, uploaded, and how it ended.
+
+    `started <= downloaded <= computed <= finished` in virtual nanoseconds; a stage that was not reached
+    carries the time at which the trip ended. `steps` counts the local steps completed, whether or not the
+    server got to see them; `down` and `up` are the bytes that really crossed the link.
+    """
+
+    client: int
+    base: int  # model version the client started from
+    wanted: int  # local steps the server asked for
+    steps: int  # local steps completed
+    outcome: Outcome
+    started: Time
+    downloaded: Time
+    computed: Time
+    finished: Time
+    down: int
+    up: int
+
+    @property
+    def heard(self) -> bool:
+        """Whether the server received an update from this trip."""
+        return self.outcome in HEARD
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One aggregation: the step from model `version` to `version + 1`.
+
+    `orders` holds every client that was asked, in ascending client id. `oldest` is the oldest version that any
+    later order may still start from, so that the fleet knows which models it can forget.
+    """
+
+    version: int
+    opened: Time
+    closed: Time  # when the updates are aggregated
+    ready: Time  # when the next version exists: `closed` plus the server's own work
+    orders: tuple[Order, ...]
+    oldest: int
+    arrived: tuple[int, ...] = ()
+    departed: tuple[int, ...] = ()
+
+    def heard(self) -> Iterator[Order]:
+        """Orders whose updates are aggregated, in ascending client id."""
+        return (order for order in self.orders if order.outcome in HEARD)
+
+    def count(self, outcome: Outcome) -> int:
+        """Number of orders that ended in `outcome`."""
+        return sum(order.outcome is outcome for order in self.orders)
+
+
+class Payload(NamedTuple):
+    """What one trip moves and what the server computes, as an algorithm declares it.
+
+    `down` and `up` are in model sizes. Server work is counted in samples (forward and backward passes):
+    `before` the broadcast, `during` the clients' work, `after` the aggregation.
+    """
+
+    down: float = 1.0
+    up: float = 1.0
+    before: int = 0
+    during: int = 0
+    after: int = 0
