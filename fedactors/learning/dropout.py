@@ -1,0 +1,75 @@
+"""Dropout masks that depend on their coordinates only: (client and round, layer, step, element).
+
+A generator would give a client other masks when others share its chunk, and CUDA other masks than the CPU. A
+hash of the coordinates gives the same bits wherever it is evaluated, in any order, alone or under
+`torch.func.vmap`. Integers are int64 throughout, because torch has no unsigned arithmetic; its products wrap
+at 64 bits.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fedactors.streams import Purpose, stream
+
+_LAYERS = 64  # layer numbers are below this, so that (step, layer) is one counter
+_WORD = 0xFFFFFFFF
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # as the int64 of the same bits
+_SPLIT_1 = 0xBF58476D1CE4E5B9 - 2**64
+_SPLIT_2 = 0x94D049BB133111EB - 2**64
+_LOW_1 = 0x7FEB352D
+_LOW_2 = 0x846CA68B - 2**32  # negative, so that products with 32-bit words stay inside int64
+
+
+def key(seed: int, client: int, round: int) -> int:
+    """Return the int64 key of a client's masks in one round."""
+    return int(stream(seed, Purpose.DROPOUT, client, round).integers(-(2**63), 2**63))
+
+
+def dropped(x: Tensor, rate: float, keys: Tensor, layer: int, step: int | Tensor) -> Tensor:
+    """Return `x` with a share `rate` of its elements set to zero and the others scaled by `1 / (1 - rate)`.
+
+    `x` is `(batch, *shape)`, `keys` an int64 of shape (), `layer` is below 64, `step` an int or int64 of
+    shape ().
+    """
+    kept = mask(x.numel(), rate, keys, layer, step).view(x.shape)
+    return x * (kept.to(x.dtype) * (1 / (1 - rate)))
+
+
+def mask(elements: int, rate: float, keys: Tensor, layer: int, step: int | Tensor) -> Tensor:
+    """Return which of `elements` survive, `(elements,)` bool; each does with probability `1 - rate`."""
+    index = torch.arange(elements, dtype=torch.int64, device=keys.device)
+    return hashed(index, keys, layer, step) >= round(rate * 2**32)
+
+
+def hashed(index: Tensor, keys: Tensor, layer: int, step: int | Tensor) -> Tensor:
+    """Return 32 pseudo-random bits for each element of `index`, int64 in [0, 2^32).
+
+    The coordinates become 64 bits by the finaliser of splitmix64 (Steele et al. 2014). Its low word is mixed
+    with the index by lowbias32 (Wellons 2018); its high word enters between that function's two products,
+    since masks that met the index only at the start would be permutations of one another.
+    """
+    words = _splitmix(keys + _wrapped((step * _LAYERS + layer + 1) * _GOLDEN))
+    low, high = words & _WORD, _shifted(words, 32)
+    x = index ^ low
+    x = ((x ^ (x >> 16)) * _LOW_1) & _WORD
+    x = x ^ high
+    x = ((x ^ (x >> 15)) * _LOW_2) & _WORD
+    return x ^ (x >> 16)
+
+
+def _wrapped(x: int | Tensor) -> int | Tensor:
+    """Bring a Python integer into int64 as torch's own arithmetic does."""
+    return x if isinstance(x, Tensor) else (x + 2**63) % 2**64 - 2**63
+
+
+def _splitmix(x: Tensor) -> Tensor:
+    x = (x ^ _shifted(x, 30)) * _SPLIT_1
+    x = (x ^ _shifted(x, 27)) * _SPLIT_2
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """Shift right and fill with zeros; torch's own shift repeats the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,0 +1,84 @@
+"""Runs a model's description as pure functions of its tensors.
+
+The same code runs one client and, under `torch.func.vmap`, a cohort: nothing here looks at a batch dimension
+that vmap hides, and there is no module, no state and no random number generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from fedactors.learning.dropout import dropped
+from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
+from fedactors.streams import Purpose, stream
+
+
+def forward(
+    model: Model,
+    tensors: Sequence[Tensor],
+    x: Tensor,
+    keys: Tensor | None = None,
+    step: int | Tensor = 0,
+) -> Tensor:
+    """Return the logits `(batch, classes)` of samples `x`, `(batch, *input_shape)`.
+
+    `tensors` are the model's, in the order of `model.tensors`. Dropout acts only if `keys` is given: one
+    int64 key of shape () for all of `x`, and the number of the local `step`. Under vmap all four may carry a
+    leading client dimension.
+    """
+    taken = 0
+    for number, layer in enumerate(model.layers):
+        if isinstance(layer, Dropout):
+            x = x if keys is None else dropped(x, layer.rate, keys, number, step)
+        else:
+            count = len(layer.tensors())
+            x = _applied(layer, tensors[taken : taken + count], x)
+            taken += count
+    return x
+
+
+def _applied(layer: Layer, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    match layer:
+        case Dense():
+            return functional.linear(x, weights[0], weights[1])
+        case Conv():
+            return functional.conv2d(x, weights[0], weights[1], padding=layer.border)
+        case Pool():
+            return functional.max_pool2d(x, layer.size)
+        case Relu():
+            return functional.relu(x)
+        case Flatten():
+            return x.flatten(1)
+    raise NotImplementedError(f"no rule to run {layer}")
+
+
+def views(model: Model, flat: Tensor) -> list[Tensor]:
+    """Return the model's tensors as views of a flat vector `(parameters,)`: what is written there shows here.
+
+    For `flat` of shape `(clients, parameters)` each view has the shape `(clients, *shape)`.
+    """
+    result, begin = [], 0
+    for tensor in model.tensors:
+        end = begin + prod(tensor.shape)
+        result.append(flat[..., begin:end].view(*flat.shape[:-1], *tensor.shape))
+        begin = end
+    return result
+
+
+def initial(model: Model, seed: int) -> NDArray[np.float32]:
+    """Return the initial parameters `(parameters,)` of a run with this `seed`.
+
+    Weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these layers; a
+    model that starts from zeros is all zero.
+    """
+    if model.zeros:
+        return np.zeros(model.parameters, dtype=np.float32)
+    draws = stream(seed, Purpose.INIT)
+    bounds = ((1 / sqrt(tensor.fan_in), prod(tensor.shape)) for tensor in model.tensors)
+    return np.concatenate([draws.uniform(-bound, bound, size) for bound, size in bounds]).astype(np.float32)
