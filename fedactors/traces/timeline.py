@@ -1,26 +1,26 @@
 """What every reader returns: windows of many devices in columns, and what had to be repaired on the way.
 
 A `Timeline` is availability in compressed rows: device d is on during the half-open windows
-`[on[k], off[k])` for `starts[d] <= k < starts[d + 1]`. Times are integer nanoseconds from the recording's epoch,
-sorted and disjoint inside a device, never empty, and never touching (touching windows are one window).
+`[on[k], off[k])` for `starts[d] <= k < starts[d + 1]`. Times are integer nanoseconds from the recording's
+epoch, sorted and disjoint inside a device, never empty, and never touching (touching windows are one window).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.errors import TraceError
-from fedactors.plan import Time
+from fedactors.plan import NEVER, Time
 
 Int64 = NDArray[np.int64]
 
 
-class Repair(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Repair:
     """One kind of damage that a reader mended, how often, and where it met it first."""
 
     kind: str
@@ -28,12 +28,13 @@ class Repair(NamedTuple):
     first: str  # 'device "17", line 203'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Timeline:
     """Availability of `len(names)` devices in columns; see the module's docstring for the layout.
 
-    `first` and `last` are the instants between which a device was observed, `(devices,)` ns: arrival and departure,
-    or the period of a loop.
+    `first` and `last` are the instants between which a device was observed, `(devices,)` ns: arrival and
+    departure, or the period of a loop. Raises TraceError if the columns break the layout. Two timelines are
+    compared by `same_as`; `==` is identity.
     """
 
     names: tuple[str, ...]
@@ -42,7 +43,7 @@ class Timeline:
     off: Int64  # (windows,) ns
     first: Int64  # (devices,) ns
     last: Int64  # (devices,) ns
-    repairs: tuple[Repair, ...] = field(default=(), compare=False)
+    repairs: tuple[Repair, ...] = ()
 
     def __post_init__(self) -> None:
         problem = _problem(self)
@@ -73,7 +74,11 @@ def build(
     Windows may come unsorted, touching or overlapping: they are merged. Empty ones are dropped.
     """
     names: list[str] = []
-    starts, on, off, first, last = [0], [], [], [], []
+    starts: list[int] = [0]
+    on: list[Time] = []
+    off: list[Time] = []
+    first: list[Time] = []
+    last: list[Time] = []
     for name, windows, begin, end in devices:
         for low, high in merged(windows):
             on.append(low)
@@ -82,8 +87,10 @@ def build(
         starts.append(len(on))
         first.append(begin)
         last.append(end)
-    columns = (np.asarray(values, dtype=np.int64) for values in (starts, on, off, first, last))
-    return Timeline(tuple(names), *columns, repairs=tuple(repairs))
+    rows, opened, closed, begun, ended = (
+        np.asarray(values, dtype=np.int64) for values in (starts, on, off, first, last)
+    )
+    return Timeline(tuple(names), rows, opened, closed, begun, ended, tuple(repairs))
 
 
 def merged(windows: Iterable[tuple[Time, Time]]) -> list[tuple[Time, Time]]:
@@ -100,12 +107,18 @@ def merged(windows: Iterable[tuple[Time, Time]]) -> list[tuple[Time, Time]]:
 def _problem(t: Timeline) -> str:
     """Say what breaks the layout, or nothing."""
     devices, windows = len(t.names), len(t.on)
-    if not (len(t.starts) == devices + 1 and len(t.first) == len(t.last) == devices and len(t.off) == windows):
+    if not (
+        len(t.starts) == devices + 1 and len(t.first) == len(t.last) == devices and len(t.off) == windows
+    ):
         return "columns of different lengths"
     if len(set(t.names)) != devices:
         return "two devices of one name"
     if t.starts[0] != 0 or t.starts[-1] != windows or (np.diff(t.starts) < 0).any():
         return "rows do not cover the windows"
+    if (t.first < 0).any() or (t.last > NEVER).any():
+        return "a time before the epoch or more than 146 years after it"
+    if (t.first > t.last).any():
+        return "a device last seen before it was first seen"
     if (t.on >= t.off).any():
         return "an empty or backward window"
     row = np.repeat(np.arange(devices), np.diff(t.starts))

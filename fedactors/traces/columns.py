@@ -1,0 +1,143 @@
+"""From windows as recorded to a `Timeline`: sorted, empty ones dropped, touching and overlapping ones joined.
+
+Everything here works on whole columns, so that millions of windows take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedactors.errors import TraceError
+from fedactors.plan import NEVER, SECOND
+from fedactors.traces.source import Mender, Source
+from fedactors.traces.timeline import Int64, Timeline
+
+DAY = 86_400  # s
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows as recorded, in any order and overlap: `[on[k], off[k])` of device number `row[k]`."""
+
+    row: Int64
+    on: Int64
+    off: Int64
+
+    def keep(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Windows:
+        """Return the windows that `index` selects, in its order."""
+        return Windows(self.row[index], self.on[index], self.off[index])
+
+
+def windows(row: ArrayLike, on: ArrayLike, off: ArrayLike) -> Windows:
+    """Put three equally long sequences of integers into `Windows`."""
+    return Windows(*(np.asarray(values, dtype=np.int64) for values in (row, on, off)))
+
+
+def assemble(
+    names: Sequence[str],
+    recorded: Windows,
+    seen: tuple[ArrayLike, ArrayLike],
+    mender: Mender,
+    place: Callable[[int], str],
+) -> Timeline:
+    """Tidy `recorded` into a Timeline; `seen` holds the devices' first and last instants, `(devices,)` ns.
+
+    `place(k)` says where window k of the recording stands, for repairs and errors. Raises TraceError if a
+    window ends before it begins or lies outside `seen`, two devices share a name, or the mender is strict and
+    something had to be tidied.
+    """
+    first, last = (np.asarray(values, dtype=np.int64) for values in seen)
+    _check(recorded, first, last, mender.source, place)
+    tidy = _joined(*_sorted(*_filled(recorded, mender, place), mender, place), mender, place)
+    counts = np.bincount(tidy.row, minlength=len(names))
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    try:
+        return Timeline(tuple(names), starts, tidy.on, tidy.off, first, last, mender.repairs)
+    except TraceError as error:
+        raise mender.source.error("", str(error)) from error
+
+
+def _check(w: Windows, first: Int64, last: Int64, source: Source, place: Callable[[int], str]) -> None:
+    """Refuse what no tidying can mend."""
+    backward = np.flatnonzero(w.off < w.on)
+    if len(backward):
+        k = int(backward[0])
+        raise source.error(
+            place(k), f"window ends before it begins: {w.off[k]} ns after {w.on[k]} ns", "on <= off"
+        )
+    outside = np.flatnonzero((w.on < first[w.row]) | (w.off > last[w.row]))
+    if len(outside):
+        k = int(outside[0])
+        sight = f"first {first[w.row[k]]} ns to last {last[w.row[k]]} ns"
+        raise source.error(place(k), f"window {w.on[k]}..{w.off[k]} ns outside the device's sight", sight)
+
+
+def from_midnight(seconds: Sequence[ArrayLike], mender: Mender) -> list[Int64]:
+    """Turn columns of seconds of one calendar into ns from midnight of the earliest day among them.
+
+    Time of day is thus `t % 24 h`, whatever the recording's first instant. Raises TraceError if they
+    span more than 146 years.
+    """
+    columns = [np.asarray(values, dtype=np.int64) for values in seconds]
+    earliest = min((int(values.min()) for values in columns if len(values)), default=0)
+    latest = max((int(values.max()) for values in columns if len(values)), default=0)
+    epoch = earliest // DAY * DAY
+    if latest - epoch > NEVER // SECOND:
+        raise mender.source.error(
+            "", f"times span {(latest - epoch) // (365 * DAY)} years", "at most 146 years"
+        )
+    return [(values - epoch) * SECOND for values in columns]
+
+
+def _filled(w: Windows, mender: Mender, place: Callable[[int], str]) -> tuple[Windows, NDArray[np.intp]]:
+    """Drop windows without length; also return where each one kept stood in the recording."""
+    empty = np.flatnonzero(w.on == w.off)
+    if len(empty):
+        mender.note("window without length dropped", place(int(empty[0])), count=len(empty))
+    index = np.flatnonzero(w.on != w.off)
+    return w.keep(index), index
+
+
+def _sorted(
+    w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable[[int], str]
+) -> tuple[Windows, NDArray[np.intp]]:
+    """Sort by device, then by time; rows of one device need not stand together."""
+    by_row = np.argsort(w.row, kind="stable")
+    w, index = w.keep(by_row), index[by_row]
+    late = np.flatnonzero((w.row[1:] == w.row[:-1]) & (w.on[1:] < w.on[:-1])) + 1
+    if not len(late):
+        return w, index
+    mender.note("windows out of order sorted", place(int(index[late[0]])), count=len(late))
+    order = np.lexsort((w.off, w.on, w.row))
+    return w.keep(order), index[order]
+
+
+def _joined(w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable[[int], str]) -> Windows:
+    """Join windows of one device that touch or overlap; they are sorted by start."""
+    same = w.row[1:] == w.row[:-1]
+    reach = _running_end(w, same)
+    for kind, hit in (("touching", w.on[1:] == reach[:-1]), ("overlapping", w.on[1:] < reach[:-1])):
+        found = np.flatnonzero(same & hit) + 1
+        if len(found):
+            mender.note(f"{kind} windows joined", place(int(index[found[0]])), count=len(found))
+    heads = np.flatnonzero(np.concatenate(([True], ~(same & (w.on[1:] <= reach[:-1])))))[: len(w.on)]
+    if len(heads) == len(w.on):
+        return w
+    return Windows(w.row[heads], w.on[heads], np.maximum.reduceat(w.off, heads))
+
+
+def _running_end(w: Windows, same: NDArray[np.bool_]) -> Int64:
+    """Return the latest end so far inside each device; differs from `off` only where windows are nested."""
+    nested = np.unique(w.row[1:][same & (w.off[1:] < w.off[:-1])])
+    if not len(nested):
+        return w.off
+    reach: Int64 = w.off.copy()
+    for low, high in zip(
+        np.searchsorted(w.row, nested), np.searchsorted(w.row, nested, "right"), strict=True
+    ):
+        np.maximum.accumulate(reach[low:high], out=reach[low:high])
+    return reach

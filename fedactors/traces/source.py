@@ -1,0 +1,102 @@
+"""What every reader starts from: the bytes of one recording, and one way to say what is wrong with it."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fedactors.errors import TraceError
+from fedactors.traces.timeline import Repair
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One recording: where it came from and its bytes, already unpacked if they were gzipped."""
+
+    path: str
+    data: bytes
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folder, `.gz` and one more extension: `us-east-1a_v100_1`."""
+        return Path(self.path.removesuffix(".gz")).stem
+
+    def error(self, where: str, found: str, accepted: str = "") -> TraceError:
+        """Return the error `path: where: found (accepted)`, for the caller to raise."""
+        place = f"{self.path}: {where}" if where else self.path
+        return TraceError(f"{place}: {found}" + (f" ({accepted})" if accepted else ""))
+
+    def text(self) -> str:
+        """Return the recording as text, without a byte order mark. Raises TraceError if it is not UTF-8."""
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            raise self.error(f"line {line}", f"bytes that are no text: {error.reason}", "UTF-8") from error
+
+
+def load(path: str | Path) -> Source:
+    """Read the whole file at `path`, unpacking gzip whatever its name.
+
+    Raises TraceError if there is no such file, it is empty, or it cannot be read or unpacked.
+    """
+    source = Source(str(path), b"")
+    try:
+        data = _bytes_of(Path(path), source)
+        unpacked = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise source.error("", f"damaged gzip: {error}", "a complete gzip file, or the plain file") from error
+    except (OSError, ValueError) as error:
+        raise source.error("", f"cannot be read: {error}") from error
+    if not unpacked:
+        raise source.error("", "the file is empty", "a recording")
+    return Source(str(path), unpacked)
+
+
+def _bytes_of(path: Path, source: Source) -> bytes:
+    if path.is_dir():
+        raise source.error("", "is a folder", "the path of one file")
+    if not path.exists():
+        raise source.error("", "no such file", "the path of a recording")
+    if not path.is_file():  # a pipe or a device may never end
+        raise source.error("", "is not a regular file", "the path of one file")
+    return path.read_bytes()
+
+
+def shown(found: object, limit: int = 60) -> str:
+    """Return `found` quoted for a message, shortened to about `limit` characters."""
+    text = str(found)
+    return repr(text if len(text) <= limit else f"{text[:limit]}…")
+
+
+def device(name: str, line: int | None = None) -> str:
+    """Return the place `device "17", line 203` for a message."""
+    short = name if len(name) <= 60 else f"{name[:60]}…"
+    return f'device "{short}"' + (f", line {line}" if line is not None else "")
+
+
+@dataclass
+class Mender:
+    """Counts what a reader mends; in strict mode refuses to mend anything."""
+
+    source: Source
+    strict: bool = False
+    _found: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def note(self, kind: str, where: str, detail: str = "", count: int = 1) -> None:
+        """Count one more repair of this `kind`. Raises TraceError in strict mode."""
+        if self.strict:
+            raise self.source.error(
+                where, kind + (f" ({detail})" if detail else ""), "strict: nothing is mended"
+            )
+        seen, first = self._found.get(kind, (0, where))
+        self._found[kind] = (seen + count, first)
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Everything mended so far, in the order of first sight."""
+        return tuple(Repair(kind, count, first) for kind, (count, first) in self._found.items())

@@ -1,0 +1,112 @@
+"""Whatever happens to a file's bytes, reading it gives a timeline or one TraceError."""
+
+import contextlib
+import gzip
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedactors.errors import TraceError
+from fedactors.traces import native
+from fedactors.traces.formats import read
+from fedactors.traces.timeline import Timeline, build
+
+LOG = "".join(
+    f"2020-02-0{1 + k // 20} {k % 20:02}:00:00 \t{word}\n"
+    for k, word in enumerate(["wifi", "battery_charged_on", "screen_lock", "40.0%", "4G", "screen_on"] * 5)
+)
+
+
+def _written(timeline: Timeline, name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        native.write(timeline, Path(folder) / name)
+        return (Path(folder) / name).read_bytes()
+
+
+_TIMELINE = build([(f"phone {k}", [(k, 20 + k), (30 + k, 50 + k)], 0, 100) for k in range(8)])
+SAMPLES = {
+    "csv": _written(_TIMELINE, "t.csv"),
+    "gzip": gzip.compress(_written(_TIMELINE, "t.csv"), mtime=0),
+    "parquet": _written(_TIMELINE, "t.parquet"),
+    "flash": json.dumps({str(k): {"guid": str(k), "messages": LOG[k * 40 :]} for k in (0, 1, 2)}).encode(),
+}
+
+
+def _flip(data: bytes, at: int, value: int) -> bytes:
+    at %= max(len(data), 1)
+    return data[:at] + bytes([value]) + data[at + 1 :]
+
+
+def _swap(data: bytes, at: int, value: int) -> bytes:
+    lines = data.split(b"\n")
+    one, two = at % len(lines), value % len(lines)
+    lines[one], lines[two] = lines[two], lines[one]
+    return b"\n".join(lines)
+
+
+HARM = {
+    "truncate": lambda data, at, value: data[: at % (len(data) + 1)],
+    "flip": _flip,
+    "nul": lambda data, at, value: _flip(data, at, 0),
+    "insert": lambda data, at, value: (
+        data[: at % (len(data) + 1)] + bytes([value]) + data[at % (len(data) + 1) :]
+    ),
+    "swap lines": _swap,
+    "repeat": lambda data, at, value: data + data[at % (len(data) + 1) :],
+    "cut out": lambda data, at, value: data[: at % (len(data) + 1)] + data[at % (len(data) + 1) + value :],
+}
+HARMS = st.lists(
+    st.tuples(st.sampled_from(sorted(HARM)), st.integers(0, 10_000), st.integers(0, 255)), max_size=4
+)
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
+    path = tmp_path / "trace"
+
+    @settings(max_examples=300, deadline=None)
+    @given(HARMS, st.sampled_from([None, kind.replace("gzip", "csv")]), st.booleans())
+    def check(harms, named, strict):
+        data = SAMPLES[kind]
+        for harm, at, value in harms:
+            data = HARM[harm](data, at, value)
+        path.write_bytes(data)
+        message = ""
+        try:
+            assert isinstance(read(path, format=named, strict=strict), Timeline)
+        except TraceError as error:
+            message = str(error)
+        assert not message or (message.startswith(f"{path}: ") and len(message) < 1000)
+
+    check()
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_at_all(data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace"
+        path.write_bytes(data)
+        for kind in (None, *sorted(SAMPLES.keys() - {"gzip"})):
+            with contextlib.suppress(TraceError):
+                read(path, format=kind)
+
+
+def test_a_flipped_bit_in_parquet_is_never_another_timeline(tmp_path):
+    """Each byte in turn: read as written, or refused."""
+    path = tmp_path / "trace"
+    whole = read(_put(path, SAMPLES["parquet"]))
+    for at in range(0, len(SAMPLES["parquet"]), 3):
+        try:
+            back = read(_put(path, _flip(SAMPLES["parquet"], at, SAMPLES["parquet"][at] ^ 4)))
+        except TraceError:
+            continue
+        assert back.same_as(whole), at
+
+
+def _put(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
