@@ -1,0 +1,88 @@
+"""What a data set must say before it is loaded, and what it is once it is loaded.
+
+The clock asks for `Info`, which costs nothing; whoever trains asks for `Data`. A data set is an `Options`
+class with a `name`, `info`, `check` and `load`; see `digits` for the shortest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.errors import DataError
+
+Float32 = NDArray[np.float32]
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Info:
+    """What is known of a data set without loading it."""
+
+    name: str
+    train_size: int
+    test_size: int
+    input_shape: tuple[int, ...]
+    classes: int
+    class_counts: tuple[int, ...] | None = None  # training samples of each class
+    client_sizes: Int64 | None = field(default=None, compare=False)  # (clients,), if the data come by client
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A data set in memory.
+
+    `x` is `(n, *input_shape)` float32, `y` is `(n,)` int64 with labels below `classes`. Data that come by
+    client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
+    the test samples those between `test_clients[k]` and `test_clients[k + 1]`.
+    """
+
+    x: Float32
+    y: Int64
+    test_x: Float32
+    test_y: Int64
+    classes: int
+    clients: Int64 | None = None  # (clients + 1,)
+    test_clients: Int64 | None = None  # (clients + 1,)
+
+
+class Dataset(Protocol):
+    """A data set that a scenario may name. `clients` matters only to data that are made client by client."""
+
+    name: str
+
+    def info(self, seed: int, clients: int) -> Info:
+        """Return what is known without loading anything."""
+        ...
+
+    def check(self) -> None:
+        """Look for the files. Raises DataError if one is missing."""
+        ...
+
+    def load(self, seed: int, clients: int) -> Data:
+        """Return the data. Raises DataError if they cannot be read or are not what `info` says."""
+        ...
+
+
+def verified(data: Data, info: Info) -> Data:
+    """Return `data` if they are what `info` announced.
+
+    Raises DataError if sizes, shapes or class counts differ: the clock has already counted on them.
+    """
+    _agree(info.name, "training samples", len(data.y), info.train_size)
+    _agree(info.name, "training images", data.x.shape, (info.train_size, *info.input_shape))
+    _agree(info.name, "test samples", len(data.test_y), info.test_size)
+    _agree(info.name, "test images", data.test_x.shape, (info.test_size, *info.input_shape))
+    counts = tuple(np.bincount(data.y, minlength=info.classes).tolist())
+    if info.class_counts is not None:
+        _agree(info.name, "training samples of each class", counts, info.class_counts)
+    return data
+
+
+def _agree(name: str, what: str, found: int | Sequence[int], wanted: int | Sequence[int]) -> None:
+    if found != wanted:
+        raise DataError(f'data set "{name}": {what}: found {found}, accepted {wanted}')

@@ -1,0 +1,107 @@
+"""How many samples each client holds, when the data set does not say.
+
+A law is a pure function of the number of clients and the seed, so that the clock knows every client's size
+without looking at a single sample.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Discriminator, Field, NonNegativeInt, PositiveInt, Tag, model_validator
+from typing_extensions import Self
+
+from fedactors.options import Options
+from fedactors.streams import Purpose, stream
+
+Int64 = NDArray[np.int64]
+
+_USUAL = 200  # samples per client where a total is not given, as in Ruan et al.
+
+
+class Pareto(Options):
+    """Shares of a total by Pareto's law, type I (Ruan et al. 2021).
+
+    An index of 0.5 has no finite mean: one client typically holds a third to a half of everything.
+    """
+
+    name: Literal["pareto"] = "pareto"
+    index: Annotated[float, Field(gt=0)] = 0.5
+    """Tail index; the smaller, the more unequal."""
+    total: PositiveInt | None = None
+    """Samples of all clients together, before `floor` and `cap`; 200 for each client if not given."""
+    floor: PositiveInt = 20
+    """No client has fewer samples."""
+    cap: PositiveInt | None = None
+    """No client has more samples."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.cap is not None and self.cap < self.floor:
+            raise ValueError(f"cap {self.cap} is below floor {self.floor}")
+        return self
+
+    def sizes(self, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`."""
+        uniform = 1 - stream(seed, Purpose.SIZES).random(clients)  # on (0, 1]
+        logs = -np.log(uniform) / self.index
+        weights = np.exp(logs - logs.max())  # z / max z, which cannot overflow; z = U^(-1/index)
+        total = _USUAL * clients if self.total is None else self.total
+        return _clipped(np.rint(total * weights / weights.sum()), self.floor, self.cap)
+
+
+class LogNormal(Options):
+    """The sizes of the generator of SYNTHETIC (Li et al. 2020): floor(LogNormal(mu, sigma)) + plus."""
+
+    name: Literal["lognormal"] = "lognormal"
+    mu: float = 4.0
+    """Mean of the logarithm."""
+    sigma: Annotated[float, Field(ge=0)] = 2.0
+    """Standard deviation of the logarithm."""
+    plus: NonNegativeInt = 50
+    """Added to every client's draw."""
+    cap: PositiveInt | None = None
+    """No client has more samples."""
+
+    def sizes(self, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`."""
+        draws = stream(seed, Purpose.SIZES).lognormal(self.mu, self.sigma, clients)
+        return _clipped(np.floor(draws) + self.plus, 0, self.cap)
+
+
+def _kind(value: object) -> object:
+    """Say which of `Samples` is meant, so that a mistake is answered for that one only."""
+    if isinstance(value, dict):
+        return value.get("name")
+    return getattr(value, "name", "number")
+
+
+Samples = Annotated[
+    Annotated[PositiveInt, Tag("number")]
+    | Annotated[Pareto, Tag("pareto")]
+    | Annotated[LogNormal, Tag("lognormal")],
+    Discriminator(
+        _kind,
+        custom_error_type="samples",
+        custom_error_message="accepted: a number, or a law: {name: pareto, ...} or {name: lognormal, ...}",
+    ),
+]
+"""What a user may write for `samples`: a number for every client, or a law."""
+
+
+def drawn(samples: int | Pareto | LogNormal, clients: int, seed: int) -> Int64:
+    """Return the samples of each client, `(clients,)`: the same number for all, or by a law."""
+    if isinstance(samples, int):
+        return np.full(clients, samples, dtype=np.int64)
+    return samples.sizes(clients, seed)
+
+
+def even(total: int, clients: int) -> Int64:
+    """Return `total` cut into `(clients,)` sizes that differ by one at most; the first ones get one more."""
+    return total // clients + (np.arange(clients) < total % clients).astype(np.int64)
+
+
+def _clipped(sizes: NDArray[np.float64], floor: int, cap: int | None) -> Int64:
+    return np.clip(sizes, floor, cap).astype(np.int64)
