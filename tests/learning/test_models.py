@@ -164,7 +164,7 @@ def test_a_stack_without_weights_costs_nothing():
 
 
 def test_descriptions_import_neither_torch_nor_ray():
-    modules = "layers, models"
+    modules = "datasets, digits, mnist, models, partition, synthetic"
     loaded = "print({'torch', 'ray', 'sklearn'} & set(sys.modules))"
     code = f"import sys; from fedactors.learning import {modules}; {loaded}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
