@@ -47,8 +47,8 @@ def hashed(index: Tensor, keys: Tensor, layer: int, step: int | Tensor) -> Tenso
     """Return 32 pseudo-random bits for each element of `index`, int64 in [0, 2^32).
 
     The coordinates become 64 bits by the finaliser of splitmix64 (Steele et al. 2014). Its low word is mixed
-    with the index by lowbias32 (Wellons 2018); its high word enters between that function's two products,
-    since masks that met the index only at the start would be permutations of one another.
+    with the index by lowbias32 (Wellons 2018); its high word enters between that function's two products, so
+    that all 64 bits tell masks apart.
     """
     words = _splitmix(keys + _wrapped((step * _LAYERS + layer + 1) * _GOLDEN))
     low, high = words & _WORD, _shifted(words, 32)

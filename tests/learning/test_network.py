@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
+from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Pool, Relu
 from fedactors.learning.models import (
@@ -150,3 +151,14 @@ def test_initial_weights_are_float32_and_depend_on_the_seed_only():
 def test_softmax_regression_starts_from_zero_unless_asked():
     assert not initial(Logistic().build((60,), 10), 0).any()
     assert initial(Logistic(init="uniform").build((60,), 10), 0).all()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=identify)
+def test_torch_counts_the_floating_point_operations_that_the_description_states(model):
+    module, x = sequential(model), samples(model, 3)
+    with FlopCounterMode(display=False) as counter:
+        answer = module(x)
+    assert counter.get_total_flops() == 3 * model.forward_flops
+    with FlopCounterMode(display=False) as counter:
+        answer.sum().backward()
+    assert counter.get_total_flops() == 3 * (model.flops - model.forward_flops)
