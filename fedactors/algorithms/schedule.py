@@ -1,0 +1,33 @@
+"""The clients' learning rate over the rounds; constant within a round."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from fedactors.options import Options
+
+
+class Constant(Options):
+    """The same rate in every round."""
+
+    name: Literal["constant"] = "constant"
+    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    """eta_l"""
+
+    def rate(self, round: int) -> float:  # noqa: A002
+        """Return the rate of round `round`, counted from 1."""
+        return self.lr
+
+
+class Staircase(Options):
+    """eta_tau = lr0 / tau, rounds counted from 1: Ruan et al. 2021, section 5 (their tau = 0 would divide by zero)."""
+
+    name: Literal["staircase"] = "staircase"
+    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    """eta_0: the rate of the first round."""
+
+    def rate(self, round: int) -> float:  # noqa: A002
+        """Return the rate of round `round`, counted from 1."""
+        return self.lr / round

@@ -1,0 +1,125 @@
+"""When devices are on, in columns, and the two questions a trip asks: how much on-time until t, and when is it enough.
+
+Many devices can share one recording: windows are stored once per recording, and a device is a row number, a shift
+and a period. All arithmetic is on integers, so a trip that ends exactly at a deadline ends exactly there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.plan import NEVER, Time
+
+Int64 = NDArray[np.int64]
+ALWAYS = -1  # the row of a device that is never off
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Recordings in columns. Row r holds the half-open windows `starts[r] <= k < starts[r + 1]`, in ns from its start."""
+
+    starts: Int64  # (rows + 1,)
+    on: Int64  # (windows,)
+    off: Int64  # (windows,)
+
+    @property
+    def before(self) -> Int64:
+        """On-time of a row before each of its windows, `(windows,)` ns."""
+        summed = np.concatenate(([0], np.cumsum(self.off - self.on)))[:-1] if len(self.on) else self.on
+        return summed - np.repeat(summed[self.starts[:-1][self.rows_filled]], self.counts[self.rows_filled])
+
+    @property
+    def counts(self) -> Int64:
+        """Windows per row, `(rows,)`."""
+        return np.diff(self.starts)
+
+    @property
+    def rows_filled(self) -> NDArray[np.bool_]:
+        """Which rows have a window, `(rows,)`."""
+        return self.counts > 0
+
+    @property
+    def total(self) -> Int64:
+        """On-time of a whole row, `(rows,)` ns."""
+        sums = np.concatenate(([0], np.cumsum(self.off - self.on)))
+        return sums[self.starts[1:]] - sums[self.starts[:-1]]
+
+
+class Availability:
+    """On-time of every device, from shared recordings.
+
+    Device d follows row `row[d]` at its own time `t + shift[d]`, again from the start after `period[d]` ns (0: once).
+    """
+
+    def __init__(self, windows: Windows, row: Int64, shift: Int64, period: Int64) -> None:
+        self.windows, self.row, self.shift, self.period = windows, row, shift, period
+        # memoryviews hand out Python integers: faster to bisect than arrays, and they never overflow
+        self._on, self._off = memoryview(windows.on), memoryview(windows.off)
+        self._before, self._total = memoryview(windows.before), memoryview(windows.total)
+        self._starts = memoryview(windows.starts)
+        self._row, self._shift, self._period = memoryview(row), memoryview(shift), memoryview(period)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def elapsed(self, device: int, time: Time) -> Time:
+        """Return the on-time of `device` before `time`, from a fixed origin: only differences mean something."""
+        row = self._row[device]
+        if row < 0:
+            return time
+        turns, local = self._local(device, time)
+        first, last = self._starts[row], self._starts[row + 1]
+        k = bisect_right(self._on, local, first, last) - 1
+        inside = self._before[k] + min(local, self._off[k]) - self._on[k] if k >= first else 0
+        return turns * self._total[row] + inside
+
+    def reach(self, device: int, work: Time) -> Time:
+        """Return the earliest time at which `elapsed` is `work` or more; NEVER if that does not happen."""
+        row = self._row[device]
+        if row < 0:
+            return work
+        total, period = self._total[row], self._period[device]
+        turns, rest = divmod(work - 1, total) if period and total else (0, work - 1)
+        if rest >= total:
+            return NEVER
+        first, last = self._starts[row], self._starts[row + 1]
+        k = max(first, bisect_left(self._before, rest + 1, first, last) - 1)
+        return turns * period + self._on[k] + rest + 1 - self._before[k] - self._shift[device]
+
+    def is_on(self, device: int, time: Time) -> bool:
+        """Whether `time` lies in a window of `device`."""
+        return self.elapsed(device, time + 1) > self.elapsed(device, time)
+
+    def window_end(self, device: int, time: Time) -> Time:
+        """Return when the window around `time` ends (`time` itself if there is none); NEVER if it does not end."""
+        row = self._row[device]
+        if row < 0 or (self._period[device] and self._total[row] == self._period[device]):
+            return NEVER
+        turns, local = self._local(device, time)
+        first, last = self._starts[row], self._starts[row + 1]
+        k = bisect_right(self._on, local, first, last) - 1
+        if k < first or local >= self._off[k]:
+            return time
+        if self._off[k] == self._period[device] and self._on[first] == 0:  # goes on into the next turn
+            turns, k = turns + 1, first
+        return turns * self._period[device] + self._off[k] - self._shift[device]
+
+    def _local(self, device: int, time: Time) -> tuple[int, Time]:
+        """Return (turns of the recording completed, time inside the recording)."""
+        local, period = time + self._shift[device], self._period[device]
+        return divmod(local, period) if period else (0, local)
+
+
+def join(tables: Sequence[Windows]) -> Windows:
+    """Put several tables under one another."""
+    if not tables:
+        nothing = np.zeros(0, np.int64)
+        return Windows(np.zeros(1, np.int64), nothing, nothing)
+    counts = np.concatenate([table.counts for table in tables])
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Windows(starts, np.concatenate([t.on for t in tables]), np.concatenate([t.off for t in tables]))

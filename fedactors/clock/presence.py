@@ -1,0 +1,150 @@
+"""Who is on now, for the whole population at once: a bitmap that a merged cursor of window edges keeps up to date.
+
+The cost of a round is the number of edges since the last one plus one scan of the bitmap; devices that are not asked
+never become objects. Edges are made a slab of time at a time, so that looping recordings need no horizon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.clock.availability import Availability, Int64
+from fedactors.plan import NEVER, Time
+
+_FIRST_SLAB = 4_096  # edges; each slab has twice as many as the one before, so that short runs pay little
+_LARGEST_SLAB = 2_000_000  # about 64 MB while they are sorted
+
+
+class Presence:
+    """The set of devices that are on, as time goes forward."""
+
+    def __init__(self, availability: Availability) -> None:
+        self._a = availability
+        self._moving = np.flatnonzero(availability.row >= 0)
+        self.on: NDArray[np.bool_] = availability.row < 0
+        self._last = self._last_edge()
+        self._rate = self._edges_per_ns()
+        self._size = _FIRST_SLAB
+        self._end: Time = 0  # edges before this instant are in the arrays below
+        self._cursor = 0
+        self._times, self._devices, self._states = _no_edges()
+        self.on[self._moving] = self._state_at_zero()
+
+    def advance(self, time: Time) -> None:
+        """Apply every edge up to and including `time`."""
+        while True:
+            stop = int(np.searchsorted(self._times, time, side="right"))
+            # a device may have several edges in one stretch: numpy keeps the last, and edges are in order
+            self.on[self._devices[self._cursor : stop]] = self._states[self._cursor : stop]
+            self._cursor = max(self._cursor, stop)
+            if self._end > time or not self._more():
+                return
+
+    def available(self) -> Int64:
+        """Return the ids of the devices that are on, ascending."""
+        return np.flatnonzero(self.on)
+
+    def next_on(self) -> Time:
+        """Return when the next device comes on; NEVER if none does. Asked only while nobody is on."""
+        while True:
+            rising = np.flatnonzero(self._states[self._cursor :])
+            if len(rising):
+                return int(self._times[self._cursor + rising[0]])
+            if not self._more():
+                return NEVER
+
+    def _more(self) -> bool:
+        """Make the next slab of edges; say whether there can be any."""
+        if self._end >= self._last:
+            return False
+        length = int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
+        self._size = min(2 * self._size, _LARGEST_SLAB)
+        begin, self._end = self._end, min(self._end + length, NEVER)
+        self._times, self._devices, self._states = edges(self._a, self._moving, begin, self._end)
+        self._cursor = 0
+        return True
+
+    def _state_at_zero(self) -> NDArray[np.bool_]:
+        """Which moving devices are on just before time 0 counts: a window that began earlier has no edge."""
+        a, devices = self._a, self._moving
+        local = a.shift[devices]
+        rows = a.row[devices]
+        low, high = a.windows.starts[rows], a.windows.starts[rows + 1]
+        k = search(a.windows.on, low, high, local) - 1
+        found = k >= low
+        return found & (local < a.windows.off[np.where(found, k, 0)]) if len(a.windows.off) else found
+
+    def _last_edge(self) -> Time:
+        """Return the time after which nothing changes any more."""
+        a, devices = self._a, self._moving
+        rows = a.row[devices]
+        filled = a.windows.counts[rows] > 0
+        if not filled.any():
+            return 0
+        if (a.period[devices] > 0)[filled].any():
+            return NEVER
+        ends = a.windows.off[a.windows.starts[rows + 1][filled] - 1] - a.shift[devices][filled]
+        return int(ends.max()) + 1
+
+    def _edges_per_ns(self) -> float:
+        a, rows = self._a, self._a.row[self._moving]
+        span = np.where(a.period[self._moving] > 0, a.period[self._moving], max(self._last, 1)).astype(float)
+        return float((2 * a.windows.counts[rows] / span).sum())
+
+
+def edges(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+    """Return (times, devices, states) of all window edges in [begin, end), sorted by time, then off before on."""
+    device, turn = _turns(a, devices, begin, end)
+    origin = turn * a.period[device] - a.shift[device]
+    rows = a.row[device]
+    low, high = a.windows.starts[rows], a.windows.starts[rows + 1]
+    parts = [
+        (*_edges_of(column, low, high, origin, device, begin, end), state)
+        for column, state in ((a.windows.off, False), (a.windows.on, True))
+    ]
+    times = np.concatenate([part[0] for part in parts])
+    ids = np.concatenate([part[1] for part in parts])
+    states = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
+    order = np.argsort(times, kind="stable")  # stable: off edges were put first
+    return times[order], ids[order], states[order]
+
+
+def search(values: Int64, low: Int64, high: Int64, wanted: Int64) -> Int64:
+    """Return, for each i, the bisect_right of `wanted[i]` in `values[low[i]:high[i]]`, as an index into `values`."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) >> 1
+        right = open_ & (values[np.where(open_, middle, 0)] <= wanted)
+        low = np.where(right, middle + 1, low)
+        high = np.where(open_ & ~right, middle, high)
+    return low
+
+
+def _turns(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int64, Int64]:
+    """Return every (device, turn of its recording) that meets [begin, end)."""
+    period = a.period[devices]
+    loops = np.maximum(period, 1)
+    first = np.where(period > 0, (begin + a.shift[devices]) // loops, 0)
+    # an off edge may fall exactly on the end of a turn: look one turn back
+    first = np.where(period > 0, np.maximum(first - 1, 0), 0)
+    last = np.where(period > 0, (end - 1 + a.shift[devices]) // loops, 0)
+    count = last - first + 1
+    device = np.repeat(devices, count)
+    within = np.arange(len(device)) - np.repeat(np.cumsum(count) - count, count)
+    return device, np.repeat(first, count) + within
+
+
+def _edges_of(
+    column: Int64, low: Int64, high: Int64, origin: Int64, device: Int64, begin: Time, end: Time
+) -> tuple[Int64, Int64]:
+    """Return (times, devices) of the edges of one column that fall into [begin, end)."""
+    first = search(column, low, high, begin - 1 - origin)
+    stop = search(column, low, high, end - 1 - origin)
+    count = stop - first
+    k = np.repeat(first, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return column[k] + np.repeat(origin, count), np.repeat(device, count)
+
+
+def _no_edges() -> tuple[Int64, Int64, NDArray[np.bool_]]:
+    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)

@@ -1,0 +1,124 @@
+"""Synchronous rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again.
+
+    opened      the cohort is drawn and asked
+    closed      everybody has reported, or the quorum has, or the deadline is there
+    ready       the server's own work is done: the next version exists
+
+The policy is a SimPy process: it yields events, and puts one Plan per round on the world's tray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import simpy
+
+from fedactors.clock.trip import Trip
+from fedactors.clock.world import World
+from fedactors.errors import ConservationError
+from fedactors.plan import HEARD, NEVER, Order, Outcome, Phase, Plan, Time
+
+_PHASES = {Outcome.DEPARTED: Phase.DEPART, Outcome.OFFLINE: Phase.OFF}
+Events = Generator[simpy.Event, object, str]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What a synchronous server does; times in ns, None for no limit."""
+
+    rounds: int
+    ask: int | None  # clients asked; None: every candidate
+    among: str  # "available" or "members"
+    quorum: int | None  # updates that close a round; None: everybody asked
+    deadline: Time | None
+    until: Time | None
+    before: Time  # server work before the broadcast
+    during: Time  # server work beside the clients
+    after: Time  # server work after the aggregation
+
+
+def synchronous(world: World, rules: Rounds) -> Events:
+    """Run rounds until the last one, the end of time or the end of the population; return why it ended."""
+    for version in range(rules.rounds):
+        if rules.before:
+            yield world.at(world.now + rules.before, Phase.DISPATCH)
+        while not (cohort := _in_time(world, rules) and world.draw(version, rules.among, rules.ask)):
+            back = world.next_candidate(rules.among)
+            if back == NEVER:
+                return "nobody can be asked any more"
+            if not _in_time(world, rules) or (rules.until is not None and back >= rules.until):
+                return "virtual time limit"
+            yield world.at(back, Phase.DISPATCH)
+        plan = yield from _Round(world, rules, version, cohort).play()
+        if plan.closed == plan.opened and (back := world.next_on()) < NEVER:
+            yield world.at(back, Phase.DISPATCH)  # nobody was there at all: time must not stand still
+        yield world.at(max(plan.ready, world.now), Phase.DISPATCH)
+    return "all rounds done"
+
+
+def _in_time(world: World, rules: Rounds) -> bool:
+    return rules.until is None or world.now < rules.until
+
+
+class _Round:
+    """One round in play: its trips, and who has reported."""
+
+    def __init__(self, world: World, rules: Rounds, version: int, cohort: list[int]) -> None:
+        self.world, self.rules, self.version = world, rules, version
+        self.opened = world.now
+        self.deadline = NEVER if rules.deadline is None else self.opened + rules.deadline
+        self.trips = [
+            world.trips.plan(client, version, self.opened, self.deadline, world.workloads[client]) for client in cohort
+        ]
+        self.heard = self.settled = 0
+        self.closing: simpy.Event = world.env.event()
+
+    def play(self) -> Generator[simpy.Event, object, Plan]:
+        """Let the trips run, close, and put the Plan on the tray."""
+        env = self.world.env
+        travelling = [env.process(self._travel(trip)) for trip in self.trips if trip.ends < NEVER]
+        if self.deadline < NEVER:
+            self.world.at(self.deadline, Phase.CLOSE).callbacks.append(self._close)
+        yield self.closing
+        for process in travelling:
+            if process.is_alive:
+                process.interrupt()
+        return self._conclude()
+
+    def _travel(self, trip: Trip) -> Generator[simpy.Event, object, None]:
+        """A device at work: silent until its upload, its departure or the end of the round."""
+        try:
+            yield self.world.at(trip.ends, _PHASES.get(trip.outcome, Phase.FINISH))
+        except simpy.Interrupt:
+            return
+        self.settled += 1
+        self.heard += trip.outcome in HEARD
+        if self.heard == self.rules.quorum or self.settled == len(self.trips):
+            # those that arrive at this very nanosecond still count
+            self.world.at(self.world.now, Phase.CLOSE).callbacks.append(self._close)
+
+    def _close(self, event: simpy.Event) -> None:
+        if not self.closing.triggered:
+            self.closing.succeed()
+
+    def _conclude(self) -> Plan:
+        world, rules, now = self.world, self.rules, self.world.now
+        early = now < self.deadline and self.settled < len(self.trips)
+        orders = tuple(world.trips.settle(trip, now, early=early) for trip in self.trips)
+        self._check(orders)
+        closed = max(now, self.opened + rules.during)
+        arrived, departed = world.movements(closed)
+        plan = Plan(
+            self.version, self.opened, closed, closed + rules.after, orders, self.version + 1, arrived, departed
+        )
+        world.plans.append(plan)
+        return plan
+
+    def _check(self, orders: tuple[Order, ...]) -> None:
+        """Every client asked ended in exactly one outcome, and those heard are those that reported."""
+        heard = sum(order.heard for order in orders)
+        if len(orders) != len({order.client for order in orders}) or heard != self.heard:
+            raise ConservationError(
+                f"round {self.version}: {len(self.trips)} asked, {self.heard} reported, {heard} of {len(orders)} heard"
+            )

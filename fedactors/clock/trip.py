@@ -1,0 +1,137 @@
+"""One device's trip, planned by arithmetic: download, steps, upload, and the instant it is over.
+
+A trip consumes on-time: first the download, then one local step after another, then the upload. Where its device is
+off, it pauses (or is lost, `abort`). Whether it makes the deadline is a question of on-time until then, so no event
+per step is ever needed. Ends are inclusive: a step or an upload that ends exactly at a deadline, or exactly when the
+window closes, counts.
+
+    outcome     upload arrived?   why not
+    complete    yes, all steps
+    partial     yes, fewer steps
+    too_slow    no                uninterrupted, a deadline-aware device could not have uploaded one step in time
+    late        no                uninterrupted, a naive device would have been late all the same
+    offline     no                off at the wrong moment: uninterrupted, it would have arrived
+    departed    no                left for good with the work in flight
+    cancelled   no                the round closed before (quorum)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedactors.clock.population import Population
+from fedactors.plan import NEVER, Order, Outcome, Time
+from fedactors.workload import Workload
+
+
+class Trip(NamedTuple):
+    """A planned trip. `ends` is when the server hears of it: upload or announced departure; NEVER if it stays silent."""
+
+    client: int
+    base: int
+    started: Time
+    origin: Time  # the device's on-time when the trip began
+    work: Workload
+    steps: int  # local steps it will have completed if it is not cut short
+    outcome: Outcome
+    ends: Time
+    gives_up: Time  # a silent trip does nothing after this
+
+
+class Trips:
+    """Plans trips of a population with one payload; durations of transfers are columns made once."""
+
+    def __init__(self, population: Population, down: int, up: int) -> None:
+        self._p, self._a = population, population.availability
+        self._bytes = (down, up)
+        self._latency = memoryview(population.latency)
+        self._down = memoryview(_transfer(down, population.down) + population.latency)  # ns
+        self._up = memoryview(_transfer(up, population.up) + population.latency)
+        self._per_sample = memoryview(population.per_sample)
+        self._aware, self._abort = memoryview(population.aware), memoryview(population.abort)
+        self._depart = memoryview(population.depart)
+
+    def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
+        """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
+        origin = self._a.elapsed(client, start)
+        departs = self._depart[client]
+        target, silent = self._target(client, start, deadline, work, foresee=departs > deadline)
+        finish = self._a.reach(client, origin + self._on_time(client, work, target)) if target else NEVER
+        end, outcome = finish, Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
+        gives_up = NEVER
+        if self._abort[client] and (gives_up := self._a.window_end(client, start)) < finish:
+            end, outcome = NEVER, Outcome.OFFLINE
+        elif finish > min(deadline, NEVER - 1) or not target:
+            end, outcome = NEVER, silent
+        if departs <= deadline and departs < end and departs <= gives_up:
+            end, outcome = departs, Outcome.DEPARTED
+        if deadline == end == NEVER:  # nobody waits for a device that will not report
+            end = gives_up if gives_up < NEVER else start
+        return Trip(client, base, start, origin, work, target, outcome, end, gives_up)
+
+    def settle(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
+        """Return the order of a trip as it stands when its round closes at `closed`, `early` if by quorum."""
+        outcome, finished = trip.outcome, min(closed, max(trip.gives_up, trip.started))
+        if trip.ends <= closed:
+            finished = trip.ends
+        elif early and trip.gives_up > closed:
+            outcome = Outcome.CANCELLED
+        return self._order(trip, outcome, finished)
+
+    def _target(
+        self, client: int, start: Time, deadline: Time, work: Workload, *, foresee: bool
+    ) -> tuple[int, Outcome]:
+        """Return the steps a device goes for, and what it is called if nothing arrives.
+
+        A deadline-aware device knows its own on-time until the deadline (`foresee`), not that it will depart, nor
+        that it will be interrupted when interruptions lose the work.
+        """
+        aware, fixed = self._aware[client], self._down[client] + self._up[client]
+        nominal = self._steps(client, work, deadline - start - fixed) if deadline < NEVER else work.wanted
+        if not aware:
+            return work.wanted, Outcome.OFFLINE if nominal == work.wanted else Outcome.LATE
+        silent = Outcome.OFFLINE if nominal else Outcome.TOO_SLOW
+        if deadline == NEVER or not foresee or self._abort[client]:
+            return nominal, silent
+        budget = self._a.elapsed(client, deadline) - self._a.elapsed(client, start)
+        return self._steps(client, work, budget - fixed), silent
+
+    def _steps(self, client: int, work: Workload, on_time: Time) -> int:
+        return work.steps_within(on_time // self._per_sample[client])
+
+    def _on_time(self, client: int, work: Workload, steps: int) -> Time:
+        """Return the on-time of a whole trip with `steps` steps, ns."""
+        return self._down[client] + work.samples(steps) * self._per_sample[client] + self._up[client]
+
+    def _order(self, trip: Trip, outcome: Outcome, finished: Time) -> Order:
+        """Work out stages and bytes of a trip that ended at `finished`."""
+        client, reach = trip.client, self._a.reach
+        spent = self._a.elapsed(client, finished) - trip.origin
+        down, up = self._down[client], self._up[client]
+        steps = min(trip.steps, self._steps(client, trip.work, spent - down))
+        computed_at = down + trip.work.samples(trip.steps) * self._per_sample[client]
+        downloaded = min(finished, max(trip.started, reach(client, trip.origin + down)))
+        computed = min(finished, max(downloaded, reach(client, trip.origin + computed_at)))
+        uploading = spent - computed_at if trip.steps else 0
+        latency = self._latency[client]
+        return Order(
+            client, trip.base, trip.work.wanted, steps, outcome, trip.started, downloaded, computed, finished,
+            down=_moved(self._bytes[0], spent - latency, down - latency),
+            up=_moved(self._bytes[1], uploading - latency, up - latency),
+        )  # fmt: skip
+
+
+def _transfer(size: int, rates: np.ndarray) -> np.ndarray:
+    """Return the ns that `size` bytes take at each of `rates` bytes/s, rounded up."""
+    if size * 10**9 < 2**62:
+        return -(-(size * 10**9) // rates)
+    return np.array([min(-(-(size * 10**9) // int(rate)), NEVER // 4) for rate in rates], np.int64)
+
+
+def _moved(size: int, spent: Time, needed: Time) -> int:
+    """Return the bytes of `size` that crossed a link after `spent` of `needed` ns."""
+    if spent >= needed:
+        return size
+    return size * max(spent, 0) // needed

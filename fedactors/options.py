@@ -1,0 +1,32 @@
+"""Base of everything a user may write in a scenario: strict, frozen, and closed to unknown keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from fedactors.errors import suggestion
+
+
+class Options(BaseModel):
+    """A frozen set of options; an unknown key or a value of the wrong type is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known_keys(cls, data: Any) -> Any:
+        """Name every unknown key, with the closest one that exists."""
+        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if unknown:
+            raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, data[key]) for key in unknown])
+        return data
+
+    @classmethod
+    def _unknown(cls, key: object, value: Any) -> InitErrorDetails:
+        hint = suggestion(key, cls.model_fields)
+        return InitErrorDetails(
+            type=PydanticCustomError("unknown_key", "unknown key{hint}", {"hint": hint}), loc=(str(key),), input=value
+        )

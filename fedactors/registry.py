@@ -1,0 +1,96 @@
+"""Names that a scenario may use, and the classes behind them.
+
+Adding an algorithm, a data set or a policy of our own is one file and one line here. Third parties add theirs
+through an entry point in the group `fedactors.<kind>`, without touching this repository:
+
+    [project.entry-points."fedactors.algorithms"]
+    fedfoo = "my_package.fedfoo:FedFoo"
+
+Classes are `Options`: their fields are what a user may write. They are imported when named, not before, and must
+be importable without torch and ray, so that checking and replaying a scenario stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from fedactors.errors import ScenarioError, suggestion
+
+BUILTIN: dict[str, dict[str, str]] = {
+    "algorithms": {
+        "fedavg": "fedactors.algorithms.fedavg:FedAvg",
+    },
+    "participation": {
+        "samples": "fedactors.algorithms.participation:Samples",
+        "uniform": "fedactors.algorithms.participation:Uniform",
+        "examples": "fedactors.algorithms.participation:Examples",
+        "A": "fedactors.algorithms.participation:SchemeA",
+        "B": "fedactors.algorithms.participation:SchemeB",
+        "C": "fedactors.algorithms.participation:SchemeC",
+    },
+    "schedules": {
+        "constant": "fedactors.algorithms.schedule:Constant",
+        "staircase": "fedactors.algorithms.schedule:Staircase",
+    },
+    "datasets": {
+        "digits": "fedactors.learning.digits:Digits",
+        "mnist": "fedactors.learning.mnist:Mnist",
+        "synthetic": "fedactors.learning.synthetic:Synthetic",
+    },
+    "models": {
+        "logistic": "fedactors.learning.models:Logistic",
+        "mlp": "fedactors.learning.models:Mlp",
+        "2nn": "fedactors.learning.models:TwoNN",
+        "mcmahan_2nn": "fedactors.learning.models:TwoNN",
+        "mcmahan_cnn": "fedactors.learning.models:McmahanCnn",
+        "fsl_emnist": "fedactors.learning.models:FslEmnist",
+        "fsl_cifar": "fedactors.learning.models:FslCifar",
+        "lamb_mlp": "fedactors.learning.models:LambMlp",
+        "lamb_cnn": "fedactors.learning.models:LambCnn",
+        "lamb_cifar_cnn": "fedactors.learning.models:LambCifarCnn",
+    },
+    "partitions": {
+        "iid": "fedactors.learning.partition:Iid",
+        "classes": "fedactors.learning.partition:Classes",
+        "dirichlet": "fedactors.learning.partition:Dirichlet",
+        "natural": "fedactors.learning.partition:Natural",
+    },
+}
+
+
+def names(kind: str) -> list[str]:
+    """Return every name of `kind` that can be used here, ours and installed plugins', sorted."""
+    return sorted({*BUILTIN[kind], *_plugins(kind)})
+
+
+def lookup(kind: str, name: str) -> type[Any]:
+    """Return the class called `name` among `kind`.
+
+    Raises ScenarioError if there is none, or if a plugin cannot be imported.
+    """
+    if name in BUILTIN[kind]:
+        module, _, attribute = BUILTIN[kind][name].partition(":")
+        found: type[Any] = getattr(importlib.import_module(module), attribute)
+        return found
+    plugins = _plugins(kind)
+    if name not in plugins:
+        raise ScenarioError(f'no {kind} named "{name}"{suggestion(name, names(kind))}')
+    return _load(kind, plugins[name])
+
+
+def _plugins(kind: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=f"fedactors.{kind}")}
+
+
+def _load(kind: str, point: EntryPoint) -> type[Any]:
+    """Import a plugin; whatever goes wrong in there is told with its name."""
+    try:
+        found: type[Any] = point.load()
+    except Exception as error:
+        where = f'plugin "{point.name}" ({point.value})'
+        raise ScenarioError(f"{where} of {kind} cannot be imported: {type(error).__name__}: {error}") from error
+    if not (isinstance(found, type) and hasattr(found, "model_validate")):
+        raise ScenarioError(f'plugin "{point.name}" ({point.value}) is not a class of fedactors.options.Options')
+    return found

@@ -1,0 +1,166 @@
+"""From a YAML file to a Scenario, and from whatever is wrong with it to one clear message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from fedactors.errors import ScenarioError, suggestion
+from fedactors.scenario.model import Scenario
+
+_LARGEST_FILE = 4_000_000  # bytes
+_MOST_NODES = 200_000  # after aliases are followed: a "billion laughs" file is refused before it grows
+_DEEPEST = 60
+_BRANCHES = {"always", "trace", "int"}  # pydantic names the branch of a union in the path; users do not write it
+
+Lines = dict[tuple[str, ...], int]
+
+
+def load(path: Path, overrides: Iterable[str] = ()) -> Scenario:
+    """Read, override and validate the scenario at `path`. Raises ScenarioError."""
+    data, lines = parse(_read(path), str(path))
+    for override in overrides:
+        apply_override(data, override)
+    return validate(data, str(path), lines, path.parent)
+
+
+def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
+    """Turn plain data into a Scenario. Raises ScenarioError that names `source` and the key path."""
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        raise ScenarioError(_explain(error, source, lines or {})) from None
+    scenario._folder = folder or Path()
+    return scenario
+
+
+def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
+    """Return the data of a YAML text and the line of each key path. Raises ScenarioError."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if not isinstance(root, yaml.MappingNode):
+            raise ScenarioError(f"{source}: a scenario is a mapping (name, task, population, server), found nothing of it")
+        lines: Lines = {}
+        _walk(root, (), lines, source, [0])
+        return yaml.safe_load(text), lines
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ScenarioError(f"{source}{where}: not valid YAML: {problem}") from None
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{source}: not valid YAML: {str(error)[:200]}") from None
+
+
+def apply_override(data: Any, override: str) -> None:
+    """Set one `key.path=value` in scenario data; groups of the population are found by name or number.
+
+    Raises ScenarioError if the text has no `=` or the path leads nowhere.
+    """
+    path, equals, text = override.partition("=")
+    if not equals or not path.strip():
+        raise ScenarioError(f'--set {override}: accepted: key.path=value, such as "server.deadline=2min"')
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        raise ScenarioError(f"--set {override}: the value is not valid YAML") from None
+    keys = path.strip().split(".")
+    for depth, key in enumerate(keys[:-1]):
+        data = _enter(data, key, ".".join(keys[: depth + 1]), override)
+    _assign(data, keys[-1], value, override)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise ScenarioError(f"{path}: larger than a scenario file may be ({_LARGEST_FILE:,} bytes)")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such scenario file") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 text: byte {error.start}") from None
+
+
+def _walk(node: yaml.Node, path: tuple[str, ...], lines: Lines, source: str, count: list[int]) -> None:
+    """Note the line of every key; refuse double keys, depth and size beyond reason."""
+    count[0] += 1
+    if count[0] > _MOST_NODES or len(path) > _DEEPEST:
+        raise ScenarioError(f"{source}: more entries than a scenario can have (are there nested aliases?)")
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _walk(item, (*path, str(index)), lines, source, count)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*path, str(key.value))
+            if inner in lines and lines[inner] >= node.start_mark.line + 1 and _twice(node, key):
+                raise ScenarioError(f'{source}, line {key.start_mark.line + 1}: the key "{key.value}" is given twice')
+            lines.setdefault(inner, key.start_mark.line + 1)
+            _walk(value, inner, lines, source, count)
+
+
+def _twice(node: yaml.MappingNode, key: yaml.Node) -> bool:
+    return sum(other.value == key.value for other, _ in node.value) > 1
+
+
+def _enter(data: Any, key: str, path: str, override: str) -> Any:
+    """Step into `data[key]`, making a mapping of what is absent or only a name."""
+    if isinstance(data, list):
+        return _item(data, key, override)
+    if not isinstance(data, dict):
+        raise ScenarioError(f"--set {override}: {path} leads into a value that has no keys")
+    inner = data.get(key)
+    if inner is None or isinstance(inner, str):
+        data[key] = {} if inner is None else {"name": inner}
+    return data[key]
+
+
+def _item(items: list[Any], key: str, override: str) -> Any:
+    if key.isdigit() and int(key) < len(items):
+        return items[int(key)]
+    for item in items:
+        if isinstance(item, dict) and item.get("name") == key:
+            return item
+    found = [str(item.get("name")) for item in items if isinstance(item, dict)]
+    raise ScenarioError(f'--set {override}: no group "{key}"{suggestion(key, found)}')
+
+
+def _assign(data: Any, key: str, value: Any, override: str) -> None:
+    if isinstance(data, list) and key.isdigit() and int(key) < len(data):
+        data[int(key)] = value
+    elif isinstance(data, dict):
+        data[key] = value
+    else:
+        raise ScenarioError(f"--set {override}: {key} leads nowhere")
+
+
+def _explain(error: ValidationError, source: str, lines: Lines) -> str:
+    """Return one line per problem: file, line, key path, what was found, what is accepted."""
+    problems = error.errors(include_url=False)
+    texts = [_problem(detail, source, lines) for detail in problems[:10]]
+    more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
+    return "\n".join([*texts, *more])
+
+
+def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
+    path = tuple(str(part) for part in detail["loc"] if str(part) not in _BRANCHES)
+    line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+    where = f"{source}, line {line}" if line else source
+    return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+
+
+def _message(detail: ErrorDetails) -> str:
+    if detail["type"] == "missing":
+        return "is required and missing"
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if detail["type"] in ("value_error", "choice", "unknown_key"):
+        return message
+    found = repr(detail["input"])
+    return f"found {found if len(found) <= 60 else found[:57] + '...'}, {message}"

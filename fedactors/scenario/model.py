@@ -1,0 +1,153 @@
+"""The scenario: everything a run depends on, as a user writes it and as the run folder keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+
+from fedactors.options import Options
+from fedactors.scenario.choice import choice
+from fedactors.scenario.population import Group
+from fedactors.scenario.units import Duration
+
+Window = Annotated[
+    Duration | None, BeforeValidator(lambda value: None if value == "none" else value)
+]
+
+
+class Task(Options):
+    """What is learned, and from whose data."""
+
+    dataset: choice("datasets")
+    model: choice("models")
+    partition: choice("partitions")
+
+
+class Local(Options):
+    """What a client does with a model: passes over its data, or a number of steps."""
+
+    epochs: int | None = Field(default=None, ge=1, le=100_000)
+    steps: int | None = Field(default=None, ge=1, le=10_000_000)
+    batch: int = Field(default=10, ge=1, le=1_000_000)
+    drop_last: bool = False
+    """Leave out the short batch at the end of a pass."""
+    update_unit: Literal["step", "epoch"] = "step"
+    """What counts as work done when time runs out: single steps, or whole passes."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Local:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give either epochs or steps")
+        return self
+
+
+class Server(Options):
+    """How the server runs its rounds."""
+
+    rounds: int = Field(ge=1, le=10_000_000)
+    cohort: int | Literal["all"] = "all"
+    """How many clients a round wants."""
+    deadline: Window = None
+    """How long a round waits for them; `none` waits for everybody."""
+    until: Window = None
+    """Virtual time at which no further round begins."""
+    over_selection: int = Field(default=0, ge=0, le=10_000_000)
+    """How many more than the cohort are asked."""
+    quorum: int | None = Field(default=None, ge=1)
+    """How many updates close a round; by default the cohort when more are asked, else everybody asked."""
+    selection: Literal["uniform"] = "uniform"
+    """How the cohort is drawn."""
+    among: Literal["available", "members"] = "available"
+    """Who can be asked: devices that are on, or all that have arrived and not departed."""
+    algorithm: choice("algorithms") = Field(default="fedavg", validate_default=True)
+    participation: choice("participation") = Field(default="samples", validate_default=True)
+    local: Local = Local(epochs=1)
+    schedule: choice("schedules") = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    compute_per_sample: Duration = 0
+    """Virtual time of the server's own learning, per sample."""
+    evaluate_every: int = Field(default=1, ge=1)
+    """Rounds between evaluations on the test set; the last round is always evaluated."""
+
+    @model_validator(mode="after")
+    def _a_round_can_end(self) -> Server:
+        if isinstance(self.cohort, int) and self.cohort < 1:
+            raise ValueError("cohort must be at least 1")
+        if self.deadline == 0:
+            raise ValueError("deadline must be longer than 0; write none to wait for everybody")
+        if self.cohort == "all" and self.over_selection:
+            raise ValueError("over_selection needs a cohort that is a number, not all")
+        asked = None if self.cohort == "all" else self.cohort + self.over_selection
+        if asked is not None and self.quorum is not None and self.quorum > asked:
+            raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
+        return self
+
+    @property
+    def closes_at(self) -> int | None:
+        """Number of updates that closes a round; None waits for everybody asked."""
+        if self.quorum is None and self.over_selection and isinstance(self.cohort, int):
+            return self.cohort
+        return self.quorum
+
+
+class Cluster(Options):
+    """Where it is computed. Nothing in here changes a result."""
+
+    actors: int | None = Field(default=None, ge=1, le=4096)
+    """Client hosts; one per core when absent."""
+    cpus_per_actor: float = Field(default=1.0, gt=0.0)
+    gpus_per_actor: float = Field(default=0.0, ge=0.0)
+    address: str | None = None
+    """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
+
+
+class Scenario(Options):
+    """One experiment: a task, a population, a server's policy, a cluster and a seed."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    task: Task
+    population: list[Group] = Field(min_length=1)
+    server: Server
+    cluster: Cluster = Cluster()
+    _folder: Path = PrivateAttr(default=Path())
+
+    @model_validator(mode="after")
+    def _groups_and_cohort_agree(self) -> Scenario:
+        names = [group.name for group in self.population]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f'population: two groups are called "{name}"')
+        cohort, devices = self.server.cohort, self.devices
+        if isinstance(cohort, int) and cohort + self.server.over_selection > devices:
+            raise ValueError(
+                f"server.cohort: {cohort} + {self.server.over_selection} clients cannot be asked"
+                f" of {devices} devices (accepted: at most {devices} in all)"
+            )
+        return self
+
+    @property
+    def devices(self) -> int:
+        """Number of devices in all groups; clients are numbered group after group from 0."""
+        return sum(group.count for group in self.population)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the scenario file; relative paths of traces start here."""
+        return self._folder
+
+    @classmethod
+    def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+        """Read a scenario file, apply `key.path=value` overrides and validate.
+
+        Raises ScenarioError, naming the file, the line or key path, what was found and what is accepted.
+        """
+        from fedactors.scenario.loading import load
+
+        return load(Path(path), overrides)
+
+    def dump(self) -> dict[str, Any]:
+        """Return the resolved scenario, every default shown, in the form of the YAML file."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,127 @@
+"""Durations, rates and sizes with units, as integers: "90s" -> ns, "2 MB/s" -> bytes per second, "5 MB" -> bytes.
+
+Decimal fractions are exact (they go through `Fraction`, never through a float). A bare number is refused, except 0:
+what it counts would be a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from fedactors.plan import NEVER
+
+DURATIONS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+}
+_DURATION_WORDS = {
+    "ns": "ns", "us": "us", "µs": "us", "ms": "ms", "s": "s", "sec": "s", "second": "s", "seconds": "s",
+    "m": "min", "min": "min", "minute": "min", "minutes": "min", "h": "h", "hour": "h", "hours": "h",
+    "d": "d", "day": "d", "days": "d", "week": "week", "weeks": "week",
+}  # fmt: skip
+_SIZES = {
+    "b": Fraction(1), "kb": Fraction(10**3), "mb": Fraction(10**6), "gb": Fraction(10**9), "tb": Fraction(10**12),
+    "kib": Fraction(2**10), "mib": Fraction(2**20), "gib": Fraction(2**30),
+    "bit": Fraction(1, 8), "kbit": Fraction(10**3, 8), "mbit": Fraction(10**6, 8), "gbit": Fraction(10**9, 8),
+}  # fmt: skip
+_QUANTITY = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([^\d\s].*?)\s*", re.DOTALL)
+
+
+def duration(text: object) -> int:
+    """Return the nanoseconds of "90s", "1.5 h", "200 ms" or 0.
+
+    Raises ValueError if it is anything else, not a whole number of nanoseconds, or beyond 146 years.
+    """
+    number, unit = _quantity(text, 'a duration such as "90s", "5 min" or "2 days"')
+    word = _DURATION_WORDS.get(unit.lower())
+    if word is None and number:
+        raise ValueError(f'"{unit}" is not a unit of time (accepted: {", ".join(DURATIONS)}, weeks)')
+    ns = number * (7 * DURATIONS["d"] if word == "week" else DURATIONS.get(word or "s", 1))
+    return _whole(ns, text, "nanoseconds")
+
+
+def rate(text: object) -> int:
+    """Return the bytes per second of "2 MB/s", "16 Mbit/s" or "16 Mbps".
+
+    Raises ValueError if it is anything else, or less than one byte per second.
+    """
+    number, unit = _quantity(text, 'a rate such as "2 MB/s" or "16 Mbit/s"')
+    per_second = unit.lower().replace(" ", "").replace("bps", "bit/s")
+    name = per_second.removesuffix("/s")
+    if number and (name == per_second or name not in _SIZES):
+        raise ValueError(f'"{unit}" is not a rate (accepted: kB/s, MB/s, GB/s, kbit/s, Mbit/s, Gbit/s)')
+    value = int(number * _SIZES.get(name, 0))
+    if not 1 <= value < NEVER:
+        raise ValueError(f'"{text}" must be at least one byte per second')
+    return value
+
+
+def size(text: object) -> int:
+    """Return the bytes of "5 MB" or "2 GiB". Raises ValueError if it is anything else."""
+    number, unit = _quantity(text, 'a size such as "5 MB" or "2 GiB"')
+    factor = _SIZES.get(unit.lower())
+    if factor is None and number:
+        raise ValueError(f'"{unit}" is not a size (accepted: B, kB, MB, GB, KiB, MiB, GiB)')
+    return _whole(number * (factor or 1), text, "bytes")
+
+
+def show_duration(ns: int) -> str:
+    """Return `ns` in the largest unit that divides it: 90_000_000_000 -> "90s"; `duration` reads it back."""
+    if ns == 0:
+        return "0s"
+    unit = next(unit for unit in reversed(DURATIONS) if ns % DURATIONS[unit] == 0)
+    if unit == "min" and ns < 120 * 10**9:
+        unit = "s"
+    return f"{ns // DURATIONS[unit]}{unit}"
+
+
+def show_rate(bytes_per_second: int) -> str:
+    """Return a rate in the largest unit that divides it; `rate` reads it back."""
+    return f"{show_size(bytes_per_second)}/s"
+
+
+def show_size(number: int) -> str:
+    """Return a number of bytes in the largest decimal unit that divides it; `size` reads it back."""
+    unit = next(u for u in ("TB", "GB", "MB", "kB", "B") if number % int(_SIZES[u.lower()]) == 0)
+    return f"{number // int(_SIZES[unit.lower()])} {unit}"
+
+
+def _quantity(text: object, accepted: str) -> tuple[Fraction, str]:
+    if text == 0 and not isinstance(text, bool):
+        return Fraction(0), ""
+    if isinstance(text, str) and (match := _QUANTITY.fullmatch(text)):
+        return Fraction(match[1]), match[2]
+    bare = isinstance(text, (int, float)) or (isinstance(text, str) and re.fullmatch(r"\s*[\d.]+\s*", text))
+    problem = "has no unit" if bare and not isinstance(text, bool) else "cannot be read"
+    raise ValueError(f"{str(text)[:80]!r} {problem} (accepted: {accepted})")
+
+
+def _whole(value: Fraction, text: object, what: str) -> int:
+    if value.denominator != 1:
+        raise ValueError(f'"{text}" is not a whole number of {what}')
+    if value >= NEVER:
+        raise ValueError(f'"{text}" is too large')
+    return int(value)
+
+
+def _field(read: Any, show: Any, example: str) -> Any:
+    schema = {"type": "string", "examples": [example]}
+    return (
+        BeforeValidator(lambda value: read(value)),
+        PlainSerializer(show, return_type=str),
+        WithJsonSchema(schema),
+    )
+
+
+Duration = Annotated[int, *_field(duration, show_duration, "90s")]  # ns
+Rate = Annotated[int, *_field(rate, show_rate, "2 MB/s")]  # bytes per second
+Size = Annotated[int, *_field(size, show_size, "5 MB")]  # bytes

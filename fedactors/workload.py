@@ -1,0 +1,59 @@
+"""How many samples a number of local steps processes, and back. Shared by the clock and the training engine.
+
+A client with n samples and batch size B makes passes over its data. One pass is cut into ceil(n/B) steps, the last
+one short (or left out with `drop_last`). The clock turns samples into time with it, the engine into batches, so
+both agree on every step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Workload(NamedTuple):
+    """What one client is asked to do: `wanted` steps over passes of `pass_samples` samples in `pass_steps` steps."""
+
+    pass_steps: int
+    pass_samples: int
+    batch: int
+    wanted: int
+    unit: int = 1  # steps are counted in multiples of this when time runs out
+
+    def samples(self, steps: int) -> int:
+        """Return the samples processed by the first `steps` steps."""
+        passes, rest = divmod(steps, self.pass_steps)
+        return passes * self.pass_samples + min(rest * self.batch, self.pass_samples)
+
+    def steps_within(self, samples: int) -> int:
+        """Return the most steps, of those wanted, that process at most `samples` samples; in whole units."""
+        if samples <= 0:
+            return 0
+        passes, rest = divmod(samples, self.pass_samples)
+        steps = min(self.wanted, passes * self.pass_steps + rest // self.batch)
+        return steps - steps % self.unit
+
+    def batch_bounds(self, step: int) -> tuple[int, int, int]:
+        """Return (pass, first, last) of step number `step` (from 0): samples [first, last) of that pass's order."""
+        passes, inside = divmod(step, self.pass_steps)
+        first = inside * self.batch
+        return passes, first, min(first + self.batch, self.pass_samples)
+
+
+IDLE = Workload(pass_steps=1, pass_samples=1, batch=1, wanted=0)  # a client without data
+
+
+def workload(
+    samples: int, batch: int, *, epochs: int | None, steps: int | None, drop_last: bool = False, whole_passes: bool = False
+) -> Workload:
+    """Return what a client with `samples` samples does in one trip; give either `epochs` or `steps`.
+
+    A batch larger than the data is cut to the data. Without data, or with `drop_last` and fewer samples than a
+    batch, there is nothing to do (0 steps).
+    """
+    if samples < 1 or (drop_last and samples < batch):
+        return IDLE
+    size = min(batch, samples)
+    pass_steps = samples // size if drop_last else -(-samples // size)
+    pass_samples = pass_steps * size if drop_last else samples
+    wanted = steps if steps is not None else (epochs or 0) * pass_steps
+    return Workload(pass_steps, pass_samples, size, wanted, pass_steps if whole_passes else 1)
