@@ -76,21 +76,21 @@ def _check(w: Windows, first: Int64, last: Int64, source: Source, place: Callabl
         raise source.error(place(k), f"window {w.on[k]}..{w.off[k]} ns outside the device's sight", sight)
 
 
-def from_midnight(seconds: Sequence[ArrayLike], mender: Mender) -> list[Int64]:
-    """Turn columns of seconds of one calendar into ns from midnight of the earliest day among them.
+def from_midnight(times: Sequence[ArrayLike], mender: Mender, tick: int = SECOND) -> list[Int64]:
+    """Turn columns of calendar times, in ticks of `tick` ns, into ns from midnight of the earliest day.
 
     Time of day is thus `t % 24 h`, whatever the recording's first instant. Raises TraceError if they
     span more than 146 years.
     """
-    columns = [np.asarray(values, dtype=np.int64) for values in seconds]
+    columns = [np.asarray(values, dtype=np.int64) for values in times]
     earliest = min((int(values.min()) for values in columns if len(values)), default=0)
     latest = max((int(values.max()) for values in columns if len(values)), default=0)
-    epoch = earliest // DAY * DAY
-    if latest - epoch > NEVER // SECOND:
-        raise mender.source.error(
-            "", f"times span {(latest - epoch) // (365 * DAY)} years", "at most 146 years"
-        )
-    return [(values - epoch) * SECOND for values in columns]
+    day = DAY * SECOND // tick
+    epoch = earliest // day * day
+    if latest - epoch > NEVER // tick:
+        years = (latest - epoch) // (365 * day)
+        raise mender.source.error("", f"times span {years} years", "at most 146 years")
+    return [(values - epoch) * tick for values in columns]
 
 
 def _filled(w: Windows, mender: Mender, place: Callable[[int], str]) -> tuple[Windows, NDArray[np.intp]]:

@@ -19,9 +19,7 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -182,10 +180,7 @@ def _stamp(second: int) -> str:
 
 def _phones(source: Source) -> Iterator[tuple[str, str]]:
     """Yield (name, messages) of each phone."""
-    try:
-        phones = json.loads(source.text(), object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise source.error("", f"damaged JSON: {shown(error, 120)}", "a FLASH state trace") from error
+    phones = source.json()
     if not isinstance(phones, dict):
         raise source.error("", "no JSON object of phones", "a FLASH state trace")
     for name, record in phones.items():
@@ -195,11 +190,3 @@ def _phones(source: Source) -> Iterator[tuple[str, str]]:
         if not isinstance(messages, str):
             raise source.error(device(name), "no text of messages", '{"messages": "…"}')
         yield name, messages
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{shown(name)} stands there twice")
-    return result

@@ -5,35 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-from fedactors.errors import TraceError, suggestion
-from fedactors.traces import flash, native, native_parquet
+from fedactors.errors import suggestion
+from fedactors.traces import fedscale, flash, fta, native, native_parquet, spot
 from fedactors.traces.source import Mender, Source, load
 from fedactors.traces.timeline import Timeline
 
 
+class Reader(Protocol):
+    """What a module offers that reads one format."""
+
+    def looks_like(self, data: bytes) -> bool:
+        """Whether `data` is of this format."""
+
+    @property
+    def read(self) -> Callable[..., Any]:
+        """Read (source, mender), and of a ruled format the rule; raises TraceError if the file is damaged."""
+
+
 @dataclass(frozen=True)
 class Format:
-    """One kind of file: its name, what it gives, how to recognise and how to read it."""
+    """One kind of file: its name, what it gives, and the module that reads it."""
 
     name: str
     gives: str
     description: str
-    recognise: Callable[[bytes], bool]
-    read: Callable[..., Timeline]  # (source, mender), and if `ruled` the rule
-    ruled: bool = False  # whether what counts as available is asked of the scenario
+    reader: Reader
+    ruled: bool = False  # whether the scenario says what counts as available
 
 
 AVAILABILITY = "availability"
 
 _FORMATS = (
-    Format("csv", AVAILABILITY, "our own intervals, CSV", native.is_csv, native.read_csv),
-    Format(
-        "parquet", AVAILABILITY, "our own intervals, Parquet", native_parquet.is_parquet, native_parquet.read
-    ),
-    Format(
-        "flash", AVAILABILITY, "FLASH smartphone state traces, JSON", flash.looks_like, flash.read, ruled=True
-    ),
+    Format("csv", AVAILABILITY, "our own intervals, CSV", native),
+    Format("parquet", AVAILABILITY, "our own intervals, Parquet", native_parquet),
+    Format("flash", AVAILABILITY, "FLASH: event logs of smartphones", flash, ruled=True),
+    Format("fedscale", AVAILABILITY, "FedScale: client_behave_trace", fedscale),
+    Format("fta", AVAILABILITY, "Failure Trace Archive: event_trace.tab", fta),
+    Format("spot", AVAILABILITY, "SkyPilot: spot instances", spot),
 )
 
 
@@ -61,17 +71,18 @@ def read(
         problem = f'a rule "when: {when}" for a {kind.name} file'
         raise source.error("", problem, f"a rule only for {_listed(f for f in _FORMATS if f.ruled)}")
     mender = Mender(source, strict)
-    return kind.read(source, mender, when) if kind.ruled else kind.read(source, mender)
+    timeline: Timeline = kind.reader.read(source, mender, *([when] if kind.ruled else []))
+    return timeline
 
 
 def _choose(source: Source, wanted: str | None) -> Format:
     """Return the format of that name, or the one that recognises the content."""
     for kind in _FORMATS:
-        if wanted == kind.name or (wanted is None and kind.recognise(source.data)):
+        if wanted == kind.name or (wanted is None and kind.reader.looks_like(source.data)):
             return kind
     if wanted is None:
         raise source.error("", "a file of no known format", _listed(_FORMATS))
-    raise TraceError(f'{source.path}: format "{wanted}"{suggestion(wanted, (f.name for f in _FORMATS))}')
+    raise source.error("", f'format "{wanted}"{suggestion(wanted, (kind.name for kind in _FORMATS))}')
 
 
 def _listed(kinds: Iterable[Format]) -> str:

@@ -43,7 +43,7 @@ def write(timeline: Timeline, path: str | Path) -> None:
         raise TraceError(f"{path}: cannot be written: {error}") from error
 
 
-def is_csv(data: bytes) -> bool:
+def looks_like(data: bytes) -> bool:
     """Whether `data` begins like our CSV: a header that names device, on and off."""
     head = data[:65_536].decode("utf-8-sig", "replace")
     line = next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
@@ -93,7 +93,7 @@ class _Sheet:
             self.line.append(entry.line)
 
 
-def read_csv(source: Source, mender: Mender) -> Timeline:
+def read(source: Source, mender: Mender) -> Timeline:
     """Read our CSV; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
     sheet = _Sheet()
     for entry in _rows(source):

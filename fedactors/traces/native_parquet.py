@@ -42,7 +42,7 @@ def pack(timeline: Timeline) -> bytes:
     return sink.getvalue()
 
 
-def is_parquet(data: bytes) -> bool:
+def looks_like(data: bytes) -> bool:
     """Whether `data` is Parquet; its columns are checked when it is read."""
     return data.startswith(b"PAR1")
 

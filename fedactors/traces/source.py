@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +39,21 @@ class Source:
         except UnicodeDecodeError as error:
             line = self.data.count(b"\n", 0, error.start) + 1
             raise self.error(f"line {line}", f"bytes that are no text: {error.reason}", "UTF-8") from error
+
+    def json(self) -> object:
+        """Return the recording as JSON. Raises TraceError if it is damaged or an object has one key twice."""
+        try:
+            return json.loads(self.text(), object_pairs_hook=_unique)
+        except (ValueError, RecursionError) as error:
+            raise self.error("", f"damaged JSON: {shown(error, 120)}", "a complete JSON file") from error
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{shown(name)} stands there twice")
+    return result
 
 
 def load(path: str | Path) -> Source:

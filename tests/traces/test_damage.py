@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import pickle
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,15 @@ SAMPLES = {
     "csv": _written(_TIMELINE, "t.csv"),
     "gzip": gzip.compress(_written(_TIMELINE, "t.csv"), mtime=0),
     "parquet": _written(_TIMELINE, "t.parquet"),
+    "fedscale": pickle.dumps(
+        {
+            k: {"active": [5, 90], "inactive": [50, 100 + k], "finish_time": 200, "duration": 55 + k}
+            for k in range(5)
+        }
+    ),
+    "fta": b"# event_id node_id event_type event_start_time event_stop_time\n"
+    + b"".join(b"%d n%d %d %d %d\n" % (k, k // 4, k % 2, 86_400 + k, 86_401 + k) for k in range(12)),
+    "spot": json.dumps({"metadata": {"gap_seconds": 30}, "data": [0, 1, 2, 2, 1, 0] * 4}).encode(),
     "flash": json.dumps({str(k): {"guid": str(k), "messages": LOG[k * 40 :]} for k in (0, 1, 2)}).encode(),
 }
 
