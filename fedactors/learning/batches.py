@@ -1,0 +1,43 @@
+"""Which samples a local step sees. Every pass over the data is shuffled anew, from the client's own stream."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.streams import Purpose, stream
+from fedactors.workload import Workload
+
+Int64 = NDArray[np.int64]
+
+
+def sequence(seed: int, client: int, trip: int, held: Int64, work: Workload, steps: int) -> Int64:
+    """Return the samples of the first `steps` local steps one after the other, `(work.samples(steps),)`.
+
+    `held` are the client's samples. The order depends on (seed, client, trip) only: a longer trip begins with the
+    batches of a shorter one.
+    """
+    draws = stream(seed, Purpose.BATCH, client, trip)
+    passes = -(-steps // work.pass_steps)
+    order = [draws.permutation(len(held))[: work.pass_samples] for _ in range(passes)]
+    return held[np.concatenate(order)[: work.samples(steps)]] if passes else held[:0]
+
+
+def bounds(work: Workload, steps: int) -> list[tuple[int, int]]:
+    """Return [first, last) of each of the first `steps` batches in `sequence`."""
+    return [(work.samples(step), work.samples(step + 1)) for step in range(steps)]
+
+
+def table(sequences: list[Int64], works: list[Workload], steps: list[int]) -> tuple[Int64, NDArray[np.float32]]:
+    """Return the batches of many clients as one table: samples and their weights, both `(steps, clients, batch)`.
+
+    Short batches and short trips are filled up with sample 0 at weight 0; the weights of a batch sum to 1.
+    """
+    width = max(work.batch for work in works)
+    samples = np.zeros((max(steps), len(works), width), np.int64)
+    weights = np.zeros(samples.shape, np.float32)
+    for column, (order, work, count) in enumerate(zip(sequences, works, steps, strict=True)):
+        for step, (first, last) in enumerate(bounds(work, count)):
+            samples[step, column, : last - first] = order[first:last]
+            weights[step, column, : last - first] = 1 / (last - first)
+    return samples, weights

@@ -1,0 +1,66 @@
+"""Local steps of many clients at once: `vmap` over rows that may start anywhere and stop at different times.
+
+Rows are sorted by their number of steps, longest first, so that those still moving are always the first ones: a
+step works on a shrinking prefix, and nobody computes a step that is thrown away.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import grad_and_value, vmap
+from torch.nn import functional
+
+from fedactors.learning import batches
+from fedactors.learning.descent import descend
+from fedactors.learning.layers import Model
+from fedactors.learning.network import forward, views
+from fedactors.learning.resident import Resident, Rows
+
+
+def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
+    by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
+    back = torch.tensor(by_length, device=rows.starts.device).argsort()
+    sorted_rows = rows.take(by_length)
+    deltas, losses = _train_sorted(resident, sorted_rows)
+    return deltas[back], losses[back]
+
+
+def _train_sorted(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
+    model, device = resident.model, rows.starts.device
+    longest = max(rows.steps, default=0)
+    losses = torch.zeros(longest, len(rows.clients), device=device)
+    if not longest:
+        return torch.zeros_like(rows.starts), losses.T
+    moving = rows.starts.clone()
+    tensors, starts = views(model, moving), views(model, rows.starts)
+    corrections = None if rows.corrections is None else views(model, rows.corrections)
+    samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
+    shorter = [-steps for steps in rows.steps]
+    for step in range(longest):
+        active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+        chosen = samples[step, :active]
+        mine = [tensor[:active] for tensor in tensors]
+        inputs = (tuple(mine), resident.x[chosen], resident.y[chosen], weights[step, :active])
+        grads, losses[step, :active] = _gradient(model)(*inputs, rows.keys[:active], step)
+        first = [tensor[:active] for tensor in starts]
+        correction = None if corrections is None else [tensor[:active] for tensor in corrections]
+        descend(mine, grads, first, correction, rows.prox, rows.lr)
+    return moving - rows.starts, losses.T
+
+
+@lru_cache(maxsize=16)
+def _gradient(model: Model) -> Callable[..., Any]:
+    """Return the function of (tensors, x, y, weights, keys, step) to (gradients, losses), each with a row axis."""
+
+    def loss(tensors: tuple[Tensor, ...], x: Tensor, y: Tensor, weights: Tensor, key: Tensor, step: int) -> Tensor:
+        each = functional.cross_entropy(forward(model, tensors, x, key, step), y, reduction="none")
+        return (each * weights).sum()
+
+    return vmap(grad_and_value(loss), in_dims=(0, 0, 0, 0, 0, None))

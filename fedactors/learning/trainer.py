@@ -1,0 +1,114 @@
+"""Executes chunks on one device: the only place where local steps are taken, whoever asks for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedactors.algorithms.base import Trip
+from fedactors.learning import batches, cohort, dropout, sequential
+from fedactors.learning.layers import Conv, Dropout, Model
+from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
+from fedactors.learning.resident import Resident, Rows
+
+
+def by_cohort(model: Model, device: str) -> bool:
+    """Whether rows are trained together: always on a GPU, and on a CPU unless there are convolutions.
+
+    The choice looks at the model and the device type alone, never at a chunk: the two engines differ in the last
+    place, so a run uses one of them throughout.
+    """
+    return device == "cuda" or not any(isinstance(layer, Conv) for layer in model.layers)
+
+
+def chunk_rows(model: Model, device: str) -> int:
+    """Return how many trips make a chunk, from the model and the device type alone."""
+    if device == "cuda":
+        return 1024
+    if not by_cohort(model, device):
+        return 4
+    return max(2, min(32, 2**20 // model.parameters))  # about 4 MB of moving models: they stay in the cache
+
+
+class Trainer:
+    """Trains chunks of one lesson on one device ("cpu" or "cuda")."""
+
+    def __init__(self, lesson: Lesson, samples: Samples, device: str = "cpu") -> None:
+        self._lesson, self._split = lesson, samples.split
+        self._device = torch.device(device)
+        x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
+        self._resident = Resident(lesson.model, x, y)
+        self._train = cohort.train if by_cohort(lesson.model, device) else sequential.train
+        self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
+
+    def learn(self, chunk: Chunk, sent: Sequence[Vectors]) -> Learned:
+        """Train the trips of `chunk` from the models `sent`, and return the weighted sums of what clients upload."""
+        bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
+        rows = self._rows(chunk, bases)
+        deltas, losses = self._train(self._resident, rows)
+        steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
+        trip = Trip(rows.starts, deltas, _gathered(bases, chunk.bases), steps, chunk.lr)
+        uploads = self._lesson.algorithm.upload(trip)
+        sums = {name: _weighted_sum(rows_of, chunk.weights) for name, rows_of in uploads.items()}
+        loss = float(losses.sum())
+        return Learned(sums, loss, () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses))
+
+    def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
+        lesson = self._lesson
+        works = [lesson.workloads[client] for client in chunk.clients]
+        order = [
+            batches.sequence(lesson.seed, client, trip, self._split.of(client), work, steps)
+            for client, trip, work, steps in zip(chunk.clients, chunk.trips, works, chunk.steps, strict=True)
+        ]
+        corrections = [lesson.algorithm.correction(base) for base in bases]
+        return Rows(
+            chunk.clients,
+            chunk.steps,
+            works,
+            order,
+            self._keys(chunk),
+            torch.stack([bases[base]["x"] for base in chunk.bases]),
+            torch.stack([corrections[base] for base in chunk.bases]) if corrections[0] is not None else None,
+            lesson.algorithm.prox,
+            chunk.lr,
+        )
+
+    def _keys(self, chunk: Chunk) -> Tensor:
+        if not self._has_dropout:
+            return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
+        trips = zip(chunk.clients, chunk.trips, strict=True)
+        return torch.tensor([dropout.key(self._lesson.seed, *trip) for trip in trips], device=self._device)
+
+
+def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:
+    """Return what was sent to each row: one vector for all if all started from the same version."""
+    if len(bases) == 1:
+        return bases[0]
+    return {name: torch.stack([bases[base][name] for base in chosen]) for name in bases[0]}
+
+
+def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
+    """Return sum_i w_i rows_i, added in the order of the rows."""
+    total = torch.zeros_like(rows[0])
+    for row, weight in zip(rows, weights, strict=True):
+        total.add_(row, alpha=weight)
+    result: np.ndarray = total.cpu().numpy()
+    return result
+
+
+def _finite(sums: Vectors) -> bool:
+    return all(bool(np.isfinite(total).all()) for total in sums.values())
+
+
+def _bad(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return (client, first bad local step) of each update that holds NaN or Inf."""
+    found = []
+    for row, client in enumerate(chunk.clients):
+        if not all(bool(rows[row].isfinite().all()) for rows in uploads.values()):
+            wrong = torch.nonzero(~losses[row].isfinite())
+            found.append((client, int(wrong[0]) if len(wrong) else chunk.steps[row] - 1))
+    return tuple(found)

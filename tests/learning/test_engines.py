@@ -1,0 +1,122 @@
+"""The two engines against each other and against torch.optim; and what a chunk promises."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedactors.algorithms.fedavg import FedAvg
+from fedactors.learning import cohort, sequential
+from fedactors.learning.batches import bounds, sequence
+from fedactors.learning.deal import contiguous
+from fedactors.learning.lesson import Chunk, Lesson, Samples
+from fedactors.learning.models import FslCifar, Logistic, Mlp
+from fedactors.learning.network import initial
+from fedactors.learning.trainer import Trainer, by_cohort
+from fedactors.workload import workload
+
+SIZES = np.array([23, 7, 40, 1, 16])
+MODELS = {
+    "logistic": Logistic(init="uniform").build((12,), 3),
+    "mlp": Mlp(hidden=[8]).build((12,), 3),
+    "dropout": Mlp(hidden=[16], dropout=0.4).build((12,), 3),
+}
+
+
+def lesson(model, batch=5, drop_last=False):
+    works = tuple(workload(int(n), batch, epochs=2, steps=None, drop_last=drop_last) for n in SIZES)
+    return Lesson(model, FedAvg(), 3, works)
+
+
+def samples(model, seed=0):
+    draws = np.random.default_rng(seed)
+    x = draws.normal(size=(SIZES.sum(), *model.input_shape)).astype(np.float32)
+    return Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(SIZES))
+
+
+def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
+    clients = tuple(range(len(SIZES))) if clients is None else clients
+    count = len(clients)
+    return Chunk(2, clients, bases or (0,) * count, (2,) * count, steps, weights or (1.0,) * count, lr)
+
+
+def with_engine(engine, the_lesson, data):
+    trainer = Trainer(the_lesson, data)
+    trainer._train = engine.train
+    return trainer
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sequential_and_cohort_agree_on_unequal_steps_and_unequal_starts(name):
+    model = MODELS[name]
+    sent = [{"x": initial(model, seed)} for seed in (1, 2)]
+    work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, cohort))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
+    assert one.loss == pytest.approx(many.loss, rel=1e-5)
+
+
+def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
+    model = FslCifar().build((3, 32, 32), 10)
+    work = chunk((3, 0, 2, 1, 1))
+    sent = [{"x": initial(model, 1)}]
+    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, cohort))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
+    assert not by_cohort(model, "cpu")
+    assert by_cohort(model, "cuda")
+
+
+def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
+    model, data = MODELS["mlp"], samples(MODELS["mlp"])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
+    start = torch.from_numpy(initial(model, 1))
+    nn.utils.vector_to_parameters(start.clone(), net.parameters())
+    optimiser, work = torch.optim.SGD(net.parameters(), lr=0.1), lesson(model).workloads[0]
+    order = sequence(3, 0, 2, data.split.of(0), work, 9)
+    for first, last in bounds(work, 9):
+        batch = torch.from_numpy(order[first:last])
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(net(torch.from_numpy(data.x)[batch]), torch.from_numpy(data.y)[batch]).backward()
+        optimiser.step()
+    expected = nn.utils.parameters_to_vector(net.parameters()).detach() - start
+    learned = Trainer(lesson(model), data).learn(chunk((9,), clients=(0,)), [{"x": start.numpy()}])
+    np.testing.assert_allclose(learned.sums["delta"], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name):
+    model = MODELS[name]
+    trainer, sent = Trainer(lesson(model), samples(model)), [{"x": initial(model, 1)}]
+    together = [trainer.learn(chunk((6, 3, 9, 2, 5), weights=tuple(float(k == i) for k in range(5))), sent) for i in range(5)]
+    pair = trainer.learn(chunk((6, 9), clients=(0, 2), weights=(1.0, 0.0)), sent)
+    assert np.array_equal(together[0].sums["delta"], pair.sums["delta"])
+
+
+def test_no_step_and_no_rate_leave_the_model_as_it_was():
+    model = MODELS["mlp"]
+    learned = Trainer(lesson(model), samples(model)).learn(chunk((0,) * 5), [{"x": initial(model, 1)}])
+    assert not learned.sums["delta"].any()
+    assert learned.loss == 0.0
+
+
+@pytest.mark.parametrize("engine", [sequential, cohort])
+def test_a_bad_update_is_named_with_client_and_step(engine):
+    model, data = MODELS["mlp"], samples(MODELS["mlp"])
+    data.x[data.split.of(2)[5]] = np.nan
+    trainer = with_engine(engine, lesson(model), data)
+    learned = trainer.learn(chunk((4, 2, 8, 1, 4)), [{"x": initial(model, 1)}])
+    order = sequence(3, 2, 2, data.split.of(2), lesson(model).workloads[2], 8)
+    first = int(np.flatnonzero(order == data.split.of(2)[5])[0]) // 5
+    assert learned.bad == ((2, first),)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_epochs_are_real_passes_in_a_new_order_each_time(drop_last):
+    work = workload(23, 5, epochs=3, steps=None, drop_last=drop_last)
+    order = sequence(3, 0, 2, np.arange(100, 123), work, work.wanted)
+    passes = np.split(order, 3)
+    for one in passes:
+        assert len(set(one.tolist())) == (20 if drop_last else 23)
+    assert not np.array_equal(passes[0], passes[1])
+    assert [last - first for first, last in bounds(work, work.wanted)][:5] == [5, 5, 5, 5] + [5 if drop_last else 3]
+    assert np.array_equal(sequence(3, 0, 2, np.arange(100, 123), work, 4), order[:20])
