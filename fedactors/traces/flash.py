@@ -79,7 +79,7 @@ def read(source: Source, mender: Mender, when: str | None = None) -> Timeline:
     last: list[int] = []
     found: list[_Window] = []
     for name, text in _phones(source):
-        events = observed(_events(name, text, source, mender), name, mender)
+        events = observed(_events(name, text, source), name, mender)
         if not events:
             mender.note("device without an event left out", device(name))
             continue
@@ -136,7 +136,7 @@ def _windows(row: int, events: list[Event], holds: Fact) -> Iterator[_Window]:
         yield _Window(row, since, events[-1].second, events[-1].line)
 
 
-def _events(name: str, text: str, source: Source, mender: Mender) -> list[Event]:
+def _events(name: str, text: str, source: Source) -> list[Event]:
     """Parse one phone's lines. Raises TraceError at the first that is not understood."""
     events: list[Event] = []
     for number, line in enumerate(text.split("\n"), 1):

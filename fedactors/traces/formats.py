@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from fedactors.errors import suggestion
-from fedactors.traces import fedscale, flash, fta, native, native_parquet, spot
+from fedactors.errors import TraceError, suggestion
+from fedactors.traces import (
+    ai_benchmark,
+    cooked,
+    fedscale,
+    fedscale_devices,
+    flash,
+    fta,
+    hsdpa,
+    irish,
+    latency,
+    mahimahi,
+    native,
+    native_parquet,
+    planetlab,
+    spot,
+)
+from fedactors.traces.series import Series
 from fedactors.traces.source import Mender, Source, load
+from fedactors.traces.tables import Matrix, Table
 from fedactors.traces.timeline import Timeline
+
+Recording = Timeline | Series | Table | Matrix
+Kind = TypeVar("Kind", Timeline, Series, Table, Matrix)
 
 
 class Reader(Protocol):
@@ -35,8 +55,10 @@ class Format:
     ruled: bool = False  # whether the scenario says what counts as available
 
 
-AVAILABILITY = "availability"
+AVAILABILITY, BANDWIDTH, PROCESSOR = "availability", "bandwidth", "processor share"
+DEVICES, LATENCY = "devices", "latency"
 
+# In this order they are tried; the looser ones come last.
 _FORMATS = (
     Format("csv", AVAILABILITY, "our own intervals, CSV", native),
     Format("parquet", AVAILABILITY, "our own intervals, Parquet", native_parquet),
@@ -44,7 +66,22 @@ _FORMATS = (
     Format("fedscale", AVAILABILITY, "FedScale: client_behave_trace", fedscale),
     Format("fta", AVAILABILITY, "Failure Trace Archive: event_trace.tab", fta),
     Format("spot", AVAILABILITY, "SkyPilot: spot instances", spot),
+    Format("hsdpa", BANDWIDTH, "Norwegian HSDPA logs, downlink", hsdpa),
+    Format("irish-5g", BANDWIDTH, "Irish 5G logs, down- and uplink", irish),
+    Format("cooked", BANDWIDTH, "Pensieve: seconds and Mbit/s", cooked),
+    Format("fedscale-devices", DEVICES, "FedScale and FedFetch: client_device_capacity", fedscale_devices),
+    Format("ai-benchmark", DEVICES, "FLASH: scores of phones, and their names", ai_benchmark),
+    Format("latency", LATENCY, "round-trip times between places, ms", latency),
+    Format("planetlab", PROCESSOR, "PlanetLab: CPU use of a day", planetlab),
+    Format("mahimahi", BANDWIDTH, "Mahimahi: packets in ms", mahimahi),
 )
+_TYPES = {
+    AVAILABILITY: Timeline,
+    BANDWIDTH: Series,
+    PROCESSOR: Series,
+    DEVICES: Table,
+    LATENCY: Matrix,
+}
 
 
 def formats() -> tuple[Format, ...]:
@@ -53,26 +90,65 @@ def formats() -> tuple[Format, ...]:
 
 
 def read(
-    path: str | Path,
-    format: str | None = None,
-    when: str | None = None,
-    strict: bool = False,
+    path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False
 ) -> Timeline:
     """Read the availability recorded in the file at `path`.
 
     `format` is recognised from the content if not given. `when` is the rule of availability for formats that
     record states, such as "charging & wifi & locked". With `strict` every repair is an error.
 
-    Raises TraceError if the file is missing, damaged or of no known format.
+    Raises TraceError if the file is missing, damaged or of no such format.
     """
+    return _read(path, Timeline, format, when, strict)
+
+
+def read_series(path: str | Path, format: str | None = None, strict: bool = False) -> Series:
+    """Read a bandwidth or processor share over time, like `read`."""
+    return _read(path, Series, format, None, strict)
+
+
+def read_table(path: str | Path, format: str | None = None, strict: bool = False) -> Table:
+    """Read a table of devices, like `read`."""
+    return _read(path, Table, format, None, strict)
+
+
+def read_latency(path: str | Path, format: str | None = None, strict: bool = False) -> Matrix:
+    """Read the latencies between places, like `read`."""
+    return _read(path, Matrix, format, None, strict)
+
+
+def read_any(
+    path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False
+) -> Recording:
+    """Read whatever the file at `path` holds, like `read`."""
     source = load(path)
-    kind = _choose(source, format)
+    return _parse(source, _choose(source, format), when, strict)
+
+
+def _read(path: str | Path, wanted: type[Kind], name: str | None, when: str | None, strict: bool) -> Kind:
+    source = load(path)
+    kind = _choose(source, name)
+    if _TYPES[kind.gives] is not wanted:
+        fitting = _listed(f for f in _FORMATS if _TYPES[f.gives] is wanted)
+        raise source.error("", f"a {kind.name} file, which gives {kind.gives}", fitting)
+    result = _parse(source, kind, when, strict)
+    if not isinstance(result, wanted):
+        raise TypeError(f"the reader of {kind.name} returned a {type(result).__name__}")
+    return result
+
+
+def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Recording:
     if when is not None and not kind.ruled:
         problem = f'a rule "when: {when}" for a {kind.name} file'
         raise source.error("", problem, f"a rule only for {_listed(f for f in _FORMATS if f.ruled)}")
     mender = Mender(source, strict)
-    timeline: Timeline = kind.reader.read(source, mender, *([when] if kind.ruled else []))
-    return timeline
+    try:
+        result: Recording = kind.reader.read(source, mender, *([when] if kind.ruled else []))
+    except TraceError as error:
+        if source.path in str(error):
+            raise
+        raise source.error("", str(error)) from error  # from a type that does not know its file
+    return result
 
 
 def _choose(source: Source, wanted: str | None) -> Format:

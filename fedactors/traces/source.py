@@ -23,9 +23,14 @@ class Source:
     data: bytes
 
     @property
+    def name(self) -> str:
+        """The file's name without folder and `.gz`: `ATT-LTE-driving.up`."""
+        return Path(self.path).name.removesuffix(".gz")
+
+    @property
     def stem(self) -> str:
-        """The file's name without folder, `.gz` and one more extension: `us-east-1a_v100_1`."""
-        return Path(self.path.removesuffix(".gz")).stem
+        """The file's name without its extension either: `us-east-1a_v100_1`."""
+        return Path(self.name).stem
 
     def error(self, where: str, found: str, accepted: str = "") -> TraceError:
         """Return the error `path: where: found (accepted)`, for the caller to raise."""

@@ -7,13 +7,16 @@ import pickle
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedactors.errors import TraceError
 from fedactors.traces import native
-from fedactors.traces.formats import read
+from fedactors.traces.formats import formats, read, read_any
+from fedactors.traces.series import Series
+from fedactors.traces.tables import Matrix, Table
 from fedactors.traces.timeline import Timeline, build
 
 LOG = "".join(
@@ -42,7 +45,23 @@ SAMPLES = {
     "fta": b"# event_id node_id event_type event_start_time event_stop_time\n"
     + b"".join(b"%d n%d %d %d %d\n" % (k, k // 4, k % 2, 86_400 + k, 86_401 + k) for k in range(12)),
     "spot": json.dumps({"metadata": {"gap_seconds": 30}, "data": [0, 1, 2, 2, 1, 0] * 4}).encode(),
-    "flash": json.dumps({str(k): {"guid": str(k), "messages": LOG[k * 40 :]} for k in (0, 1, 2)}).encode(),
+    "hsdpa": b"".join(b"%d %d 59.8 NOFIX %d 1000\n" % (1_285_675_666 + k, k, k * 77) for k in range(12)),
+    "irish-5g": b"Timestamp,DL_bitrate,UL_bitrate,State\n"
+    + b"".join(
+        b"2019.12.16_11.49.%02d,%d,-,I\n2019.12.16_11.49.%02d,%d,7,D\n" % (k, k, k, k) for k in range(9)
+    ),
+    "mahimahi": b"".join(b"%d\n" % (k * k // 3) for k in range(30)),
+    "cooked": b"".join(b"%d.5\t0.%d\n" % (k * 5, k) for k in range(30)),
+    "planetlab": b"".join(b"%d\n" % (k * 7 % 100) for k in range(288)),
+    "fedscale-devices": pickle.dumps(
+        {k: {"computation": np.float64(k + 1), "communication": 10.5, "dl_kbps": 7} for k in range(5)},
+        protocol=3,
+    ),
+    "ai-benchmark": json.dumps([{"Model": f"m{k}", "AI_Score": f" {k} 1,6"} for k in range(5)]).encode(),
+    "latency": b"".join(b"%d.25,%d,-0.5,7\n" % (k, k * 9) for k in range(4)),
+    "flash": json.dumps(
+        {str(k): {"guid": str(k), "messages": "\n".join(LOG.split("\n")[3 * k :])} for k in (0, 1, 2)}
+    ).encode(),
 }
 
 
@@ -74,11 +93,19 @@ HARMS = st.lists(
 )
 
 
+def test_every_format_has_a_sample_that_it_recognises(tmp_path):
+    assert SAMPLES.keys() - {"gzip"} == {kind.name for kind in formats()}
+    for kind in formats():
+        recognised = next(one for one in formats() if one.reader.looks_like(SAMPLES[kind.name]))
+        assert recognised is kind
+        read_any(_put(tmp_path / "trace", SAMPLES[kind.name]))
+
+
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     path = tmp_path / "trace"
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=200, deadline=None)
     @given(HARMS, st.sampled_from([None, kind.replace("gzip", "csv")]), st.booleans())
     def check(harms, named, strict):
         data = SAMPLES[kind]
@@ -87,7 +114,7 @@ def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
         path.write_bytes(data)
         message = ""
         try:
-            assert isinstance(read(path, format=named, strict=strict), Timeline)
+            assert isinstance(read_any(path, format=named, strict=strict), (Timeline, Series, Table, Matrix))
         except TraceError as error:
             message = str(error)
         assert not message or (message.startswith(f"{path}: ") and len(message) < 1000)
@@ -102,7 +129,7 @@ def test_any_bytes_at_all(data):
         path.write_bytes(data)
         for kind in (None, *sorted(SAMPLES.keys() - {"gzip"})):
             with contextlib.suppress(TraceError):
-                read(path, format=kind)
+                read_any(path, format=kind)
 
 
 def test_a_flipped_bit_in_parquet_is_never_another_timeline(tmp_path):

@@ -1,0 +1,99 @@
+"""Irish 5G logs (G-NetTrack Pro): what an application moved in each second, as CSV.
+
+    Timestamp,…,DL_bitrate,UL_bitrate,State,…
+    2019.12.16_11.49.59,…,22,36,D,…
+
+Source: D. Raca et al., "Beyond Throughput, the Next Generation: a 5G Dataset with Channel and Context
+Metrics", MMSys 2020. Rates are kbit/s of actual traffic, not of what the link could carry: only lines of
+state D (download) are measurements of it. In idle lines nobody asked for data; the last measured rate holds
+through them. Stamps are local times without a zone, and stay so.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+from typing import NamedTuple
+
+from fedactors.plan import SECOND
+from fedactors.traces.lines import bounded, head, scaled
+from fedactors.traces.series import BYTES_PER_SECOND, Row, Series, build
+from fedactors.traces.source import Mender, Source, shown
+
+_NEEDED = ("Timestamp", "DL_bitrate", "UL_bitrate", "State")
+_KBIT = 125  # bytes
+
+
+class _Line(NamedTuple):
+    number: int
+    second: int
+    down: int  # bytes/s
+    up: int
+
+
+def looks_like(data: bytes) -> bool:
+    """Whether the header of `data` names the rates."""
+    return set(_NEEDED) <= set(next(iter(head(data)), "").split(","))
+
+
+def read(source: Source, mender: Mender) -> Series:
+    """Read two rows, `name/down` and `name/up`, in bytes/s. Raises TraceError if the log is damaged."""
+    lines = _one_per_second(_lines(source, mender), mender)
+    if not lines:
+        raise source.error("", "no line of state D with its rates", "a log of a download")
+    begin = lines[0].second
+    at = [(line.second - begin) * SECOND for line in lines]
+    end = bounded(at[-1] + SECOND, f"line {lines[-1].number}", source)
+    down = Row(f"{source.stem}/down", at, [line.down for line in lines], end)
+    up = Row(f"{source.stem}/up", at, [line.up for line in lines], end)
+    return build([down, up], BYTES_PER_SECOND, mender.repairs)
+
+
+def _lines(source: Source, mender: Mender) -> list[_Line]:
+    """Return the measurements: lines of state D that have both rates."""
+    reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
+    found = []
+    try:
+        header = next(reader, [])
+        missing = [name for name in _NEEDED if name not in header]
+        if missing:
+            raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_NEEDED))
+        columns = [header.index(name) for name in _NEEDED]
+        for cells in reader:
+            where = f"line {reader.line_num}"
+            if cells and len(cells) != len(header):
+                raise source.error(where, f"{len(cells)} columns", f"{len(header)}, as in the header")
+            if cells:
+                stamp, down, up, state = (cells[k] for k in columns)
+                second = _second(stamp, where, source)
+                if state == "D" and "-" in (down, up):
+                    mender.note("measurement without a rate left out", where)
+                elif state == "D":
+                    rates = (scaled(rate, _KBIT, "rate", where, source) for rate in (down, up))
+                    found.append(_Line(reader.line_num, second, *rates))
+    except csv.Error as error:
+        raise source.error(f"line {reader.line_num}", str(error), "comma-separated values") from error
+    return found
+
+
+def _second(stamp: str, where: str, source: Source) -> int:
+    try:
+        time = datetime.datetime.strptime(stamp, "%Y.%m.%d_%H.%M.%S")
+    except ValueError as error:
+        raise source.error(where, f"time {shown(stamp)}", "YYYY.MM.DD_HH.MM.SS") from error
+    return int((time - datetime.datetime(1970, 1, 1)) / datetime.timedelta(seconds=1))
+
+
+def _one_per_second(lines: list[_Line], mender: Mender) -> list[_Line]:
+    """Sort by time; of several lines in one second the last counts."""
+    kept: dict[int, _Line] = {}
+    latest = None
+    for line in lines:
+        if latest is not None and line.second < latest:
+            mender.note("time runs backwards", f"line {line.number}", f"by {latest - line.second} s")
+        elif line.second in kept:
+            mender.note("several lines in one second, the last counts", f"line {line.number}")
+        latest = line.second
+        kept[line.second] = line
+    return [kept[second] for second in sorted(kept)]

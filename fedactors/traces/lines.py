@@ -1,0 +1,65 @@
+"""Numbers in lines of text, exactly: no decimal fraction passes through a float."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from fedactors.plan import NEVER, SECOND
+from fedactors.traces.columns import DAY
+from fedactors.traces.source import Source, shown
+
+_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
+_DECIMAL = re.compile(r"\d{1,15}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_LARGEST = 10**18
+
+
+def numbered(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line) of every line that is not blank."""
+    for number, line in enumerate(source.text().split("\n"), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def head(data: bytes, size: int = 4096) -> list[str]:
+    """Return the first whole lines of `data` that are not blank, for recognising a format."""
+    text = data[:size].decode("utf-8-sig", "replace")
+    lines = text.split("\n")[: -1 if len(data) > size else None]
+    return [line.strip() for line in lines if line.strip()]
+
+
+def whole(text: str, what: str, where: str, source: Source) -> int:
+    """Return the whole number that `text` is, of up to 15 digits. Raises TraceError if it is none."""
+    if not _WHOLE.fullmatch(text):
+        raise source.error(where, f"{what} {shown(text)}", "a whole number")
+    return int(text)
+
+
+def scaled(text: str, factor: int, what: str, where: str, source: Source) -> int:
+    """Return `text` times `factor`, rounded to the nearest whole number, halves to even.
+
+    Raises TraceError if `text` is no decimal number, negative or far too large.
+    """
+    match = _DECIMAL.fullmatch(text)
+    value = round(Fraction(text) * factor) if match else _LARGEST
+    if value >= _LARGEST:
+        raise source.error(where, f"{what} {shown(text)}", "a number >= 0")
+    return value
+
+
+def bounded(time: int, where: str, source: Source) -> int:
+    """Return `time` in ns. Raises TraceError if it is beyond 146 years."""
+    if time > NEVER:
+        raise source.error(where, f"{time // (365 * DAY * SECOND)} years", "at most 146 years")
+    return time
+
+
+def is_decimal(text: str) -> bool:
+    """Whether `text` is a decimal number >= 0."""
+    return _DECIMAL.fullmatch(text) is not None
+
+
+def is_whole(text: str) -> bool:
+    """Whether `text` is a whole number >= 0."""
+    return _WHOLE.fullmatch(text) is not None
