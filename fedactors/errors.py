@@ -8,6 +8,7 @@
         ClusterError        the cluster cannot give what the scenario asks for
         RunFolderError      a run folder that cannot be written or read
       FleetError            a real fault on the fleet that came back after a second try; exit code 1
+      DivergedError         an update with NaN or Inf; exit code 1
       ConservationError     our own books do not balance; a bug of ours; exit code 1
 
 All of them are rebuilt by `type(e)(*e.args)`: SimPy and pickle both re-create exceptions that way.
@@ -49,6 +50,10 @@ class RunFolderError(UsageError):
 
 class FleetError(FedactorsError):
     """A real fault of the fleet (exception, dead actor, out of memory) that a second try did not cure."""
+
+
+class DivergedError(FedactorsError):
+    """A client sent an update that holds NaN or Inf."""
 
 
 class ConservationError(FedactorsError):

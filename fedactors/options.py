@@ -28,5 +28,7 @@ class Options(BaseModel):
     def _unknown(cls, key: object, value: Any) -> InitErrorDetails:
         hint = suggestion(key, cls.model_fields)
         return InitErrorDetails(
-            type=PydanticCustomError("unknown_key", "unknown key{hint}", {"hint": hint}), loc=(str(key),), input=value
+            type=PydanticCustomError("unknown_key", "unknown key{hint}", {"hint": hint}),
+            loc=(str(key),),
+            input=value,
         )

@@ -35,7 +35,9 @@ BUILTIN: dict[str, dict[str, str]] = {
         "staircase": "fedactors.algorithms.schedule:Staircase",
     },
     "datasets": {
+        "cifar10": "fedactors.learning.cifar:Cifar10",
         "digits": "fedactors.learning.digits:Digits",
+        "emnist": "fedactors.learning.emnist:Emnist",
         "mnist": "fedactors.learning.mnist:Mnist",
         "synthetic": "fedactors.learning.synthetic:Synthetic",
     },
@@ -56,6 +58,12 @@ BUILTIN: dict[str, dict[str, str]] = {
         "classes": "fedactors.learning.partition:Classes",
         "dirichlet": "fedactors.learning.partition:Dirichlet",
         "natural": "fedactors.learning.partition:Natural",
+    },
+    "server_data": {
+        "iid": "fedactors.learning.server_data:IidServerData",
+        "clients": "fedactors.learning.server_data:ClientServerData",
+        "glyphs": "fedactors.learning.glyphs:GlyphServerData",
+        "stl10": "fedactors.learning.stl:Stl10ServerData",
     },
 }
 

@@ -43,7 +43,13 @@ IDLE = Workload(pass_steps=1, pass_samples=1, batch=1, wanted=0)  # a client wit
 
 
 def workload(
-    samples: int, batch: int, *, epochs: int | None, steps: int | None, drop_last: bool = False, whole_passes: bool = False
+    samples: int,
+    batch: int,
+    *,
+    epochs: int | None,
+    steps: int | None,
+    drop_last: bool = False,
+    whole_passes: bool = False,
 ) -> Workload:
     """Return what a client with `samples` samples does in one trip; give either `epochs` or `steps`.
 

@@ -58,6 +58,10 @@ class Algorithm(Options):
         """Return what a client sends; each vector is summed over clients with the participation weights."""
         return {"delta": trip.delta}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:  # noqa: A002
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:
         """Return the next state from this one and the weighted sums of what clients sent."""
         raise TypeError(f"{type(self).__name__} does not say how it aggregates")
+
+    def idle(self, state: Vectors, round: Round) -> dict[str, Tensor]:
+        """Return the state after a round in which no update counts: unchanged, unless the server learns by itself."""
+        return dict(state)

@@ -31,6 +31,6 @@ class FedAvg(Algorithm):
     global_lr: float = Field(default=1.0, ge=0.0)
     """Server step (eta_g); 1 averages models."""
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:  # noqa: A002
-        """x <- x + eta_g * sum_i w_i Delta_i."""
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:
+        """X <- x + eta_g * sum_i w_i Delta_i."""
         return {"x": state["x"] + self.global_lr * sums["delta"]}

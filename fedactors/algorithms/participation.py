@@ -4,8 +4,8 @@ Weights depend on steps, sizes and membership only, never on learned values: the
 a worker can sum its weighted updates in place and return one vector.
 
 Samples, uniform and examples weights are normalised over the updates heard. Schemes A, B and C are those of Ruan et
-al., Towards Flexible Device Participation in Federated Learning, 2021, section 3; with p^k = n_k / sum of all
-members' n, N members, E steps wanted and s_k done:
+al., Towards Flexible Device Participation in Federated Learning, 2021, section 3. With N members, the clients asked in
+the round, p^k = n_k / sum of their n, E steps wanted and s_k done:
 
     A   N p^k / K   if s_k = E, else 0; K devices are complete; K = 0 discards the round
     B   p^k         whatever s_k > 0; missing devices count as 0 and nothing is renormalised
@@ -30,9 +30,9 @@ class Update(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The clients of the objective."""
+    """The clients asked in a round, heard or not."""
 
-    count: int  # N
+    clients: int  # N
     samples: int  # sum of n_k
 
 
@@ -75,7 +75,7 @@ class SchemeA(Options):
         """Return N p^k / K for complete updates, 0 for the others."""
         complete = sum(update.steps == update.wanted for update in updates)
         return [
-            update.samples / members.samples * (members.count / complete) if update.steps == update.wanted else 0.0
+            update.samples / members.samples * (members.clients / complete) if update.steps == update.wanted else 0.0
             for update in updates
         ]
 

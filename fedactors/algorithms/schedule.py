@@ -16,7 +16,7 @@ class Constant(Options):
     lr: float = Field(gt=0.0, allow_inf_nan=False)
     """eta_l"""
 
-    def rate(self, round: int) -> float:  # noqa: A002
+    def rate(self, round: int) -> float:
         """Return the rate of round `round`, counted from 1."""
         return self.lr
 
@@ -28,6 +28,6 @@ class Staircase(Options):
     lr: float = Field(gt=0.0, allow_inf_nan=False)
     """eta_0: the rate of the first round."""
 
-    def rate(self, round: int) -> float:  # noqa: A002
+    def rate(self, round: int) -> float:
         """Return the rate of round `round`, counted from 1."""
         return self.lr / round

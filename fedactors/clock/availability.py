@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ ALWAYS = -1  # the row of a device that is never off
 
 @dataclass(frozen=True)
 class Windows:
-    """Recordings in columns. Row r holds the half-open windows `starts[r] <= k < starts[r + 1]`, in ns from its start."""
+    """Recordings in columns. Row r holds the half-open windows starts[r] <= k < starts[r + 1], from its start."""
 
     starts: Int64  # (rows + 1,)
     on: Int64  # (windows,)
@@ -58,11 +59,10 @@ class Availability:
 
     def __init__(self, windows: Windows, row: Int64, shift: Int64, period: Int64) -> None:
         self.windows, self.row, self.shift, self.period = windows, row, shift, period
-        # memoryviews hand out Python integers: faster to bisect than arrays, and they never overflow
-        self._on, self._off = memoryview(windows.on), memoryview(windows.off)
-        self._before, self._total = memoryview(windows.before), memoryview(windows.total)
-        self._starts = memoryview(windows.starts)
-        self._row, self._shift, self._period = memoryview(row), memoryview(shift), memoryview(period)
+        self._on, self._off = integers(windows.on), integers(windows.off)
+        self._before, self._total = integers(windows.before), integers(windows.total)
+        self._starts = integers(windows.starts)
+        self._row, self._shift, self._period = integers(row), integers(shift), integers(period)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -113,6 +113,11 @@ class Availability:
         """Return (turns of the recording completed, time inside the recording)."""
         local, period = time + self._shift[device], self._period[device]
         return divmod(local, period) if period else (0, local)
+
+
+def integers(column: Any) -> Sequence[int]:
+    """Return a view of a column that hands out Python integers: faster to bisect, and they never overflow."""
+    return cast("Sequence[int]", memoryview(column))
 
 
 def join(tables: Sequence[Windows]) -> Windows:

@@ -22,10 +22,16 @@ class Clock:
         workloads: what each client is asked to do, one per device.
         payload: what a trip moves, in models, and what the server computes, in samples.
         model_bytes: size of one model.
+
     """
 
     def __init__(
-        self, scenario: Scenario, population: Population, workloads: list[Workload], payload: Payload, model_bytes: int
+        self,
+        scenario: Scenario,
+        population: Population,
+        workloads: list[Workload],
+        payload: Payload,
+        model_bytes: int,
     ) -> None:
         down, up = (round(part * model_bytes) for part in (payload.down, payload.up))
         self._world = World(population, Trips(population, down, up), workloads, scenario.seed)

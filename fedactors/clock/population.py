@@ -71,7 +71,9 @@ def build(scenario: Scenario) -> Population:
     )
     return Population(
         availability,
-        per_sample=_column(groups, lambda g: _spread(scenario, g, Purpose.SPEED, 0, g.compute.per_sample, g.compute.spread)),
+        per_sample=_column(
+            groups, lambda g: _spread(scenario, g, Purpose.SPEED, 0, g.compute.per_sample, g.compute.spread)
+        ),
         down=_column(groups, lambda g: _spread(scenario, g, Purpose.LINK, 0, g.network.down, g.network.spread)),
         up=_column(groups, lambda g: _spread(scenario, g, Purpose.LINK, 1, g.network.up, g.network.spread)),
         latency=_column(groups, lambda g: np.full(g.count, g.network.latency, np.int64)),
@@ -96,7 +98,8 @@ def _spread(scenario: Scenario, group: Group, purpose: Purpose, which: int, medi
     if spread == 0.0:
         return np.full(group.count, median, np.int64)
     draws = stream(scenario.seed, purpose, _entity(group), which).standard_normal(group.count)
-    return np.maximum(1, np.rint(median * np.exp(spread * draws))).astype(np.int64)
+    values: Int64 = np.maximum(1, np.rint(median * np.exp(spread * draws))).astype(np.int64)
+    return values
 
 
 def _availability(group: Group, scenario: Scenario) -> _Presence:

@@ -87,7 +87,7 @@ class _Round:
         return self._conclude()
 
     def _travel(self, trip: Trip) -> Generator[simpy.Event, object, None]:
-        """A device at work: silent until its upload, its departure or the end of the round."""
+        """Be a device at work: silent until its upload, its departure or the end of the round."""
         try:
             yield self.world.at(trip.ends, _PHASES.get(trip.outcome, Phase.FINISH))
         except simpy.Interrupt:
@@ -110,7 +110,14 @@ class _Round:
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(
-            self.version, self.opened, closed, closed + rules.after, orders, self.version + 1, arrived, departed
+            self.version,
+            self.opened,
+            closed,
+            closed + rules.after,
+            orders,
+            self.version + 1,
+            arrived,
+            departed,
         )
         world.plans.append(plan)
         return plan

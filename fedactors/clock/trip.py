@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedactors.clock.availability import Int64, integers
 from fedactors.clock.population import Population
 from fedactors.plan import NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 
 
 class Trip(NamedTuple):
-    """A planned trip. `ends` is when the server hears of it: upload or announced departure; NEVER if it stays silent."""
+    """A planned trip. `ends` is when the server hears of it, by upload or departure; NEVER if it does not."""
 
     client: int
     base: int
@@ -46,12 +47,12 @@ class Trips:
     def __init__(self, population: Population, down: int, up: int) -> None:
         self._p, self._a = population, population.availability
         self._bytes = (down, up)
-        self._latency = memoryview(population.latency)
-        self._down = memoryview(_transfer(down, population.down) + population.latency)  # ns
-        self._up = memoryview(_transfer(up, population.up) + population.latency)
-        self._per_sample = memoryview(population.per_sample)
-        self._aware, self._abort = memoryview(population.aware), memoryview(population.abort)
-        self._depart = memoryview(population.depart)
+        self._latency = integers(population.latency)
+        self._down = integers(_transfer(down, population.down) + population.latency)  # ns
+        self._up = integers(_transfer(up, population.up) + population.latency)
+        self._per_sample = integers(population.per_sample)
+        self._aware, self._abort = integers(population.aware), integers(population.abort)
+        self._depart = integers(population.depart)
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
@@ -123,7 +124,7 @@ class Trips:
         )  # fmt: skip
 
 
-def _transfer(size: int, rates: np.ndarray) -> np.ndarray:
+def _transfer(size: int, rates: Int64) -> Int64:
     """Return the ns that `size` bytes take at each of `rates` bytes/s, rounded up."""
     if size * 10**9 < 2**62:
         return -(-(size * 10**9) // rates)

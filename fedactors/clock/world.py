@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any, cast
 
 import numpy as np
 import simpy
@@ -27,7 +28,7 @@ class At(simpy.Event):
     def __init__(self, env: simpy.Environment, time: Time, phase: Phase) -> None:
         super().__init__(env)
         self._ok, self._value = True, None
-        env.schedule(self, priority=_AFTER_SIMPY + phase, delay=time - env.now)
+        env.schedule(self, priority=cast(Any, _AFTER_SIMPY + phase), delay=time - env.now)
 
 
 class World:
@@ -62,7 +63,9 @@ class World:
         candidates = self.candidates(among)
         candidates = candidates[self._has_work[candidates]]
         if count is not None and count < len(candidates):
-            chosen = stream(self.seed, Purpose.COHORT, 0, version).choice(len(candidates), count, replace=False, shuffle=False)
+            chosen = stream(self.seed, Purpose.COHORT, 0, version).choice(
+                len(candidates), count, replace=False, shuffle=False
+            )
             candidates = candidates[np.sort(chosen)]
         ids: list[int] = candidates.tolist()
         return ids

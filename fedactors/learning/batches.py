@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +30,9 @@ def bounds(work: Workload, steps: int) -> list[tuple[int, int]]:
     return [(work.samples(step), work.samples(step + 1)) for step in range(steps)]
 
 
-def table(sequences: list[Int64], works: list[Workload], steps: list[int]) -> tuple[Int64, NDArray[np.float32]]:
+def table(
+    sequences: Sequence[Int64], works: Sequence[Workload], steps: Sequence[int]
+) -> tuple[Int64, NDArray[np.float32]]:
     """Return the batches of many clients as one table: samples and their weights, both `(steps, clients, batch)`.
 
     Short batches and short trips are filled up with sample 0 at weight 0; the weights of a batch sum to 1.

@@ -64,7 +64,7 @@ class Trainer:
             batches.sequence(lesson.seed, client, trip, self._split.of(client), work, steps)
             for client, trip, work, steps in zip(chunk.clients, chunk.trips, works, chunk.steps, strict=True)
         ]
-        corrections = [lesson.algorithm.correction(base) for base in bases]
+        corrections = [c for base in bases if (c := lesson.algorithm.correction(base)) is not None]
         return Rows(
             chunk.clients,
             chunk.steps,
@@ -72,7 +72,7 @@ class Trainer:
             order,
             self._keys(chunk),
             torch.stack([bases[base]["x"] for base in chunk.bases]),
-            torch.stack([corrections[base] for base in chunk.bases]) if corrections[0] is not None else None,
+            torch.stack([corrections[base] for base in chunk.bases]) if corrections else None,
             lesson.algorithm.prox,
             chunk.lr,
         )

@@ -8,7 +8,7 @@ The named class validates its options itself; errors keep the full key path.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -18,8 +18,8 @@ from fedactors import registry
 from fedactors.errors import ScenarioError
 
 
-class _Choice:
-    """Annotation that lets pydantic resolve a name of one registry kind."""
+class Choice:
+    """Annotation of a field that takes a name of one registry kind: `Annotated[Any, Choice("models")]`."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -40,15 +40,12 @@ class _Choice:
         if not isinstance(options, dict) or not isinstance(options.get("name"), str):
             accepted = ", ".join(registry.names(self.kind))
             raise PydanticCustomError(
-                "choice", "must be a name or a mapping with the key name; accepted names: {names}", {"names": accepted}
+                "choice",
+                "must be a name or a mapping with the key name; accepted names: {names}",
+                {"names": accepted},
             )
         try:
             found = registry.lookup(self.kind, options["name"])
         except ScenarioError as error:
             raise PydanticCustomError("choice", "{message}", {"message": str(error)}) from error
         return found.model_validate(options)
-
-
-def choice(kind: str) -> Any:
-    """Return the annotated type of a field that takes a name (and options) of registry `kind`."""
-    return Annotated[Any, _Choice(kind)]

@@ -16,7 +16,11 @@ from fedactors.scenario.model import Scenario
 _LARGEST_FILE = 4_000_000  # bytes
 _MOST_NODES = 200_000  # after aliases are followed: a "billion laughs" file is refused before it grows
 _DEEPEST = 60
-_BRANCHES = {"always", "trace", "int"}  # pydantic names the branch of a union in the path; users do not write it
+_BRANCHES = {
+    "always",
+    "trace",
+    "int",
+}  # pydantic names the branch of a union in the path; users do not write it
 
 Lines = dict[tuple[str, ...], int]
 
@@ -44,7 +48,9 @@ def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if not isinstance(root, yaml.MappingNode):
-            raise ScenarioError(f"{source}: a scenario is a mapping (name, task, population, server), found nothing of it")
+            raise ScenarioError(
+                f"{source}: a scenario is a mapping (name, task, population, server), found nothing of it"
+            )
         lines: Lines = {}
         _walk(root, (), lines, source, [0])
         return yaml.safe_load(text), lines
@@ -107,7 +113,7 @@ def _walk(node: yaml.Node, path: tuple[str, ...], lines: Lines, source: str, cou
 
 
 def _twice(node: yaml.MappingNode, key: yaml.Node) -> bool:
-    return sum(other.value == key.value for other, _ in node.value) > 1
+    return [other.value for other, _ in node.value].count(key.value) > 1
 
 
 def _enter(data: Any, key: str, path: str, override: str) -> Any:

@@ -9,21 +9,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from fedactors.options import Options
-from fedactors.scenario.choice import choice
+from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
 from fedactors.scenario.units import Duration
 
-Window = Annotated[
-    Duration | None, BeforeValidator(lambda value: None if value == "none" else value)
-]
+Window = Annotated[Duration | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class Task(Options):
     """What is learned, and from whose data."""
 
-    dataset: choice("datasets")
-    model: choice("models")
-    partition: choice("partitions")
+    dataset: Annotated[Any, Choice("datasets")]
+    model: Annotated[Any, Choice("models")]
+    partition: Annotated[Any, Choice("partitions")]
 
 
 class Local(Options):
@@ -62,10 +60,12 @@ class Server(Options):
     """How the cohort is drawn."""
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
-    algorithm: choice("algorithms") = Field(default="fedavg", validate_default=True)
-    participation: choice("participation") = Field(default="samples", validate_default=True)
+    algorithm: Annotated[Any, Choice("algorithms")] = Field(default="fedavg", validate_default=True)
+    participation: Annotated[Any, Choice("participation")] = Field(default="samples", validate_default=True)
     local: Local = Local(epochs=1)
-    schedule: choice("schedules") = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    schedule: Annotated[Any, Choice("schedules")] = Field(
+        default={"name": "constant", "lr": 0.1}, validate_default=True
+    )
     compute_per_sample: Duration = 0
     """Virtual time of the server's own learning, per sample."""
     evaluate_every: int = Field(default=1, ge=1)

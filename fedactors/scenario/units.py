@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -113,15 +113,10 @@ def _whole(value: Fraction, text: object, what: str) -> int:
     return int(value)
 
 
-def _field(read: Any, show: Any, example: str) -> Any:
-    schema = {"type": "string", "examples": [example]}
-    return (
-        BeforeValidator(lambda value: read(value)),
-        PlainSerializer(show, return_type=str),
-        WithJsonSchema(schema),
-    )
+def _schema(example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": [example]})
 
 
-Duration = Annotated[int, *_field(duration, show_duration, "90s")]  # ns
-Rate = Annotated[int, *_field(rate, show_rate, "2 MB/s")]  # bytes per second
-Size = Annotated[int, *_field(size, show_size, "5 MB")]  # bytes
+Duration = Annotated[int, BeforeValidator(duration), PlainSerializer(show_duration, str), _schema("90s")]  # ns
+Rate = Annotated[int, BeforeValidator(rate), PlainSerializer(show_rate, str), _schema("2 MB/s")]  # bytes per second
+Size = Annotated[int, BeforeValidator(size), PlainSerializer(show_size, str), _schema("5 MB")]  # bytes

@@ -10,7 +10,11 @@ from tests.clock.world_builder import availability
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(devices(), min_size=1, max_size=5), st.lists(st.integers(0, 300), min_size=1, max_size=12), st.integers(1, 50))
+@given(
+    st.lists(devices(), min_size=1, max_size=5),
+    st.lists(st.integers(0, 300), min_size=1, max_size=12),
+    st.integers(1, 50),
+)
 def test_the_bitmap_agrees_with_every_device(population, times, slab):
     shown = Presence(availability(population))
     shown._size = slab  # short slabs: cursors cross many borders

@@ -45,7 +45,12 @@ def test_a_quorum_closes_the_round_and_equal_instants_all_count():
     members = [{"per_sample": speed} for speed in (10, 20, 20, 30)]
     plans, _ = run(members, same_but(RULES, quorum=2))
     assert plans[0].closed == 68
-    assert [order.outcome.value for order in plans[0].orders] == ["complete", "complete", "complete", "cancelled"]
+    assert [order.outcome.value for order in plans[0].orders] == [
+        "complete",
+        "complete",
+        "complete",
+        "cancelled",
+    ]
 
 
 def test_the_server_pays_for_its_own_work():
@@ -99,13 +104,20 @@ def test_shifting_all_traces_shifts_every_time(members, deadline, shift):
     after, again = run([*moved], same_but(RULES, deadline=deadline))
     first = before[0].opened if before else 0
     assert why == again
-    assert [order.outcome for plan in before for order in plan.orders] == [o.outcome for plan in after for o in plan.orders]
+    assert [order.outcome for plan in before for order in plan.orders] == [
+        o.outcome for plan in after for o in plan.orders
+    ]
     assert [plan.closed + shift for plan in before] == [plan.closed for plan in after]
     assert not before or after[0].opened == first + shift
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(devices(), min_size=1, max_size=8), st.integers(1, 60), st.sampled_from([None, 1, 3]), st.integers(1, 8))
+@given(
+    st.lists(devices(), min_size=1, max_size=8),
+    st.integers(1, 60),
+    st.sampled_from([None, 1, 3]),
+    st.integers(1, 8),
+)
 def test_everybody_asked_ends_in_one_outcome_and_no_time_runs_backwards(members, deadline, quorum, ask):
     plans, why = run(members, same_but(RULES, deadline=deadline, quorum=quorum, ask=ask))
     assert why in ("all rounds done", "nobody can be asked any more")

@@ -115,7 +115,13 @@ def test_too_slow_and_offline_are_told_apart_by_what_an_uninterrupted_trip_would
 
 def test_an_abort_loses_the_work_when_the_window_ends():
     order = one({"windows": [(0, 30), (31, 90)], "abort": True}, 80)
-    assert (order.outcome, order.steps, order.finished, order.down, order.up) == (Outcome.OFFLINE, 2, 30, 5, 0)
+    assert (order.outcome, order.steps, order.finished, order.down, order.up) == (
+        Outcome.OFFLINE,
+        2,
+        30,
+        5,
+        0,
+    )
     kept = one({"windows": [(0, 58)], "abort": True}, 80)
     assert kept.outcome is Outcome.COMPLETE
 

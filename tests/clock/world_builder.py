@@ -6,7 +6,9 @@ from fedactors.clock.availability import Availability, Windows
 from fedactors.clock.population import Population
 from fedactors.plan import NEVER
 
-Device = dict  # windows=None|[(on, off)], period=0, shift=0, per_sample, down, up, latency, aware, abort, arrive, depart
+Device = (
+    dict  # windows=None|[(on, off)], period=0, shift=0, per_sample, down, up, latency, aware, abort, arrive, depart
+)
 
 
 def availability(devices):

@@ -1,0 +1,31 @@
+# Everything runs in .venv, which each target makes when it is missing.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: quickstart test test-all check clean
+
+quickstart: .venv/run
+	$(BIN)/fedactors run scenarios/quickstart.yaml
+
+test: .venv/dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: .venv/dev
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/run: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch .venv/run
+
+.venv/dev: .venv/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch .venv/dev
+
+clean:
+	rm -rf .venv build *.egg-info

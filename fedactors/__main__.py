@@ -1,0 +1,5 @@
+"""`python -m fedactors` is the command `fedactors`."""
+
+from fedactors.cli import main
+
+raise SystemExit(main())

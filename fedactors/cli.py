@@ -1,0 +1,161 @@
+"""The command line: parse, call the API, print. Exit codes: 0 done, 1 a fault, 2 bad input, 130 interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.scenario import Scenario
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        result: int = options.command(options)
+    except UsageError as error:
+        print(f"fedactors: {error}", file=sys.stderr)
+        return 2
+    except FedactorsError as error:
+        print(f"fedactors: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("fedactors: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        return 1
+    return result
+
+
+def _as_interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors as ours: one message, with the closest word that exists."""
+
+    def error(self, message: str) -> Any:
+        """Print the message and leave with exit code 2."""
+        if "invalid choice: " in message:
+            found = message.split("invalid choice: ")[1].split("'")[1]
+            message = f'no command "{found}"{suggestion(found, _COMMANDS)}'
+        print(f"fedactors: {message}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="fedactors", description="Simulate federated learning; participation emerges from timing.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, (function, text, extend) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(command=function)
+        extend(command)
+    return parser
+
+
+def _scenario(command: argparse.ArgumentParser) -> None:
+    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override: server.deadline=2min"
+    )
+    command.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+def _out(command: argparse.ArgumentParser) -> None:
+    _scenario(command)
+    command.add_argument("--out", metavar="DIR", help="run folder")
+
+
+def _fleet(command: argparse.ArgumentParser) -> None:
+    _out(command)
+    command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
+    command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
+    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
+
+
+def _verify_options(command: argparse.ArgumentParser) -> None:
+    _scenario(command)
+    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number from 1 to 4096)')
+    return int(text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    scenario = Scenario.load(options.scenario, options.set)
+    from fedactors.run.conductor import run
+    from fedactors.run.progress import chosen
+
+    result = run(
+        scenario,
+        options.out,
+        fleet=options.fleet,
+        actors=options.actors,
+        address=options.address,
+        progress=chosen(),
+    )
+    _print(options, {**result.summary, "folder": str(result.folder)}, "summary")
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from fedactors.run.folder import new_path
+    from fedactors.run.replay import replay
+
+    scenario = Scenario.load(options.scenario, options.set)
+    result = replay(scenario, options.out or new_path(f"{scenario.name}-replay"))
+    _print(options, {**result.summary, "folder": str(result.folder)}, "replay")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from fedactors.run.check import check
+
+    _print(options, check(Scenario.load(options.scenario, options.set)), "check")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    scenario = Scenario.load(options.scenario, options.set)
+    from fedactors.run.verify import verify
+
+    found = verify(scenario, address=options.address, tell=lambda text: print(text, file=sys.stderr, flush=True))
+    _print(options, found, "verify")
+    return 0 if found["equal"] else 1
+
+
+def _schema(options: argparse.Namespace) -> int:
+    print(json.dumps(Scenario.model_json_schema(), indent=2))
+    return 0
+
+
+def _print(options: argparse.Namespace, figures: dict[str, Any], form: str) -> None:
+    if options.json:
+        print(json.dumps(figures, indent=2))
+        return
+    from fedactors.report import text
+
+    print(getattr(text, form)(figures))
+
+
+_Command = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.ArgumentParser], None]]
+_COMMANDS: dict[str, _Command] = {
+    "run": (_run, "run a scenario", _fleet),
+    "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
+    "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
+    "verify": (_verify, "run on different fleets and compare digests", _verify_options),
+    "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
+}
+
+if __name__ == "__main__":
+    raise SystemExit(main())

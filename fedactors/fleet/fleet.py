@@ -1,0 +1,60 @@
+"""The narrow place where algorithms meet machinery: start actors, call them, wait for handles."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Protocol
+
+Handle = Any  # stands for a result that need not exist yet; may be passed to further calls
+Actor = Any
+
+
+class Fault(Exception):  # noqa: N818 - a fault is real, an error may be the user's
+    """Something really went wrong on the far side: an exception, a dead actor, lost memory.
+
+    Args:
+        cause: the class of what happened ("ChunkError", "ActorDiedError").
+        text: what is known about it.
+        died: whether an actor died, rather than raised.
+
+    """
+
+    def __init__(self, cause: str, text: str, died: bool = False) -> None:
+        super().__init__(cause, text, died)
+        self.cause, self.text, self.died = cause, text, died
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.text}"
+
+
+class Fleet(Protocol):
+    """What `LocalFleet` and `RayFleet` can do."""
+
+    device: str
+    hosts: int
+
+    def put(self, value: object) -> Handle:
+        """Make `value` available to all actors; returns at once."""
+        ...
+
+    def start(self, role: type, *args: Any, host: bool = False) -> Actor:
+        """Start an actor of `role`; a client `host` gets the cores and GPUs of one."""
+        ...
+
+    def call(self, actor: Actor, method: str, *args: Any, returns: int = 1) -> Any:
+        """Ask an actor; return one handle, or a list of `returns` handles. Never waits for a result."""
+        ...
+
+    def get(self, handle: Handle) -> Any:
+        """Wait for a result. Raises Fault if it cannot be had."""
+        ...
+
+    def close(self) -> None:
+        """End all actors and whatever was started for them."""
+        ...
+
+    def __enter__(self) -> Fleet: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

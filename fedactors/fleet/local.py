@@ -1,0 +1,63 @@
+"""The fleet in this process: for debugging, unit tests and small scenarios. Calls run at once, in order."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from fedactors.fleet.fleet import Fault
+
+
+class _Failed:
+    """Stands in for the result of a call that raised; whoever is given it fails with the same cause."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+
+class LocalFleet:
+    """Actors are objects, handles are values. Same bits as on a cluster."""
+
+    hosts = 1
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self._threads = torch.get_num_threads()
+
+    def put(self, value: object) -> object:
+        """Return `value` itself."""
+        return value
+
+    def start(self, role: type, *args: Any, host: bool = False) -> Any:
+        """Return the object."""
+        return role(*args)
+
+    def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
+        """Run the method now; a failure is kept for `get`."""
+        failed = next((arg for arg in args if isinstance(arg, _Failed)), None)
+        if failed is None:
+            try:
+                return getattr(actor, method)(*args)
+            except Exception as error:
+                failed = _Failed(Fault(type(error).__name__, str(error)))
+        return failed if returns == 1 else [failed] * returns
+
+    def get(self, handle: Any) -> Any:
+        """Return the value. Raises Fault if the call that made it failed."""
+        if isinstance(handle, _Failed):
+            raise handle.fault
+        return handle
+
+    def close(self) -> None:
+        """Give torch its threads back."""
+        torch.set_num_threads(self._threads)
+
+    def __enter__(self) -> LocalFleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,157 @@
+"""Rounds in flight: what is submitted, what it refers to, and what is given out again after a fault.
+
+A round's work refers to models by handles that need not exist yet, so several rounds can be under way. Everything a
+round is made of is immutable, so after a fault the round and all later ones are simply submitted again, on other
+hosts, and give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fedactors.algorithms.base import Round
+from fedactors.errors import FleetError
+from fedactors.fleet.fleet import Fault, Fleet, Handle
+from fedactors.fleet.roles import ClientHost, Evaluator, Server
+from fedactors.learning.lesson import Chunk, Lesson, Samples
+
+_RAISED = 2  # tries for work that raises: on two hosts
+_DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
+
+
+class Task(NamedTuple):
+    """One aggregation to be executed."""
+
+    facts: Round
+    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
+    chunks: tuple[Chunk, ...]
+    examine: bool
+    oldest: int  # oldest version that later tasks may still start from
+
+
+class Outcomes(NamedTuple):
+    """What came of a task."""
+
+    version: int
+    loss: float  # sum over local steps
+    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
+    busy: float  # wall seconds of all hosts
+    examined: dict[str, float] | None
+
+
+@dataclass
+class _Flight:
+    task: Task
+    said: Handle = None
+    examined: Handle = None
+    tries: int = 0
+
+
+class Pipeline:
+    """Executes tasks on a fleet, in order of version.
+
+    Args:
+        fleet: where to run.
+        lesson: the task's constants.
+        samples: training data; test_x, test_y: test data.
+        on_fault: told of every fault, with the version it was met at.
+
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        lesson: Lesson,
+        samples: Samples,
+        test: tuple[Any, Any],
+        on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
+    ) -> None:
+        self._fleet, self._on_fault = fleet, on_fault
+        device, known, data = fleet.device, fleet.put(lesson), fleet.put(samples)
+        self.hosts = [fleet.start(ClientHost, known, data, device, host=True) for _ in range(fleet.hosts)]
+        self.server = fleet.start(Server, known)
+        self.evaluator = fleet.start(Evaluator, known, fleet.put(test[0]), fleet.put(test[1]))
+        self._public: dict[int, Handle] = {}
+        self._private: dict[int, Handle] = {}
+        self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
+        self._flights: list[_Flight] = []
+
+    def submit(self, task: Task) -> None:
+        """Hand out a task; returns before it is done."""
+        flight = _Flight(task)
+        self._flights.append(flight)
+        self._launch(flight)
+
+    def finish(self) -> Outcomes:
+        """Wait for the oldest task in flight. Raises FleetError if it cannot be done."""
+        flight = self._flights[0]
+        while True:
+            try:
+                said = self._fleet.get(flight.said)
+                examined = None if flight.examined is None else self._fleet.get(flight.examined)
+                break
+            except Fault as fault:
+                self._again(flight, fault)
+        self._flights.pop(0)
+        self._forget(flight.task.oldest)
+        return Outcomes(flight.task.facts.version, said["loss"], said["bad"], said["busy"], examined)
+
+    def state(self, version: int) -> dict[str, Any]:
+        """Return the server's state before round `version` as named vectors."""
+        public, private = self._fleet.get(self._public[version]), self._fleet.get(self._private[version])
+        return {**public, **private}
+
+    @property
+    def in_flight(self) -> int:
+        """Tasks submitted and not finished."""
+        return len(self._flights)
+
+    def _launch(self, flight: _Flight) -> None:
+        """Put a task on the actors: chunks on hosts, their sums to the server, its model to the evaluator."""
+        task, fleet = flight.task, self._fleet
+        version = task.facts.version
+        bases = [self._public[base] for base in task.bases]
+        places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
+        learned = [
+            fleet.call(self.hosts[place], "learn", chunk, *bases)
+            for place, chunk in zip(places, task.chunks, strict=True)
+        ]
+        state = self._public[version], self._private[version]
+        after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, returns=3)
+        self._public[version + 1], self._private[version + 1], flight.said = after
+        flight.examined = fleet.call(self.evaluator, "examine", self._public[version + 1]) if task.examine else None
+
+    def _again(self, flight: _Flight, fault: Fault) -> None:
+        """Note a fault and submit everything from this task on once more, on other hosts."""
+        version = flight.task.facts.version
+        self._on_fault(version, fault)
+        flight.tries += 1
+        if flight.tries >= (_DIED if fault.died else _RAISED):
+            raise FleetError(f"round {version} failed {flight.tries} times, last with {fault}")
+        if version == 0:
+            self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
+        for later in self._flights:
+            later.tries = max(later.tries, flight.tries)
+            self._launch(later)
+
+    def _forget(self, oldest: int) -> None:
+        """Let go of models that no later task starts from."""
+        kept = min(oldest, self._flights[0].task.facts.version if self._flights else oldest)
+        for states in (self._public, self._private):
+            for version in [v for v in states if v < kept]:
+                del states[version]
+
+
+def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
+    """Return a host for each chunk: the costliest first, each to the least loaded; another one at each try.
+
+    Where a chunk is computed never changes its bits.
+    """
+    load, places = [0] * hosts, [0] * len(costs)
+    for chunk in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
+        host = min(range(hosts), key=lambda h: (load[h], h))
+        load[host] += costs[chunk]
+        places[chunk] = (host + tries) % hosts
+    return places

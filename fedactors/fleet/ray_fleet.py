@@ -1,0 +1,116 @@
+"""The fleet on Ray: actors are processes on this machine or on a cluster, handles are object references.
+
+A Ray that is started here listens on the loopback address, has no dashboard, and is gone after the run. Actors restart
+when they die, but their tasks are not retried by Ray: what was lost is found out, written down and given out anew by
+the pipeline, so that every fault is seen.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from types import TracebackType
+from typing import Any
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from fedactors.errors import ClusterError
+from fedactors.fleet.fleet import Fault
+
+
+class RayFleet:
+    """Actors on a Ray cluster.
+
+    Args:
+        hosts: client hosts.
+        cpus: cores of one host.
+        gpus: GPUs of one host; more than 0 puts its work there.
+        address: an existing cluster; None starts one on this machine.
+
+    Raises ClusterError if the cluster cannot be reached or is too small.
+
+    """
+
+    def __init__(self, hosts: int = 1, cpus: float = 1.0, gpus: float = 0.0, address: str | None = None) -> None:
+        self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
+        self.device = "cuda" if gpus > 0 else "cpu"
+        self._actors: list[Any] = []
+        self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
+        try:
+            self._require("CPU", hosts * cpus)
+            self._require("GPU", hosts * gpus)
+        except ClusterError:
+            self.close()
+            raise
+
+    def put(self, value: object) -> Any:
+        """Put `value` into the object store once."""
+        return ray.put(value)
+
+    def start(self, role: type, *args: Any, host: bool = False) -> Any:
+        """Start an actor; those that are not client hosts share what the hosts leave."""
+        cpus, gpus = (self._cpus, self._gpus) if host else (0, 0)
+        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
+        actor = ray.remote(role).options(**options).remote(*args)
+        self._actors.append(actor)
+        return actor
+
+    def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
+        """Queue a call and return references to its results."""
+        return getattr(actor, method).options(num_returns=returns).remote(*args)
+
+    def get(self, handle: Any) -> Any:
+        """Wait for a reference. Raises Fault if what made it failed or was lost."""
+        try:
+            return ray.get(handle)
+        except RayTaskError as error:
+            cause = error.cause
+            raise Fault(type(cause).__name__, str(cause)) from None
+        except RayActorError as error:
+            raise Fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
+        except RayError as error:
+            raise Fault(type(error).__name__, str(error), died=True) from None
+
+    def close(self) -> None:
+        """End our actors, and Ray itself if it was started here."""
+        actors, self._actors = self._actors, []
+        for actor in actors if ray.is_initialized() else ():
+            ray.kill(actor)
+        if not self._joined:
+            ray.shutdown()
+
+    def _require(self, resource: str, wanted: float) -> None:
+        there = ray.cluster_resources().get(resource, 0.0)
+        if wanted > there:
+            raise ClusterError(
+                f"cluster: {self.hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g}"
+                " (accepted: fewer actors, or less cpus_per_actor and gpus_per_actor)"
+            )
+
+    def __enter__(self) -> RayFleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _connect(address: str | None, cores: int) -> bool:
+    """Connect to Ray; return whether it was there before, so that it is left running."""
+    if ray.is_initialized():
+        return True
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
+    if address is None:
+        # "local" never joins a cluster that happens to be around; loopback keeps every port to this machine
+        ray.init("local", num_cpus=cores, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        return False
+    try:
+        ray.init(address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
+        raise ClusterError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+    return True

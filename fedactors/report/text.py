@@ -1,0 +1,99 @@
+"""Figures as text for a terminal: one function per kind of result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Figures = Mapping[str, Any]
+
+
+def summary(figures: Figures) -> str:
+    """Return the summary of a run."""
+    final = figures["final"]
+    learned = f"accuracy {final['accuracy']:.4f}, loss {final['loss']:.4f}" if final else "never evaluated"
+    return "\n".join(
+        [
+            f"{figures['name']}: {learned}",
+            *_participation(figures),
+            f"  wall time  {figures['wall_seconds']:.1f} s; ended because: {figures['ended_because']}",
+            f"  digests    {', '.join(f'{k} {v[:12]}' for k, v in figures['digests'].items())}",
+            f"  folder     {figures['folder']}",
+        ]
+    )
+
+
+def replay(figures: Figures) -> str:
+    """Return the statistics of a replay."""
+    done = figures["steps_done_of_wanted"]
+    most = max(1, *done.values())
+    bars = [f"    {share:>4}  {'█' * -(-40 * count // most)} {count}" for share, count in done.items() if count]
+    return "\n".join(
+        [
+            f"{figures['name']}: {figures['devices']:,} devices, clock only",
+            *_participation(figures),
+            "  local steps done, of those wanted, by clients heard:",
+            *bars,
+            f"  wall time  {figures['wall_seconds']:.1f} s; ended because: {figures['ended_because']}",
+            f"  folder     {figures['folder']}",
+        ]
+    )
+
+
+def check(figures: Figures) -> str:
+    """Return what a scenario will do."""
+    groups, rounds, samples = figures["devices"], figures["rounds"], figures["samples"]
+    listed = ", ".join(f"{count:,} {name}" for name, count in groups.items())
+    memory, model = figures["memory_bytes"], figures["model"]
+    lines = [
+        f"{figures['name']}: the scenario is sound",
+        f"  devices    {sum(groups.values()):,} ({listed})",
+        f"  samples    {samples['total']:,} in all, {samples['smallest']:,} to {samples['largest']:,} per device",
+        f"  model      {model['name']}, {model['parameters']:,} parameters, {size(model['bytes'])}",
+        f"  rounds     {rounds['wanted']:,}; of the first {rounds['replayed']} each asks {rounds['asked']:.1f},"
+        f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
+        f"  memory     {size(memory['data'])} of data on each node, {size(memory['host'])} for each client host",
+    ]
+    if figures["too_slow_devices"]:
+        lines.append(f"  note       {figures['too_slow_devices']:,} devices cannot make the deadline even undisturbed")
+    return "\n".join(lines)
+
+
+def verify(figures: Figures) -> str:
+    """Return the digests of each fleet, and whether they agree."""
+    rows = [
+        f"  {run['fleet']:<6}{run['actors']:>3}  " + "  ".join(f"{k} {v[:16]}" for k, v in run["digests"].items())
+        for run in figures["runs"]
+    ]
+    verdict = "the same bits on every fleet" if figures["equal"] else "DIGESTS DIFFER"
+    return "\n".join([f"{figures['name']}: {verdict}", *rows])
+
+
+def _participation(figures: Figures) -> list[str]:
+    asked = max(figures["asked"], 1)
+    outcomes = [f"{name} {count:,} ({count / asked:.0%})" for name, count in figures["outcomes"].items() if count]
+    return [
+        f"  rounds     {figures['plans']:,} in {span(figures['virtual_seconds'])} of virtual time"
+        f" ({figures['empty_rounds']} heard nobody)",
+        f"  asked      {figures['asked']:,}: {', '.join(outcomes)}",
+        f"  clients    {figures['clients_heard']:,} different ones were heard",
+        f"  steps      {figures['steps']:,} local steps aggregated, {figures['steps_wasted']:,} wasted",
+        f"  traffic    {size(figures['bytes']['down'])} down, {size(figures['bytes']['up'])} up",
+    ]
+
+
+def size(number: float) -> str:
+    """Return a number of bytes as a person reads it: 1_500_000 -> "1.5 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def span(seconds: float) -> str:
+    """Return seconds as a person reads them: 5400.0 -> "1.5 h"."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.1f} s"

@@ -1,0 +1,64 @@
+"""What a scenario will do, told before it runs: devices, rounds, traffic and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared, least_times, prepare
+from fedactors.run.replay import play
+from fedactors.scenario.model import Scenario
+
+_ROUNDS = 20  # replayed to learn what rounds look like
+_WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
+
+
+def check(scenario: Scenario) -> dict[str, Any]:
+    """Validate `scenario` as far as possible without running it, and return what it will do.
+
+    Raises UsageError for whatever would stop the run at its start.
+    """
+    prepared = prepare(scenario)
+    scenario.task.dataset.check()
+    sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))
+    rounds = sample["plans"] or 1
+    return {
+        "name": scenario.name,
+        "devices": {group.name: group.count for group in scenario.population},
+        "samples": {
+            "total": int(prepared.sizes.sum()),
+            "smallest": int(prepared.sizes.min()),
+            "largest": int(prepared.sizes.max()),
+        },
+        "model": {
+            "name": prepared.model.name,
+            "parameters": prepared.model.parameters,
+            "bytes": prepared.model_bytes,
+        },
+        "rounds": {
+            "wanted": scenario.server.rounds,
+            "replayed": sample["plans"],
+            "asked": sample["asked"] / rounds,
+            "heard": sample["heard"] / rounds,
+            "partial": sample["outcomes"]["partial"] / rounds,
+            "seconds": sample["virtual_seconds"] / rounds,
+        },
+        "too_slow_devices": _hopeless(prepared),
+        "memory_bytes": _memory(prepared),
+        "ended_because": sample["ended_because"],
+    }
+
+
+def _hopeless(prepared: Prepared) -> int:
+    """Return how many devices could not make the deadline even undisturbed."""
+    deadline = prepared.scenario.server.deadline
+    return 0 if deadline is None else int((least_times(prepared) > deadline).sum())
+
+
+def _memory(prepared: Prepared) -> dict[str, int]:
+    """Estimate the memory of the run in bytes: the shared data, and one client host."""
+    info, model = prepared.info, prepared.model
+    sample = BYTES_PER_PARAMETER
+    for extent in info.input_shape:
+        sample *= extent
+    data = (info.train_size + info.test_size) * (sample + 8)
+    return {"data": data, "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER}

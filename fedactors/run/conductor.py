@@ -1,0 +1,196 @@
+"""Runs a scenario: takes Plans from the clock, has the fleet execute them, writes down what came of it.
+
+The clock and the submission run ahead of training by a bounded window. What is written depends on the Plans and the
+gradients alone; the wall clock appears only in the keys that say so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.errors import DivergedError
+from fedactors.fleet.fleet import Fault, Fleet
+from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
+from fedactors.learning.lesson import Lesson, Samples
+from fedactors.plan import SECOND, Plan
+from fedactors.run.digests import Digests, model_digest
+from fedactors.run.folder import RunFolder, new_path
+from fedactors.run.ledger import Ledger
+from fedactors.run.prepare import Prepared, prepare
+from fedactors.run.progress import Progress, Silent
+from fedactors.run.tasks import task_of
+from fedactors.scenario.model import Cluster, Scenario
+
+_WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
+
+FleetKind = Literal["ray", "local"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run leaves: its folder, its summary, its rows of metrics and the final state."""
+
+    folder: Path | None
+    summary: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    state: dict[str, NDArray[np.float32]]
+
+
+def run(
+    scenario: Scenario,
+    out: str | Path | None = None,
+    *,
+    fleet: FleetKind = "ray",
+    actors: int | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
+
+    `actors` and `address` take the place of those in the scenario's cluster. Raises UsageError for what the user can
+    mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or Inf.
+    """
+    began = time.perf_counter()
+    prepared = prepare(scenario)
+    scenario.task.dataset.check()
+    folder = RunFolder(new_path(scenario.name) if out is None else Path(out), scenario)
+    with folder, open_fleet(scenario.cluster, fleet, actors, address) as opened:
+        return _Run(prepared, opened, folder, progress or Silent(), began).play()
+
+
+def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, address: str | None = None) -> Fleet:
+    """Return the fleet a run is executed on. Raises ClusterError if Ray or its resources cannot be had."""
+    if kind == "local":
+        from fedactors.fleet.local import LocalFleet
+
+        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu")
+    import os
+
+    from fedactors.fleet.ray_fleet import RayFleet
+
+    hosts = actors or cluster.actors or os.cpu_count() or 1
+    return RayFleet(hosts, cluster.cpus_per_actor, cluster.gpus_per_actor, address or cluster.address)
+
+
+def load(prepared: Prepared) -> tuple[Lesson, Samples, tuple[NDArray[np.float32], NDArray[np.int64]]]:
+    """Load the data, deal them to the clients, and return (lesson, training samples, test set)."""
+    scenario, task = prepared.scenario, prepared.scenario.task
+    data = task.dataset.load(scenario.seed, scenario.devices)
+    split = task.partition.split(data.y, data.classes, prepared.sizes, scenario.seed)
+    lesson = Lesson(prepared.model, scenario.server.algorithm, scenario.seed, tuple(prepared.workloads))
+    return lesson, Samples(data.x, data.y, split), (data.test_x, data.test_y)
+
+
+class _Run:
+    """One run in progress."""
+
+    def __init__(self, prepared: Prepared, fleet: Fleet, folder: RunFolder, progress: Progress, began: float) -> None:
+        self._prepared, self._folder, self._progress, self._began = prepared, folder, progress, began
+        self._ledger, self._digests, self._rows = Ledger(), Digests(), list[dict[str, Any]]()
+        self._final: dict[str, float] | None = None
+        self._pending: deque[tuple[Plan, Task]] = deque()
+        self._clock = prepared.clock()
+        self._fleet = fleet
+        self._pipeline = Pipeline(fleet, *load(prepared), on_fault=self._fault)
+
+    def play(self) -> Result:
+        """Execute every plan; return when the clock has ended and the last task is done."""
+        scenario, ended = self._prepared.scenario, ""
+        with self._progress.over(scenario.name, scenario.server.rounds):
+            try:
+                for plan, last in with_last(self._clock):
+                    task = task_of(plan, self._prepared, self._fleet.device, last=last)
+                    self._pipeline.submit(task)
+                    self._pending.append((plan, task))
+                    if len(self._pending) >= _WINDOW:
+                        self._settle()
+                while self._pending:
+                    self._settle()
+                ended = self._clock.ended_because
+            finally:
+                result = self._conclude(ended or "stopped by an error or by hand")
+        return result
+
+    def _settle(self) -> None:
+        """Wait for the oldest task and write it down."""
+        outcomes = self._pipeline.finish()
+        plan, task = self._pending.popleft()
+        _refuse_bad(outcomes, plan)
+        row = self._ledger.add(plan) | _learned(outcomes, task)
+        self._final = outcomes.examined or self._final
+        self._digests.plan(plan)
+        self._digests.metrics(row)
+        row["wall_seconds"] = round(time.perf_counter() - self._began, 3)
+        self._rows.append(row)
+        self._folder.plan(plan)
+        self._folder.metrics(row)
+        self._progress.round(row)
+
+    def _conclude(self, ended: str) -> Result:
+        summary = {
+            "name": self._prepared.scenario.name,
+            "seed": self._prepared.scenario.seed,
+            **self._ledger.summary(),
+            "wall_seconds": round(time.perf_counter() - self._began, 3),
+            "ended_because": ended,
+            "final": self._final,
+        }
+        state = self._state()
+        summary["digests"] = {
+            "plans": self._digests.plans_digest(),
+            "metrics": self._digests.metrics_digest(),
+            "model": model_digest(state),
+        }
+        if state:
+            self._folder.model(state)
+        self._folder.summary(summary)
+        return Result(self._folder.path, summary, self._rows, state)
+
+    def _state(self) -> dict[str, NDArray[np.float32]]:
+        """Return the last state that is complete; nothing if the fleet is gone."""
+        try:
+            return self._pipeline.state(self._ledger.plans)
+        except Fault:
+            return {}
+
+    def _fault(self, version: int, fault: Fault) -> None:
+        self._folder.fault({"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text})
+        self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
+
+
+def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
+    """Return the columns of a metrics row that come from training."""
+    steps = sum(chunk.cost for chunk in task.chunks)
+    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
+    return row | (outcomes.examined or {})
+
+
+def _refuse_bad(outcomes: Outcomes, plan: Plan) -> None:
+    """Raise DivergedError if an update of this plan held NaN or Inf."""
+    if outcomes.bad:
+        named = "; ".join(f"client {client} from local step {step}" for client, step in outcomes.bad[:5])
+        more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
+        raise DivergedError(
+            f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in the update of"
+            f" {named}{more}; a smaller server.schedule.lr often helps"
+        )
+
+
+def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Yield each item with whether it is the last one."""
+    waiting: list[T] = []
+    for item in items:
+        if waiting:
+            yield waiting.pop(), False
+        waiting.append(item)
+    for item in waiting:
+        yield item, True

@@ -1,0 +1,50 @@
+"""SHA-256 over what must not change with the machines: plans, metrics and the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.plan import Plan
+
+WALL = frozenset({"wall_seconds"})  # keys of a metrics row that tell the machine's time, not the simulation's
+
+
+class Digests:
+    """Running digests of one run."""
+
+    def __init__(self) -> None:
+        self._plans, self._metrics = hashlib.sha256(), hashlib.sha256()
+
+    def plan(self, plan: Plan) -> None:
+        """Take in a plan: every number of it and of its orders."""
+        head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
+        self._plans.update(repr((head, plan.arrived, plan.departed)).encode())
+        for order in plan.orders:
+            self._plans.update(f"{order[:4]}{order.outcome}{order[5:]}".encode())
+
+    def metrics(self, row: Mapping[str, object]) -> None:
+        """Take in a row of metrics, without what the wall clock said."""
+        kept = {key: value for key, value in row.items() if key not in WALL}
+        self._metrics.update(json.dumps(kept, sort_keys=True).encode() + b"\n")
+
+    def plans_digest(self) -> str:
+        """Return the digest of the plans so far."""
+        return self._plans.hexdigest()
+
+    def metrics_digest(self) -> str:
+        """Return the digest of the metrics so far."""
+        return self._metrics.hexdigest()
+
+
+def model_digest(state: Mapping[str, NDArray[np.float32]]) -> str:
+    """Return the digest of the server's state: names, shapes and bits."""
+    digest = hashlib.sha256()
+    for name in sorted(state):
+        value = np.ascontiguousarray(state[name])
+        digest.update(f"{name} {value.shape} {value.dtype.str}\n".encode() + value.tobytes())
+    return digest.hexdigest()

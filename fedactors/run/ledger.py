@@ -1,0 +1,60 @@
+"""The books of a run: what was asked, what became of it, what it moved. Filled from Plans alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedactors.errors import ConservationError
+from fedactors.plan import SECOND, Outcome, Plan
+
+
+class Ledger:
+    """Running totals over all plans."""
+
+    def __init__(self) -> None:
+        self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
+        self.outcomes = dict.fromkeys(Outcome, 0)
+        self.virtual = 0  # ns
+        self.seen: set[int] = set()
+
+    def add(self, plan: Plan) -> dict[str, Any]:
+        """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
+        counts = {outcome: plan.count(outcome) for outcome in Outcome}
+        if sum(counts.values()) != len(plan.orders):
+            raise ConservationError(f"round {plan.version}: {len(plan.orders)} asked, outcomes {counts}")
+        heard = list(plan.heard())
+        steps, down, up = (
+            sum(o.steps for o in heard),
+            sum(o.down for o in plan.orders),
+            sum(o.up for o in plan.orders),
+        )
+        self.plans += 1
+        self.asked += len(plan.orders)
+        self.heard += len(heard)
+        self.empty += not heard
+        self.steps += steps
+        self.wasted += sum(o.steps for o in plan.orders) - steps
+        self.down, self.up, self.virtual = self.down + down, self.up + up, plan.ready
+        self.seen.update(order.client for order in heard)
+        for outcome, count in counts.items():
+            self.outcomes[outcome] += count
+        named = {outcome.value: count for outcome, count in counts.items() if count}
+        return {
+            "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
+            "heard": len(heard), "outcomes": named, "steps": steps, "bytes_down": down, "bytes_up": up,
+        }  # fmt: skip
+
+    def summary(self) -> dict[str, Any]:
+        """Return the totals in the form of summary.json."""
+        return {
+            "plans": self.plans,
+            "virtual_seconds": self.virtual / SECOND,
+            "asked": self.asked,
+            "heard": self.heard,
+            "clients_heard": len(self.seen),
+            "empty_rounds": self.empty,
+            "outcomes": {outcome.value: count for outcome, count in self.outcomes.items()},
+            "steps": self.steps,
+            "steps_wasted": self.wasted,
+            "bytes": {"down": self.down, "up": self.up},
+        }

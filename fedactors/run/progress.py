@@ -1,0 +1,129 @@
+"""What a person sees while waiting: a live line on a terminal, plain lines when there is none."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+_PLAIN_SECONDS = 5.0  # between plain lines
+
+
+class Progress(Protocol):
+    """Told of every round as it is written down."""
+
+    def over(self, name: str, rounds: int) -> AbstractContextManager[None]:
+        """Show progress while the context lasts."""
+        ...
+
+    def round(self, row: Mapping[str, Any]) -> None:
+        """Take in a row of metrics."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Say something that is not a round."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    @contextmanager
+    def over(self, name: str, rounds: int) -> Iterator[None]:
+        """Do nothing while the context lasts."""
+        yield
+
+    def round(self, row: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def note(self, text: str) -> None:
+        """Do nothing."""
+
+
+class Plain:
+    """A line every few seconds, for logs."""
+
+    def __init__(self) -> None:
+        self._rounds, self._began, self._said = 0, 0.0, 0.0
+
+    @contextmanager
+    def over(self, name: str, rounds: int) -> Iterator[None]:
+        """Say when it begins."""
+        self._rounds = rounds
+        print(f"{name}: {rounds} rounds", file=sys.stderr, flush=True)
+        yield
+
+    def round(self, row: Mapping[str, Any]) -> None:
+        """Print the row if it is time, or the last."""
+        now = time.monotonic()
+        self._began = self._began or now  # the first round also waits for the fleet to start: it tells no pace
+        if now - self._said >= _PLAIN_SECONDS or row["round"] == self._rounds:
+            self._said = now
+            left = (now - self._began) / max(row["round"] - 1, 1) * (self._rounds - row["round"])
+            print(
+                f"{describe(row, self._rounds)}{f'  left ~{left:.0f} s' if left else ''}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def note(self, text: str) -> None:
+        """Print the text."""
+        print(text, file=sys.stderr, flush=True)
+
+
+class Live:
+    """A bar on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[said]}"),
+        )
+        self._bar = Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+        self._task: Any = None
+
+    @contextmanager
+    def over(self, name: str, rounds: int) -> Iterator[None]:
+        """Show the bar while the context lasts."""
+        with self._bar:
+            self._task = self._bar.add_task(name, total=rounds, said="starting the fleet")
+            yield
+
+    def round(self, row: Mapping[str, Any]) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, completed=row["round"], said=_figures(row))
+
+    def note(self, text: str) -> None:
+        """Print above the bar."""
+        self._bar.console.print(text)
+
+
+def chosen() -> Progress:
+    """Return a bar if a person is watching, else plain lines."""
+    return Live() if sys.stderr.isatty() else Plain()
+
+
+def describe(row: Mapping[str, Any], rounds: int) -> str:
+    """Return one line about a row of metrics."""
+    return f"round {row['round']}/{rounds}  {_figures(row)}"
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    accuracy = f"  accuracy {row['accuracy']:.3f}" if "accuracy" in row else ""
+    return f"{clock_time(row['virtual_seconds'])}  heard {row['heard']}/{row['asked']}{accuracy}"
+
+
+def clock_time(seconds: float) -> str:
+    """Return virtual seconds as a person reads them: "1d 02:03:04"."""
+    whole = int(seconds)
+    days, rest = divmod(whole, 86_400)
+    text = f"{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}"
+    return f"{days}d {text}" if days else text

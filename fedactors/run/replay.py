@@ -1,0 +1,62 @@
+"""The clock alone: who would take part, when, and how far they would get. No training, no torch, no ray."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedactors.run.digests import Digests
+from fedactors.run.folder import RunFolder
+from fedactors.run.ledger import Ledger
+from fedactors.run.prepare import Prepared, prepare
+from fedactors.scenario.model import Scenario
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay leaves: its summary, and its folder if one was asked for."""
+
+    folder: Path | None
+    summary: dict[str, Any]
+
+
+def replay(scenario: Scenario, out: str | Path | None = None, *, rounds: int | None = None) -> Replay:
+    """Run the clock of `scenario`, of its first `rounds` rounds if given; write plans to the folder `out` if given.
+
+    Raises UsageError for what the user can mend.
+    """
+    prepared = prepare(scenario)
+    if out is None:
+        return Replay(None, play(prepared, None, rounds))
+    with RunFolder(Path(out), scenario) as folder:
+        summary = play(prepared, folder, rounds)
+        folder.summary(summary)
+    return Replay(folder.path, summary)
+
+
+def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None) -> dict[str, Any]:
+    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans."""
+    began, ledger, digests, clock = time.perf_counter(), Ledger(), Digests(), prepared.clock()
+    fractions: list[int] = [0] * 11
+    for plan in clock:
+        row = ledger.add(plan)
+        digests.plan(plan)
+        for order in plan.heard():
+            fractions[order.steps * 10 // order.wanted] += 1
+        if folder is not None:
+            folder.plan(plan)
+            folder.metrics(row)
+        if rounds is not None and ledger.plans >= rounds:
+            break
+    return {
+        "name": prepared.scenario.name,
+        "seed": prepared.scenario.seed,
+        "devices": len(prepared.population),
+        **ledger.summary(),
+        "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
+        "wall_seconds": round(time.perf_counter() - began, 3),
+        "ended_because": clock.ended_because or f"asked for {rounds} rounds",
+        "digests": {"plans": digests.plans_digest()},
+    }

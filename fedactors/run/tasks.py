@@ -1,0 +1,59 @@
+"""From a Plan to the task the fleet executes: who counts with what weight, cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedactors.algorithms.base import Round
+from fedactors.algorithms.participation import Members, Update
+from fedactors.fleet.pipeline import Task
+from fedactors.learning.lesson import Chunk
+from fedactors.learning.trainer import chunk_rows
+from fedactors.plan import Order, Plan
+from fedactors.run.prepare import Prepared
+
+
+def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
+    """Return the task of `plan`; the `last` one is always examined.
+
+    Chunks depend on the Plan, the model and the device type, never on the number of hosts. An update whose weight is
+    0 (an incomplete one under Scheme A) cannot change the model and is not computed.
+    """
+    server = prepared.scenario.server
+    orders = list(plan.heard())
+    weights = server.participation.weights([_update(o, prepared) for o in orders], _members(plan, prepared))
+    counted = [(order, weight) for order, weight in zip(orders, weights, strict=True) if weight]
+    lr = server.schedule.rate(plan.version + 1)
+    bases = tuple(sorted({order.base for order, _ in counted}))
+    rows = chunk_rows(prepared.model, device)
+    chunks = tuple(_chunk(plan, counted[at : at + rows], bases, lr) for at in range(0, len(counted), rows))
+    facts = Round(plan.version, len(counted), sum(weight for _, weight in counted), lr)
+    examine = last or (plan.version + 1) % server.evaluate_every == 0
+    return Task(facts, bases, chunks, examine, plan.oldest)
+
+
+def _update(order: Order, prepared: Prepared) -> Update:
+    work = prepared.workloads[order.client]
+    size = int(prepared.sizes[order.client])
+    return Update(size, work.samples(order.steps), order.steps, order.wanted)
+
+
+def _members(plan: Plan, prepared: Prepared) -> Members:
+    """Return the set over which p^k is a share: everybody asked, heard or not.
+
+    Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
+    """
+    return Members(len(plan.orders), sum(int(prepared.sizes[order.client]) for order in plan.orders))
+
+
+def _chunk(plan: Plan, counted: Sequence[tuple[Order, float]], bases: tuple[int, ...], lr: float) -> Chunk:
+    orders = [order for order, _ in counted]
+    return Chunk(
+        version=plan.version,
+        clients=tuple(order.client for order in orders),
+        bases=tuple(bases.index(order.base) for order in orders),
+        trips=tuple(order.base for order in orders),
+        steps=tuple(order.steps for order in orders),
+        weights=tuple(weight for _, weight in counted),
+        lr=lr,
+    )
