@@ -25,6 +25,8 @@ from fedactors.traces.timeline import Timeline
 
 COLUMNS = ("device", "on", "off", "first", "last")
 _NEEDED = COLUMNS[:3]
+_TIMES = "whole nanoseconds, or text such as 90s, 2h; at most 146 years"
+_LONGEST = 60  # characters of a time
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
@@ -158,31 +160,33 @@ def _row(fields: list[str], order: list[int], line: int, source: Source) -> _Row
     if len(fields) != wanted:
         raise source.error(f"line {line}", f"{len(fields)} fields", f"{wanted}, as in the header")
     name = fields[order[0]]
-    where = device(name, line)
-    on, off, first, last = (_time(fields[k] if k >= 0 else "", where, source) for k in order[1:])
+    try:
+        on, off, first, last = [_time(fields[k]) if k >= 0 else None for k in order[1:]]
+    except ValueError as error:
+        raise source.error(device(name, line), str(error), _TIMES) from error
     if (on is None) != (off is None):
-        raise source.error(where, "only one of on and off", "both, or neither for a device without windows")
+        accepted = "both, or neither for a device without windows"
+        raise source.error(device(name, line), "only one of on and off", accepted)
     if first is not None and last is not None and last < first:
-        raise source.error(where, f"last {last} before first {first}", "first <= last")
+        raise source.error(device(name, line), f"last {last} before first {first}", "first <= last")
     return _Row(line, name, on, off, first, last)
 
 
-def _time(text: str, where: str, source: Source) -> Time | None:
-    """Return ns of "7200000000000" or "2h", None of an empty field."""
+def _time(text: str) -> Time | None:
+    """Return ns of "7200000000000" or "2h", None of an empty field. Raises ValueError of anything else."""
     text = text.strip()
     if not text:
         return None
-    if text.isascii() and text.isdigit() and len(text) < 20:
+    if len(text) > _LONGEST:
+        raise ValueError(f"time {shown(text)}")
+    if text.isascii() and text.isdigit():
         value = int(text)
     else:
         from fedactors.scenario.units import duration  # pydantic is heavy; integers do not need it
 
-        try:
-            value = duration(text)
-        except ValueError as error:
-            raise source.error(where, str(error), "whole nanoseconds, or text such as 90s, 2h") from error
+        value = duration(text)
     if value > NEVER:
-        raise source.error(where, f"time {value} ns", "at most 146 years")
+        raise ValueError(f"time {value} ns")
     return value
 
 
