@@ -145,7 +145,7 @@ def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Reco
     try:
         result: Recording = kind.reader.read(source, mender, *([when] if kind.ruled else []))
     except TraceError as error:
-        if source.path in str(error):
+        if str(error).startswith(f"{source.path}: "):
             raise
         raise source.error("", str(error)) from error  # from a type that does not know its file
     return result
