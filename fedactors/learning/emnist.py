@@ -97,9 +97,7 @@ class NistImages:
         path, labels_path = self.train if train else self.test
         labels, images = self._labels(labels_path), idx.read(path, 3)
         if images.shape != (len(labels), _SIDE, _SIDE):
-            raise DataError(
-                f"{path}: found images of shape {images.shape}, accepted {(len(labels), _SIDE, _SIDE)}"
-            )
+            raise DataError(f"{path}: found images of shape {images.shape}, accepted {(len(labels), _SIDE, _SIDE)}")
         rows = pick(labels)
         return images[rows].transpose(0, 2, 1)[:, None], labels[rows]
 

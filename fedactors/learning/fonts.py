@@ -22,9 +22,7 @@ class Shipped(NamedTuple):
 
 FONTS = {
     "dejavu-oblique": Shipped("matplotlib", "matplotlib", "mpl-data/fonts/ttf/DejaVuSans-Oblique.ttf"),
-    "dancing-script": Shipped(
-        "fontpkg-dancing-script", "fontpkg_dancing_script", "files/DancingScript[wght].ttf"
-    ),
+    "dancing-script": Shipped("fontpkg-dancing-script", "fontpkg_dancing_script", "files/DancingScript[wght].ttf"),
     "caveat": Shipped("fontpkg-caveat", "fontpkg_caveat", "files/Caveat[wght].ttf"),
 }
 _INSIDE_PILLOW = "aileron"

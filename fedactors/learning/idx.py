@@ -39,9 +39,7 @@ def read(path: Path, rank: int) -> UInt8:
     if magic != _magic(rank):
         raise DataError(f"{path}: found magic number {magic}, accepted: {accepted}")
     if len(content) != start + prod(shape):
-        raise DataError(
-            f"{path}: found {len(content):,} bytes, accepted: {start + prod(shape):,}, as its header says"
-        )
+        raise DataError(f"{path}: found {len(content):,} bytes, accepted: {start + prod(shape):,}, as its header says")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 

@@ -144,10 +144,7 @@ class ImageFiles(Options):
         return source
 
     def _ways(self) -> str:
-        return (
-            f'set "root" of the data set or the environment variable {VARIABLE} to a folder with '
-            f"{self.accepted()}"
-        )
+        return f'set "root" of the data set or the environment variable {VARIABLE} to a folder with {self.accepted()}'
 
 
 def _scaled(pixels: UInt8) -> Float32:

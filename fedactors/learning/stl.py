@@ -108,13 +108,9 @@ def _read(folder: Path) -> tuple[UInt8, Int64]:
     labels = np.fromfile(folder / _LABELS, dtype=np.uint8).astype(np.int64)
     size, wanted = (folder / _IMAGES).stat().st_size, len(labels) * _PIXELS
     if size != wanted or not size:
-        raise DataError(
-            f"{folder / _IMAGES}: found {size:,} bytes, accepted: {wanted:,} for {len(labels):,} labels"
-        )
+        raise DataError(f"{folder / _IMAGES}: found {size:,} bytes, accepted: {wanted:,} for {len(labels):,} labels")
     if not ((labels >= 1) & (labels <= len(_STL_LABELS))).all():
-        raise DataError(
-            f"{folder / _LABELS}: found labels from {labels.min()} to {labels.max()}, accepted 1 to 10"
-        )
+        raise DataError(f"{folder / _LABELS}: found labels from {labels.min()} to {labels.max()}, accepted 1 to 10")
     columns = np.memmap(folder / _IMAGES, dtype=np.uint8, mode="r").reshape(-1, 3, _SIDE, _SIDE)
     return columns.transpose(0, 1, 3, 2), labels
 

@@ -66,9 +66,7 @@ def test_rotations_lean_to_the_left_and_to_the_right():
     """Of a "1", the upper half moves to the left when it turns counter-clockwise."""
     x, _ = drawn(1, characters="I")
     columns = np.arange(28)
-    upper, lower = (
-        part.sum(axis=1) @ columns / part.sum(axis=(1, 2)) for part in (x[:, 0, :14], x[:, 0, 14:])
-    )
+    upper, lower = (part.sum(axis=1) @ columns / part.sum(axis=(1, 2)) for part in (x[:, 0, :14], x[:, 0, 14:]))
     lean = (upper - lower).reshape(5, 3).mean(axis=1)
     assert (np.diff(lean) < -0.5).all()
     assert abs(lean[2]) < 0.1

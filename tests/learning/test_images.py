@@ -99,9 +99,7 @@ def test_any_rows_of_any_shards_are_found(tmp_path_factory, rows, struct):
     folder = tmp_path_factory.mktemp("shards")
     images, labels = pictures(12, 4, 3), np.arange(12)
     cuts = [(0, 5), (5, 6), (6, 12)]
-    files = tuple(
-        write_parquet(folder / f"{a}.parquet", images[a:b], labels[a:b], "img", struct) for a, b in cuts
-    )
+    files = tuple(write_parquet(folder / f"{a}.parquet", images[a:b], labels[a:b], "img", struct) for a, b in cuts)
     source, wanted = ParquetImages(files, files, "RGB", 4), np.array(sorted(rows), dtype=np.int64)
     pixels, found = source.read(lambda labels: wanted, train=True)
     assert np.array_equal(pixels, images[wanted])

@@ -64,9 +64,7 @@ def test_clients_give_as_many_of_their_own_samples(labels, clients, seed, givers
     option = ClientServerData(clients=givers, samples=samples)
     able = (np.diff(split.offsets) >= samples).sum()
     if able < givers:
-        with pytest.raises(
-            ScenarioError, match=rf"server_data.clients: found {givers}, accepted: at most {able}, "
-        ):
+        with pytest.raises(ScenarioError, match=rf"server_data.clients: found {givers}, accepted: at most {able}, "):
             option.draw(data, split, seed)
         return
     drawn, chosen = option.draw(data, split, seed), option.chosen(split, seed)
@@ -78,9 +76,7 @@ def test_clients_give_as_many_of_their_own_samples(labels, clients, seed, givers
     assert np.array_equal(labels[rows(drawn)], drawn[1])
 
 
-@given(
-    st.sampled_from([IidServerData(samples=10), ClientServerData(clients=2, samples=5)]), seeds, st.booleans()
-)
+@given(st.sampled_from([IidServerData(samples=10), ClientServerData(clients=2, samples=5)]), seeds, st.booleans())
 def test_a_draw_is_a_function_of_the_seed(option, seed, same):
     labels = np.tile(np.arange(CLASSES), 200)
     data, split = world(labels, Iid(), 10, 0)
@@ -114,9 +110,7 @@ def test_the_journal_papers_counts():
 
 def test_what_cannot_be_is_told_before_any_label_is_seen():
     info = Digits().info(0, 1)
-    with pytest.raises(
-        ScenarioError, match=r"label 0: 145 wanted, 142 held by clients; accepted: fewer samp"
-    ):
+    with pytest.raises(ScenarioError, match=r"label 0: 145 wanted, 142 held by clients; accepted: fewer samp"):
         IidServerData(samples=1441).size(info)
     with pytest.raises(ScenarioError, match=r'1,440 samples wanted, "digits" has 1,437; accepted: fewer'):
         ClientServerData(clients=10, samples=144).size(info)

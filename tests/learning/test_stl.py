@@ -82,9 +82,7 @@ def test_the_journal_papers_sizes():
 
 @pytest.mark.parametrize(("classes", "shape"), [(10, (1, 28, 28)), (100, (3, 32, 32))])
 def test_other_data_than_cifar10_are_refused(stl, classes, shape):
-    with pytest.raises(
-        ScenarioError, match=r"server_data: stl10 goes with images of shape \(3, 32, 32\) in 10"
-    ):
+    with pytest.raises(ScenarioError, match=r"server_data: stl10 goes with images of shape \(3, 32, 32\) in 10"):
         Stl10ServerData(root=str(stl)).draw(cifar(classes, shape), NOBODY, 0)
 
 
