@@ -1,0 +1,83 @@
+"""Several runs on one page: their figures side by side, their curves in one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedactors.report import curves
+from fedactors.report.figure import share
+from fedactors.report.figures import Cell, Sheet, ended, finals, moved, parts, wall_seconds, warnings
+from fedactors.report.html import Page, Section
+from fedactors.report.measures import totals, virtual_span
+from fedactors.report.palette import OUTCOME, RUNS, label
+from fedactors.report.records import Records
+from fedactors.report.text import size, span
+
+_CURVES = 3 * len(RUNS)  # colours times kinds of line
+
+
+def compared(runs: Sequence[Records]) -> Page:
+    """Return the page that compares `runs`."""
+    names = named(runs)
+    shown = runs[:_CURVES]
+    happened = {name for records in runs for name, count in totals(records).items() if count}
+    chips = tuple({"said": label(name), "color": color} for name, color in OUTCOME.items() if name in happened)
+    sections = [
+        Section("figures", "Side by side", (), (_figures(runs, names),)),
+        Section("learning", "Learning", tuple(curves.learning(shown, names)), (), "two", tuple(curves.axes(shown))),
+        Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), chips),
+    ]
+    return Page(
+        title=f"{len(runs)} runs compared",
+        kind="comparison",
+        lead=_lead(runs),
+        sections=[section for section in sections if section.charts or section.tables],
+        warnings=[f"{name}: {line}" for name, records in zip(names, runs, strict=True) for line in warnings(records)],
+    )
+
+
+def named(runs: Sequence[Records]) -> list[str]:
+    """Return a name for each run; runs that share a name are told apart by their folders."""
+    names = [records.name for records in runs]
+    return [
+        f"{name} ({records.path})" if names.count(name) > 1 else name for name, records in zip(names, runs, strict=True)
+    ]
+
+
+def _lead(runs: Sequence[Records]) -> str:
+    plans = {records.summary.get("digests", {}).get("plans") for records in runs}
+    if len(plans) == 1 and None not in plans:
+        return "All runs faced the very same devices, seconds and cut-offs: their plans have one digest."
+    return "The runs did not face the same events: their plans differ."
+
+
+def _figures(runs: Sequence[Records], names: Sequence[str]) -> Sheet:
+    rows = tuple(_row(records, names[k], RUNS[k % len(RUNS)] if k < _CURVES else "") for k, records in enumerate(runs))
+    heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because")
+    note = f"The first {_CURVES} runs are drawn below." if len(runs) > _CURVES else ""
+    return Sheet(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
+
+
+def _row(records: Records, name: str, color: str) -> tuple[Cell, ...]:
+    learned, wall = finals(records), wall_seconds(records)
+    texts = (
+        f"{learned['accuracy']:.2%}" if "accuracy" in learned else "–",  # noqa: RUF001
+        f"{learned['loss']:.4f}" if "loss" in learned else "–",  # noqa: RUF001
+        f"{records.rounds:,}",
+        span(virtual_span(records)),
+        span(wall) if wall == wall else "–",  # noqa: RUF001
+        size(sum(moved(records))),
+        ended(records),
+    )
+    return (Cell(name, color), *map(Cell, texts))
+
+
+def _outcomes(runs: Sequence[Records], names: Sequence[str]) -> Sheet:
+    rows = tuple(_bar(records, name) for records, name in zip(runs, names, strict=True))
+    return Sheet(("run", "asked", "heard", "outcomes"), rows, (1, 2))
+
+
+def _bar(records: Records, name: str) -> tuple[Cell, ...]:
+    counts = totals(records)
+    asked, heard = sum(counts.values()), counts["complete"] + counts["partial"]
+    return (Cell(name), Cell(f"{asked:,}"), Cell(share(heard, asked)), Cell(parts=parts(counts)))

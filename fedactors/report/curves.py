@@ -1,0 +1,166 @@
+"""What was learned: accuracy and loss against rounds, virtual time, traffic and wall time, of one run or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedactors.report.figure import Chart, blank, hover, legend, zoomable
+from fedactors.report.measures import Floats, byte_unit, every, time_unit
+from fedactors.report.palette import LIGHT, RUNS
+from fedactors.report.records import Records
+
+_POINTS = 2_000
+_MARKS = 300
+AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "wall": "wall time"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One way to count progress: the key of a column, and what the axis is called, unit included."""
+
+    key: str
+    name: str
+    label: str
+    scale: float
+
+
+def axes(runs: Sequence[Records]) -> list[Axis]:
+    """Return the axes that these runs can be drawn against, in one unit each."""
+    columns = [_progress(records) for records in runs]
+    largest = {key: max((float(np.nanmax(c[key], initial=0)) for c in columns), default=0.0) for key in AXES}
+    units = {
+        "round": ("", 1.0),
+        "virtual": time_unit(largest["virtual"]),
+        "bytes": byte_unit(largest["bytes"]),
+        "wall": time_unit(largest["wall"]),
+    }
+    return [
+        Axis(key, name, f"{name} ({units[key][0]})" if units[key][0] else name, units[key][1])
+        for key, name in AXES.items()
+        if largest[key]
+    ]
+
+
+def _progress(records: Records) -> dict[str, Floats]:
+    metrics = records.metrics
+    moved = np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"])
+    return {
+        "round": metrics["round"],
+        "virtual": metrics["virtual_seconds"],
+        "bytes": moved,
+        "wall": metrics["wall_seconds"],
+    }
+
+
+def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
+    """Return the charts of accuracy and loss; none if nothing was ever evaluated."""
+    charts = []
+    if _any(runs, "accuracy"):
+        charts.append(_accuracy(runs, names))
+    if _any(runs, "loss") or _any(runs, "train_loss"):
+        charts.append(_loss(runs, names))
+    return charts
+
+
+def _any(runs: Sequence[Records], column: str) -> bool:
+    return any(np.isfinite(records.metrics[column]).any() for records in runs)
+
+
+def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
+    from bokeh.models import NumeralTickFormatter
+
+    made, ways = blank(280, "round", "accuracy on the test set"), axes(runs)
+    made.yaxis.formatter = NumeralTickFormatter(format="0%")
+    made.xaxis.tags = ["progress"]
+    said = [_line(made, records, "accuracy", ways, _look(runs, k), names[k]) for k, records in enumerate(runs)]
+    for records in runs if len(runs) == 1 else ():
+        _moves(made, records, ways)
+    zoomable(made)
+    last = "; ".join(f"{name} ends at {value:.1%}" for name, value in zip(names, said, strict=True) if value == value)
+    text = "Share of the test set that the global model gets right."
+    return Chart("accuracy", "Accuracy", text, made, f"Accuracy against progress: {last}.", _sampled(runs))
+
+
+def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
+    made, ways = blank(280, "round", "cross-entropy"), axes(runs)
+    made.xaxis.tags = ["progress"]
+    alone = len(runs) == 1
+    said = []
+    for k, records in enumerate(runs):
+        if alone:
+            _line(made, records, "train_loss", ways, _TRAIN, "clients, while they train")
+        said.append(_line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k]))
+    if alone:
+        legend(made, "top_right")
+        made.legend.visible = True
+    zoomable(made)
+    last = "; ".join(f"{name} ends at {value:.3f}" for name, value in zip(names, said, strict=True) if value == value)
+    return Chart("loss", "Loss", "Lower is better.", made, f"Loss against progress: {last}.", _sampled(runs))
+
+
+_TRAIN = {"line_color": LIGHT["text"], "line_width": 1.5, "line_dash": [4, 3], "tags": ["muted"]}
+
+
+def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:
+    if len(runs) == 1:
+        return {"line_color": LIGHT["ink"], "line_width": 2.2, "tags": ["ink"]}
+    dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
+    return {"line_color": RUNS[k % len(RUNS)], "line_width": 2, "line_dash": dash}
+
+
+def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict[str, Any], name: str) -> float:
+    """Draw one figure of one run; return its last value, NaN if it has none."""
+    from bokeh.models import ColumnDataSource
+
+    values = records.metrics[column]
+    rows = np.flatnonzero(np.isfinite(values))
+    if not len(rows):
+        return float("nan")
+    rows = rows[every(len(rows), _POINTS)]
+    progress = _progress(records)
+    columns = {way.key: progress[way.key][rows] / way.scale for way in ways}
+    source = ColumnDataSource({"x": columns["round"], "y": values[rows], **columns}, tags=["switch"])
+    tags = look.get("tags", [])
+    line = made.line("x", "y", source=source, legend_label=name, **{k: v for k, v in look.items() if k != "tags"})
+    line.glyph.tags = tags
+    if len(rows) == 1:
+        made.scatter("x", "y", source=source, size=7, color=look["line_color"]).glyph.tags = tags
+    form = "@y{0.0%}" if column == "accuracy" else "@y{0.000}"
+    tips = [(way.label, f"@{way.key}{{0,0.[00]}}") for way in ways]
+    shown = [("", name), (column.replace("_", " "), form), *tips]
+    made.add_tools(hover(shown, [line], mode="vline", line_policy="nearest"))
+    made.legend.visible = False
+    return float(values[rows[-1]])
+
+
+def _moves(made: Any, records: Records, ways: list[Axis]) -> None:
+    """Mark the rounds in which devices arrived (up) or departed (down) along the foot of the chart."""
+    for column, shape, color in (("arrived", "triangle", "#6a9f3c"), ("departed", "inverted_triangle", "#8e62a9")):
+        rows = np.flatnonzero(records.plans[column][: records.rounds])
+        if len(rows):
+            _mark(made, records, rows[every(len(rows), _MARKS)], column, shape, color, ways)
+
+
+def _mark(made: Any, records: Records, rows: Any, column: str, shape: str, color: str, ways: list[Axis]) -> None:
+    from bokeh.models import ColumnDataSource
+
+    progress = _progress(records)
+    floor = float(np.nanmin(records.metrics["accuracy"]))
+    columns = {way.key: progress[way.key][rows] / way.scale for way in ways}
+    data = {"x": columns["round"], "y": np.full(len(rows), floor), "number": records.plans[column][rows], **columns}
+    source = ColumnDataSource(data, tags=["switch"])
+    drawn = made.scatter("x", "y", source=source, marker=shape, size=9, color=color, legend_label=f"devices {column}")
+    made.add_tools(hover([(f"devices {column}", "@number"), ("round", "@round")], [drawn]))
+    made.legend.visible = True
+    legend(made, "right")
+    for item in made.legend.items:
+        item.visible = str(getattr(item.label, "value", "")).startswith("devices ")
+
+
+def _sampled(runs: Sequence[Records]) -> str:
+    most = max(records.rounds for records in runs)
+    return f"{_POINTS:,} of {most:,} rounds drawn, evenly spread." if most > _POINTS else ""
