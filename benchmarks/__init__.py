@@ -1,0 +1,1 @@
+"""Speed of whole simulations, ours beside others'; see README.md."""

@@ -1,0 +1,78 @@
+"""What all peers share: the same modules, the same command line, the same line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+from jobs import CLASSES, JOBS, Job
+from torch import nn
+
+WORKERS = 2  # processes of the peers that have several: one per core of the machine that the figures are from
+
+
+def module(job: Job) -> nn.Sequential:
+    """Return the job's model as a PyTorch user writes it."""
+    if job.model == "logistic":
+        return nn.Sequential(nn.Flatten(), nn.Linear(60, CLASSES))
+    if job.model == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, CLASSES))
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding="same"), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding="same"), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Dropout(0.25), nn.Flatten(), nn.Linear(4096, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, CLASSES),
+    )  # fmt: skip
+
+
+def arguments(*more: tuple[str, dict[str, object]]) -> tuple[Job, argparse.Namespace]:
+    """Parse JOB and --rounds, and what a peer adds; one thread from here on."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("job", choices=list(JOBS))
+    parser.add_argument("--rounds", type=int, default=6, help="the first one counts as start-up")
+    for name, options in more:
+        parser.add_argument(name, **options)
+    found = parser.parse_args()
+    if found.rounds < 2:
+        parser.error("--rounds: at least 2, the first one counts as start-up")
+    torch.set_num_threads(1)
+    return JOBS[found.job], found
+
+
+def process_age() -> float:
+    """Return the seconds since this process began, imports and all."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+class Rounds:
+    """Notes the end of every round; the first round belongs to the start-up."""
+
+    def __init__(self) -> None:
+        self._ends: list[float] = []
+        self._startup = 0.0
+
+    def end(self) -> None:
+        """Note that a round has ended now."""
+        self._startup = self._startup or process_age()
+        self._ends.append(time.perf_counter())
+
+    def report(self, peer: str, job: Job, steps: int, losses: Sequence[float]) -> None:
+        """Print the line of JSON; `steps` are those of all rounds but the first, `losses` one per round."""
+        report(peer, job, steps, self._startup, self._ends[-1] - self._ends[0], losses)
+
+
+def report(peer: str, job: Job, steps: int, startup: float, seconds: float, losses: Sequence[float]) -> None:
+    """Print the line of JSON that `compare.py` reads."""
+    line = {
+        "peer": peer, "job": job.name, "steps": steps, "startup_seconds": round(startup, 3),
+        "train_seconds": round(seconds, 4), "loss_first": round(losses[0], 4), "loss_last": round(losses[-1], 4),
+    }  # fmt: skip
+    print(json.dumps(line), flush=True)
