@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+# Ray turns a node address of 127.0.0.1 into the machine's own; only this keeps all its ports on the loopback interface
+os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 import torch
 from jobs import CLASSES, JOBS, Job

@@ -7,13 +7,10 @@ The samples come through an entry point, as a third party's data set would. Spee
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Literal
-
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import numpy as np
 import yaml

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
 
 import warnings
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ def main() -> None:
         client_app=app,
         num_supernodes=job.clients,
         backend_config={
-            "init_args": {"num_cpus": WORKERS, "_node_ip_address": "127.0.0.1", "include_dashboard": False},
+            "init_args": {"num_cpus": WORKERS, "include_dashboard": False},
             "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
         },
     )
