@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -96,14 +97,9 @@ def _run(options: argparse.Namespace) -> int:
     from fedactors.run.conductor import run
     from fedactors.run.progress import chosen
 
-    result = run(
-        scenario,
-        options.out,
-        fleet=options.fleet,
-        actors=options.actors,
-        address=options.address,
-        progress=chosen(),
-    )
+    where = {"fleet": options.fleet, "actors": options.actors, "address": options.address}
+    with redirect_stdout(sys.stderr):  # Ray speaks on stdout, which is for our figures
+        result = run(scenario, options.out, **where, progress=chosen())
     _print(options, {**result.summary, "folder": str(result.folder)}, "summary")
     return 0
 
@@ -129,7 +125,8 @@ def _verify(options: argparse.Namespace) -> int:
     scenario = Scenario.load(options.scenario, options.set)
     from fedactors.run.verify import verify
 
-    found = verify(scenario, address=options.address, tell=lambda text: print(text, file=sys.stderr, flush=True))
+    with redirect_stdout(sys.stderr):
+        found = verify(scenario, address=options.address, tell=lambda text: print(text, file=sys.stderr, flush=True))
     _print(options, found, "verify")
     return 0 if found["equal"] else 1
 

@@ -99,7 +99,7 @@ class Plan:
         return (order for order in self.orders if order.outcome in HEARD)
 
     def count(self, outcome: Outcome) -> int:
-        """Number of orders that ended in `outcome`."""
+        """Return the number of orders that ended in `outcome`."""
         return sum(order.outcome is outcome for order in self.orders)
 
 

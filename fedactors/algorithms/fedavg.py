@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from fedactors.algorithms.base import Algorithm, Round
+from fedactors.learning.algorithm import Algorithm, Round
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.algorithms.base import Vectors
+    from fedactors.learning.algorithm import Vectors
 
 
 class FedAvg(Algorithm):

@@ -32,7 +32,8 @@ class Windows:
     def before(self) -> Int64:
         """On-time of a row before each of its windows, `(windows,)` ns."""
         summed = np.concatenate(([0], np.cumsum(self.off - self.on)))[:-1] if len(self.on) else self.on
-        return summed - np.repeat(summed[self.starts[:-1][self.rows_filled]], self.counts[self.rows_filled])
+        before: Int64 = summed - np.repeat(summed[self.starts[:-1][self.rows_filled]], self.counts[self.rows_filled])
+        return before
 
     @property
     def counts(self) -> Int64:
@@ -48,7 +49,8 @@ class Windows:
     def total(self) -> Int64:
         """On-time of a whole row, `(rows,)` ns."""
         sums = np.concatenate(([0], np.cumsum(self.off - self.on)))
-        return sums[self.starts[1:]] - sums[self.starts[:-1]]
+        totals: Int64 = sums[self.starts[1:]] - sums[self.starts[:-1]]
+        return totals
 
 
 class Availability:

@@ -49,6 +49,10 @@ class Fleet(Protocol):
         """Wait for a result. Raises Fault if it cannot be had."""
         ...
 
+    def revive(self, actor: Actor) -> None:
+        """Wait until an actor that may have died answers again. Raises Fault if it does not."""
+        ...
+
     def close(self) -> None:
         """End all actors and whatever was started for them."""
         ...

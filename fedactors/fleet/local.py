@@ -50,6 +50,9 @@ class LocalFleet:
             raise handle.fault
         return handle
 
+    def revive(self, actor: Any) -> None:
+        """Do nothing: an object does not die."""
+
     def close(self) -> None:
         """Give torch its threads back."""
         torch.set_num_threads(self._threads)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fedactors.algorithms.base import Round
 from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault, Fleet, Handle
 from fedactors.fleet.roles import ClientHost, Evaluator, Server
+from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 
 _RAISED = 2  # tries for work that raises: on two hosts
@@ -46,7 +46,12 @@ class _Flight:
     task: Task
     said: Handle = None
     examined: Handle = None
-    tries: int = 0
+    raised: int = 0
+    died: int = 0
+
+    @property
+    def tries(self) -> int:
+        return self.raised + self.died
 
 
 class Pipeline:
@@ -69,10 +74,11 @@ class Pipeline:
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
-        device, known, data = fleet.device, fleet.put(lesson), fleet.put(samples)
-        self.hosts = [fleet.start(ClientHost, known, data, device, host=True) for _ in range(fleet.hosts)]
+        known, data, questions, answers = (fleet.put(part) for part in (lesson, samples, *test))
+        self._kept = (known, data, questions, answers)  # an actor that restarts is given them again
+        self.hosts = [fleet.start(ClientHost, known, data, fleet.device, host=True) for _ in range(fleet.hosts)]
         self.server = fleet.start(Server, known)
-        self.evaluator = fleet.start(Evaluator, known, fleet.put(test[0]), fleet.put(test[1]))
+        self.evaluator = fleet.start(Evaluator, known, questions, answers)
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
         self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
@@ -127,14 +133,23 @@ class Pipeline:
         """Note a fault and submit everything from this task on once more, on other hosts."""
         version = flight.task.facts.version
         self._on_fault(version, fault)
-        flight.tries += 1
-        if flight.tries >= (_DIED if fault.died else _RAISED):
-            raise FleetError(f"round {version} failed {flight.tries} times, last with {fault}")
+        flight.died, flight.raised = flight.died + fault.died, flight.raised + (not fault.died)
+        if flight.raised >= _RAISED or flight.died >= _DIED:
+            raise FleetError(f"round {version + 1} failed {flight.tries} times, last with {fault}")
+        if fault.died:
+            self._revive()
         if version == 0:
             self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
         for later in self._flights:
-            later.tries = max(later.tries, flight.tries)
             self._launch(later)
+
+    def _revive(self) -> None:
+        """Wait for all actors. Raises FleetError if one does not come back."""
+        try:
+            for actor in (*self.hosts, self.server, self.evaluator):
+                self._fleet.revive(actor)
+        except Fault as fault:
+            raise FleetError(str(fault)) from None
 
     def _forget(self, oldest: int) -> None:
         """Let go of models that no later task starts from."""

@@ -9,17 +9,37 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the pipeline handles them, and says so
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from fedactors.errors import ClusterError
 from fedactors.fleet.fleet import Fault
+
+_REVIVE_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
+
+
+class _Actor:
+    """The process around a role. Handles for the role come in a list: it can be given them again after a restart."""
+
+    def __init__(self, role: type, args: list[Any]) -> None:
+        self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
+
+    def call(self, method: str, *args: Any) -> Any:
+        return getattr(self._role, method)(*args)
 
 
 class RayFleet:
@@ -39,7 +59,9 @@ class RayFleet:
         self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: list[Any] = []
-        self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
+        self._pause = threading.Event()  # never set: a wait that signals can end
+        with _same_handlers():
+            self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
         try:
             self._require("CPU", hosts * cpus)
             self._require("GPU", hosts * gpus)
@@ -52,16 +74,16 @@ class RayFleet:
         return ray.put(value)
 
     def start(self, role: type, *args: Any, host: bool = False) -> Any:
-        """Start an actor; those that are not client hosts share what the hosts leave."""
+        """Start an actor; those that are not client hosts share what the hosts leave. `args` are handles."""
         cpus, gpus = (self._cpus, self._gpus) if host else (0, 0)
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
-        actor = ray.remote(role).options(**options).remote(*args)
+        actor: Any = ray.remote(_Actor).options(**options).remote(role, list(args))
         self._actors.append(actor)
         return actor
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
         """Queue a call and return references to its results."""
-        return getattr(actor, method).options(num_returns=returns).remote(*args)
+        return actor.call.options(num_returns=returns).remote(method, *args)
 
     def get(self, handle: Any) -> Any:
         """Wait for a reference. Raises Fault if what made it failed or was lost."""
@@ -69,11 +91,26 @@ class RayFleet:
             return ray.get(handle)
         except RayTaskError as error:
             cause = error.cause
-            raise Fault(type(cause).__name__, str(cause)) from None
+            while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
+                cause = cause.cause
+            died = isinstance(cause, RayError) and not isinstance(cause, RayTaskError)
+            raise Fault(type(cause).__name__, str(cause), died) from None
         except RayActorError as error:
             raise Fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
         except RayError as error:
             raise Fault(type(error).__name__, str(error), died=True) from None
+
+    def revive(self, actor: Any) -> None:
+        """Wait until Ray has restarted the actor. Raises Fault if that takes too long."""
+        limit = time.monotonic() + _REVIVE_SECONDS
+        while True:
+            try:
+                ray.get(actor.call.remote("about"), timeout=_REVIVE_SECONDS)
+                return
+            except RayError as error:
+                if time.monotonic() > limit:
+                    raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
+                self._pause.wait(0.1)
 
     def close(self) -> None:
         """End our actors, and Ray itself if it was started here."""
@@ -84,7 +121,7 @@ class RayFleet:
             ray.shutdown()
 
     def _require(self, resource: str, wanted: float) -> None:
-        there = ray.cluster_resources().get(resource, 0.0)
+        there = cast(Any, ray).cluster_resources().get(resource, 0.0)
         if wanted > there:
             raise ClusterError(
                 f"cluster: {self.hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g}"
@@ -106,11 +143,55 @@ def _connect(address: str | None, cores: int) -> bool:
         return True
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
     if address is None:
-        # "local" never joins a cluster that happens to be around; loopback keeps every port to this machine
-        ray.init("local", num_cpus=cores, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        with _loopback():
+            # "local" never joins a cluster that happens to be around
+            ray.init("local", num_cpus=cores, include_dashboard=False, **quiet)
         return False
+    _knock(address)
     try:
         ray.init(address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
         raise ClusterError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
     return True
+
+
+@contextmanager
+def _same_handlers() -> Iterator[None]:
+    """Undo what ray.init does to SIGTERM: it would leave without closing the books."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Keep every port of a Ray that starts now to this machine.
+
+    `_node_ip_address="127.0.0.1"` would not: Ray turns it into the machine's outer address. What does is the switch by
+    which Ray stays local on desktop systems; it is read from the environment when ray is imported.
+    """
+    switch, constants = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray._private.ray_constants
+    before = os.environ.get(switch), constants.ENABLE_RAY_CLUSTER
+    os.environ[switch], constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before[1]
+        if before[0] is None:
+            del os.environ[switch]
+        else:
+            os.environ[switch] = before[0]
+
+
+def _knock(address: str) -> None:
+    """Raise ClusterError if nobody listens at host:port: Ray itself would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return  # "auto", or something for Ray to judge
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"no Ray cluster at {address}: {error}") from None

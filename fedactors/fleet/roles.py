@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import torch
 
-from fedactors.algorithms.base import Round
+from fedactors.learning.algorithm import Round
 from fedactors.learning.evaluation import Examiner
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial

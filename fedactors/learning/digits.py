@@ -34,9 +34,7 @@ class Digits(Options):
         x, y = load_digits(return_X_y=True)
         images = (x / 16).astype(np.float32).reshape(-1, 1, 8, 8)
         labels = y.astype(np.int64)
-        by_class = np.argsort(
-            labels, kind="stable"
-        )  # writers follow one another: take test images from all of them
+        by_class = np.argsort(labels, kind="stable")  # writers follow one another: take test images from all of them
         test = np.zeros(len(labels), dtype=bool)
         test[by_class[::5]] = True
         data = Data(images[~test], labels[~test], images[test], labels[test], classes=10)

@@ -25,7 +25,7 @@ class Examiner:
         """Return {"accuracy", "loss"} of the model with parameters `flat`, `(parameters,)`; dropout is off."""
         tensors = views(self._model, torch.from_numpy(flat).to(self._device))
         right, loss = 0, 0.0
-        for x, y in zip(self._x.split(_BATCH), self._y.split(_BATCH), strict=True):
+        for x, y in zip(torch.split(self._x, _BATCH), torch.split(self._y, _BATCH), strict=True):
             logits = forward(self._model, tensors, x)
             right += int((logits.argmax(1) == y).sum())
             loss += float(functional.cross_entropy(logits, y, reduction="sum"))

@@ -17,7 +17,7 @@ from fedactors.learning.layers import Model
 from fedactors.workload import Workload
 
 if TYPE_CHECKING:
-    from fedactors.algorithms.base import Algorithm
+    from fedactors.learning.algorithm import Algorithm
 
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 

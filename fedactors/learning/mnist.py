@@ -14,9 +14,7 @@ from fedactors.learning.datasets import Data, Float32, Info, Int64, verified
 from fedactors.options import Options
 
 VARIABLE = "FEDACTORS_DATA"
-_FILES = tuple(
-    f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-)
+_FILES = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
 _TRAIN_COUNTS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
 _SIDE = 28
 
@@ -65,9 +63,7 @@ class Mnist(Options):
     def _folder(self) -> Path:
         """Return the root, in which all four files are."""
         given = self.root or os.environ.get(VARIABLE)
-        ways = (
-            f'set "root" of the data set or the environment variable {VARIABLE} to a folder with MNIST/raw/'
-        )
+        ways = f'set "root" of the data set or the environment variable {VARIABLE} to a folder with MNIST/raw/'
         if not given:
             raise DataError(f"mnist: no folder given; {ways}{{{', '.join(_FILES)}}}")
         raw = Path(given).expanduser() / "MNIST" / "raw"

@@ -152,9 +152,7 @@ class LambCifarCnn(_Images):
         return *first, *second, conv(64, 3, "valid"), _RELU, _FLATTEN, dense(64), _RELU
 
 
-def _perceptron(
-    name: str, input_shape: Shape, hidden: tuple[int, ...], dropout: float, classes: int
-) -> Model:
+def _perceptron(name: str, input_shape: Shape, hidden: tuple[int, ...], dropout: float, classes: int) -> Model:
     makers: list[Maker | Layer] = [_FLATTEN]
     for width in hidden:
         makers += [dense(width), _RELU, *([Dropout(dropout)] if dropout else [])]

@@ -118,9 +118,7 @@ class Classes(_Dealt):
         counts = np.bincount(labels, minlength=classes)
         shares = self._shares(counts, hosted, sizes)
         if not np.array_equal(shares.sum(axis=1), sizes):
-            raise DataError(
-                f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set"
-            )
+            raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
         return deal(labels, hosted, shares, seed, replace=self.replace)
 
     def hosted(self, classes: int, clients: int, seed: int) -> Int64:
@@ -129,9 +127,7 @@ class Classes(_Dealt):
         Raises ScenarioError if there are fewer than a client should have.
         """
         if self.classes > classes:
-            raise ScenarioError(
-                f"{_WHERE}.classes: found {self.classes}, accepted: at most {classes}, all there are"
-            )
+            raise ScenarioError(f"{_WHERE}.classes: found {self.classes}, accepted: at most {classes}, all there are")
         draws = stream(seed, Purpose.PARTITION)
         if not self.balanced:
             return draws.random((clients, classes)).argsort(axis=1)[:, : self.classes]
@@ -202,9 +198,7 @@ def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left:
     taken = np.zeros_like(left)
     while missing := samples - taken.sum():
         drawn_now = _multinomial(draws, missing, proportions, left - taken)
-        taken += np.minimum(
-            drawn_now, left - taken
-        )  # either nothing was cut, or a label is used up: this ends
+        taken += np.minimum(drawn_now, left - taken)  # either nothing was cut, or a label is used up: this ends
     return taken
 
 
@@ -224,9 +218,7 @@ class Natural(Options):
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data do not say."""
         if info.client_sizes is None:
-            raise ScenarioError(
-                f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet'
-            )
+            raise ScenarioError(f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet')
         if len(info.client_sizes) != clients:
             raise ScenarioError(
                 f'{_WHERE}: "{info.name}" comes from {len(info.client_sizes):,} clients, found {clients:,}'
@@ -236,7 +228,5 @@ class Natural(Options):
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
         if sizes.sum() != len(labels):
-            raise DataError(
-                f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced"
-            )
+            raise DataError(f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced")
         return contiguous(sizes)

@@ -79,9 +79,7 @@ def _kind(value: object) -> object:
 
 
 Samples = Annotated[
-    Annotated[PositiveInt, Tag("number")]
-    | Annotated[Pareto, Tag("pareto")]
-    | Annotated[LogNormal, Tag("lognormal")],
+    Annotated[PositiveInt, Tag("number")] | Annotated[Pareto, Tag("pareto")] | Annotated[LogNormal, Tag("lognormal")],
     Discriminator(
         _kind,
         custom_error_type="samples",

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.algorithms.base import Trip
 from fedactors.learning import batches, cohort, dropout, sequential
+from fedactors.learning.algorithm import Trip
 from fedactors.learning.layers import Conv, Dropout, Model
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.resident import Resident, Rows

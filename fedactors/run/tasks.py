@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedactors.algorithms.base import Round
 from fedactors.algorithms.participation import Members, Update
 from fedactors.fleet.pipeline import Task
+from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk
 from fedactors.learning.trainer import chunk_rows
 from fedactors.plan import Order, Plan

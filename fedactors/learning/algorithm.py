@@ -1,4 +1,8 @@
-"""What an algorithm is: options, a payload, and pure functions of tensors for the client and for the server."""
+"""What the engine and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
+
+The algorithms themselves are in `fedactors.algorithms`, one file each; this is the protocol they share. torch is imported
+for annotations only, so that the clock can ask an algorithm for its payload without paying for it.
+"""
 
 from __future__ import annotations
 

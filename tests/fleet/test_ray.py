@@ -1,0 +1,172 @@
+"""The same bits on every fleet, with hosts killed on the way; and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+
+import fedactors
+from fedactors import Scenario
+from fedactors.errors import ClusterError, FleetError
+from fedactors.fleet import pipeline
+from fedactors.fleet.roles import ClientHost
+from fedactors.run.conductor import open_fleet
+from fedactors.run.progress import Silent
+from fedactors.run.verify import verify
+from tests.fleet.conftest import QUICKSTART
+
+
+def ray_processes():
+    """Return the processes of Ray that descend from this one."""
+    return [p for p in psutil.Process().children(recursive=True) if "ray" in " ".join(safe_command(p)).lower()]
+
+
+def safe_command(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_actors(scenario):
+    found = verify(scenario)
+    assert [(run["fleet"], run["actors"]) for run in found["runs"]] == [("local", 1), ("ray", 1), ("ray", 2), ("ray", 3)]
+    assert len({tuple(sorted(run["digests"].items())) for run in found["runs"]}) == 1
+    assert found["equal"]
+
+
+class Killer(Silent):
+    """Kills a client host with SIGKILL at a round."""
+
+    def __init__(self, at):
+        self.at, self.notes, self.killed = at, [], None
+
+    def round(self, row):
+        if row["round"] == self.at:
+            hosts = [a for a in pipelines[-1].hosts]
+            self.killed = ray.get(hosts[0].call.remote("about"))["pid"]
+            os.kill(self.killed, signal.SIGKILL)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+pipelines = []
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Keep hold of the pipelines that runs make, to find their actors."""
+    original = pipeline.Pipeline.__init__
+
+    def remember(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        pipelines.append(self)
+
+    monkeypatch.setattr(pipeline.Pipeline, "__init__", remember)
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("actors", [1, 2])
+def test_a_host_killed_in_the_middle_changes_no_bit(scenario, tmp_path, actors):
+    expected = fedactors.run(scenario, tmp_path / "calm", fleet="local").summary["digests"]
+    killer = Killer(at=3)
+    result = fedactors.run(scenario, tmp_path / "killed", actors=actors, progress=killer)
+    assert result.summary["digests"] == expected
+    assert killer.killed
+    assert killer.notes, "the fault must be told"
+    assert "Actor" in (tmp_path / "killed/faults.jsonl").read_text()
+
+
+def test_work_that_raises_twice_stops_the_run_with_clients_and_traceback(scenario, tmp_path, monkeypatch):
+    def broken(self, chunk, *sent):
+        raise pipeline_error(chunk)
+
+    def pipeline_error(chunk):
+        return RuntimeError(f"round {chunk.version}, clients {chunk.clients}: disk on fire")
+
+    monkeypatch.setattr(ClientHost, "learn", broken)
+    with pytest.raises(FleetError, match=r"round 1 failed 2 times.*disk on fire"):
+        fedactors.run(scenario, tmp_path / "run", fleet="local")
+    assert len((tmp_path / "run/faults.jsonl").read_text().splitlines()) == 2
+
+
+def test_an_exception_on_a_worker_carries_its_traceback(scenario, tmp_path, monkeypatch):
+    monkeypatch.setattr("fedactors.learning.trainer.Trainer._rows", lambda self, chunk, bases: 1 / 0)
+    with pytest.raises(FleetError, match=r"(?s)clients \d+.*ZeroDivisionError"):
+        fedactors.run(scenario, tmp_path / "run", fleet="local")
+
+
+def test_more_than_the_cluster_has_is_refused():
+    scenario = Scenario.load(QUICKSTART, ["cluster.gpus_per_actor=1"])
+    if open_has_gpu():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ClusterError, match="GPU"), open_fleet(scenario.cluster, "ray", 1):
+        pass
+    assert not ray.is_initialized()
+
+
+def open_has_gpu():
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def test_an_address_without_a_cluster_is_refused():
+    scenario = Scenario.load(QUICKSTART)
+    with pytest.raises(ClusterError, match="no Ray cluster at"), open_fleet(scenario.cluster, "ray", 1, "127.0.0.1:1"):
+        pass
+
+
+def test_ray_listens_on_the_loopback_address_only(scenario):
+    with open_fleet(scenario.cluster, "ray", 1):
+        listening = {
+            connection.laddr.ip
+            for process in ray_processes()
+            for connection in process.net_connections(kind="inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert listening
+
+
+def test_runs_in_one_process_leave_nothing_behind(tmp_path):
+    scenario = Scenario.load(QUICKSTART, ["server.rounds=1"])
+    files = []
+    for number in range(3):
+        fedactors.run(scenario, tmp_path / str(number), actors=1)
+        files.append(psutil.Process().num_fds())
+        assert not ray.is_initialized()
+    wait_until(lambda: not ray_processes())
+    assert files[2] <= files[1] + 2
+    assert threading.active_count() < 40
+
+
+def wait_until(condition, seconds=20):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        threading.Event().wait(0.2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_its_actors_and_closes_its_books(tmp_path, number):
+    command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
+    process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    metrics = Path(tmp_path / "run/metrics.jsonl")
+    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=60)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.rstrip().endswith("fedactors: interrupted")
+    assert "Traceback" not in said
+    assert (tmp_path / "run/summary.json").exists()
+    wait_until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))

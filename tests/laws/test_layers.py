@@ -1,0 +1,77 @@
+"""Who may import whom, read from the source: the arrows of the architecture."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "fedactors"
+LEAVES = {"plan", "errors", "streams", "options", "registry", "workload"}
+ROOMS = {
+    "scenario": set(),
+    "traces": {"scenario"},
+    "clock": {"scenario", "traces"},
+    "learning": set(),
+    "algorithms": {"learning"},
+    "fleet": {"learning", "algorithms"},
+    "run": {"scenario", "traces", "clock", "learning", "algorithms", "fleet", "report"},
+    "report": {"scenario", "run"},
+}
+FORBIDDEN = {
+    "scenario": {"torch", "ray", "simpy"},
+    "traces": {"torch", "ray", "simpy"},
+    "clock": {"torch", "ray"},
+    "learning": {"ray", "simpy"},
+    "algorithms": {"ray", "simpy"},
+    "fleet": {"simpy"},
+    "run": {"simpy", "ray"},
+    "report": {"torch", "ray", "simpy"},
+}
+
+
+def imports(path):
+    """Yield (module, only for type checking) of every import in a file, wherever it stands."""
+    tree = ast.parse(path.read_text())
+    guarded = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield name.name, node in guarded
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module, node in guarded
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_file_imports_only_what_its_room_may(path):
+    parts = path.relative_to(PACKAGE).parts
+    room = parts[0].removesuffix(".py")
+    for module, for_types in imports(path):
+        top = module.split(".")[0]
+        if top == "fedactors" and module != "fedactors":
+            target = module.split(".")[1]
+            if room in LEAVES:
+                assert target in LEAVES, f"{room} is a leaf and imports {module}"
+            elif room in ROOMS:
+                assert target in LEAVES | ROOMS[room] | {room}, f"{room} imports {module}"
+        elif room in ROOMS and not for_types:
+            assert top not in FORBIDDEN[room], f"{room} imports {module}"
+
+
+def test_no_module_imports_both_simpy_and_ray():
+    for path in FILES:
+        tops = {module.split(".")[0] for module, _ in imports(path)}
+        assert not {"simpy", "ray"} <= tops, path
+
+
+def test_every_package_says_what_it_is_for():
+    for room in ROOMS:
+        assert ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())), room

@@ -1,0 +1,30 @@
+"""Help, schema, check and replay never import torch or ray; the first three answer at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROBE = """
+import sys
+from fedactors.cli import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as left:
+    code = left.code
+heavy = sorted({"torch", "torchvision", "ray", "sklearn"} & set(sys.modules))
+print("HEAVY", heavy, file=sys.stderr)
+raise SystemExit(code)
+"""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["schema"], ["check", "quickstart"], ["replay", "quickstart"]])
+def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
+    words = [str(ROOT / "scenarios/quickstart.yaml") if word == "quickstart" else word for word in command]
+    words += ["--out", str(tmp_path / "out")] if command[0] == "replay" else []
+    done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY []" in done.stderr
+    assert done.stdout
