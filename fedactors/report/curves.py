@@ -123,7 +123,8 @@ def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict
     rows = rows[every(len(rows), _POINTS)]
     progress = _progress(records)
     columns = {way.key: progress[way.key][rows] / way.scale for way in ways}
-    source = ColumnDataSource({"x": columns["round"], "y": values[rows], **columns}, tags=["switch"])
+    data = {"x": columns["round"], "y": values[rows], "run": [name] * len(rows), **columns}
+    source = ColumnDataSource(data, tags=["switch"])
     tags = look.get("tags", [])
     line = made.line("x", "y", source=source, legend_label=name, **{k: v for k, v in look.items() if k != "tags"})
     line.glyph.tags = tags
@@ -131,7 +132,7 @@ def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict
         made.scatter("x", "y", source=source, size=7, color=look["line_color"]).glyph.tags = tags
     form = "@y{0.0%}" if column == "accuracy" else "@y{0.000}"
     tips = [(way.label, f"@{way.key}{{0,0.[00]}}") for way in ways]
-    shown = [("", name), (column.replace("_", " "), form), *tips]
+    shown = [("", "@run"), (column.replace("_", " "), form), *tips]
     made.add_tools(hover(shown, [line], mode="vline", line_policy="nearest"))
     made.legend.visible = False
     return float(values[rows[-1]])

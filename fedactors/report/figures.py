@@ -116,7 +116,7 @@ def cards(records: Records) -> list[Card]:
         faster = f"{virtual / wall:,.0f} times real time" if wall and virtual > wall else "on this machine"
         found.append(Card("Wall time", span(wall), faster))
     found.append(Card("Heard", share(heard, asked), f"{heard:,} of {asked:,} asked"))
-    found.append(Card("Traffic", size(down + up), f"{size(down)} down, {size(up)} up"))
+    found.append(Card("Traffic", size(down + up), f"{_whole(size(down))} down, {_whole(size(up))} up"))
     return found
 
 
@@ -128,6 +128,11 @@ def parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
         for name, count in counts.items()
         if count
     )
+
+
+def _whole(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def outcomes(records: Records) -> Sheet:

@@ -65,8 +65,12 @@ def steps_done(records: Records) -> Counts:
 
 
 def by_hour(records: Records) -> Counts:
-    """Return the number of orders that began in each of the 24 hours of the virtual day, by outcome."""
-    return _binned(records.orders["started"] % DAY * 24 // DAY, 24, records)
+    """Return the orders that began in each of the 24 hours of the virtual day, by outcome: the mean over the days."""
+    counts = _binned(records.orders["started"] % DAY * 24 // DAY, 24, records)
+    hour, end = DAY // 24, int(records.orders["finished"].max(initial=0))
+    begun = np.clip((end - np.arange(24) * hour) / DAY, 0, None)
+    covered = np.floor(begun) + np.clip(begun % 1 * 24, 0, 1)  # how often each hour went by
+    return {name: values / np.where(covered > 0, covered, np.inf) for name, values in counts.items()}
 
 
 def heard(records: Records) -> NDArray[np.bool_]:

@@ -94,7 +94,7 @@ def hours(records: Records) -> Chart | None:
     got = sum((counts[name] for name in HEARD_NAMES if name in counts), np.zeros(24))
     asked = np.sum(list(counts.values()), axis=0)
     part = [share(float(a), float(b)) if b else "nobody asked" for a, b in zip(got, asked, strict=True)]
-    made = blank(260, "hour of the virtual day (0 is when the scenario begins)", "trips begun")
+    made = blank(260, "hour of the virtual day (0 is when the scenario begins)", "trips begun, mean of the days")
     stacked(made, np.arange(24.0), 0.86, counts, [("hour", "@x{0}"), ("heard", "@part")], part=part)
     made.xaxis.ticker = list(range(0, 24, 2))
     _thousands(made)

@@ -158,14 +158,13 @@ def _metrics(path: Path) -> Table:
     columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *OUTCOMES)}
     for number, row in _lines(path):
         outcomes = row.get("outcomes", {})
-        try:
-            for name in _FIGURES:
-                value = row.get(name)
-                columns[name].append(np.nan if value is None else float(value))
-            for name in OUTCOMES:
-                columns[name].append(float(outcomes.get(name, 0)))
-        except (TypeError, ValueError, AttributeError):
-            raise RunFolderError(f'{path}, line {number}: "{name}" is not a number') from None
+        if not isinstance(outcomes, dict):
+            raise RunFolderError(f"{path}, line {number}: outcomes: found {outcomes} (accepted: a JSON object)")
+        figures = {name: row.get(name) for name in _FIGURES} | {name: outcomes.get(name, 0) for name in OUTCOMES}
+        for name, value in figures.items():
+            if not isinstance(value, int | float | None):
+                raise RunFolderError(f"{path}, line {number}: {name}: found {value!r} (accepted: a number)")
+            columns[name].append(np.nan if value is None else value)
     return {name: np.array(values, np.float64) for name, values in columns.items()}
 
 
@@ -178,12 +177,13 @@ def _table(path: Path, columns: tuple[str, ...], lists: tuple[str, ...] = ()) ->
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, columns=[*columns, *lists])
+        with pq.ParquetFile(path) as file:
+            absent = [name for name in (*columns, *lists) if name not in file.schema_arrow.names]
+            if absent:
+                raise RunFolderError(f"{path}: damaged: no column {', '.join(absent)}")
+            table = file.read(columns=[*columns, *lists])
     except (pa.ArrowException, OSError) as error:
         raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
-    absent = [name for name in (*columns, *lists) if name not in table.column_names]
-    if absent:
-        raise RunFolderError(f"{path}: damaged: no column {', '.join(absent)}")
     found = {name: _integers(path, table.column(name), name) for name in columns}
     return found | {name: pc.list_value_length(table.column(name)).fill_null(0).to_numpy() for name in lists}
 
@@ -194,6 +194,8 @@ def _integers(path: Path, column: Any, name: str) -> Column:
 
     if name == "outcome":
         column = pc.index_in(column.cast(pa.string()), value_set=pa.array(OUTCOMES))
+    elif not pa.types.is_integer(column.type):
+        raise RunFolderError(f"{path}: damaged: column {name} holds {column.type} (accepted: integers)")
     if column.null_count:
         accepted = f" (accepted: {', '.join(OUTCOMES)})" if name == "outcome" else ""
         raise RunFolderError(f"{path}: damaged: {column.null_count} unknown values in column {name}{accepted}")

@@ -83,6 +83,9 @@ SCRIPT = r"""
   }
   recolor();
   listen();
+  for (const drawn of Bokeh.documents) {
+    if (!drawn.is_idle) await new Promise((done) => drawn.idle.connect(done));
+  }
   page.dataset.charts = String(items.length);
 })().catch((error) => {
   document.documentElement.dataset.failed = String(error);

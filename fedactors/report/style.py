@@ -76,6 +76,9 @@ details{margin-top:28px;border-top:1px solid var(--line);padding-top:14px}
 summary{cursor:pointer;font-weight:650}
 pre{background:var(--soft);padding:14px 18px;border-radius:6px;overflow:auto;max-height:520px}
 footer{color:var(--text);font-size:12.5px;padding-top:34px;padding-bottom:34px}
+.bk-Tooltip{--tooltip-color:var(--page)!important;--tooltip-text:var(--ink)!important;--tooltip-border:var(--line)!important;\
+--tooltip-arrow-color:var(--line)!important;--tooltip-arrow-inner-color:var(--page)!important;opacity:1!important;\
+font:13px/1.5 system-ui,sans-serif!important;border-radius:6px!important;padding:6px 10px!important}
 .skip{position:absolute;left:-999px}
 .skip:focus{left:12px;top:8px}
 @media print{.buttons,.switch{display:none}}

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedactors.plan import SECOND
 from fedactors.report.figure import Chart, blank, hover, plain, stacked, zoomable
-from fedactors.report.measures import Floats, Ints, every, outcomes_per_round, time_unit, virtual_span
+from fedactors.report.measures import DAY, Floats, Ints, every, outcomes_per_round
 from fedactors.report.palette import LIGHT, OUTCOME, label
 from fedactors.report.records import OUTCOMES, Records
 
@@ -23,7 +23,7 @@ _STAGES = {
     "compute": ("downloaded", "computed", 0.82),
     "upload": ("computed", "finished", 0.3),
 }  # from, to, share of the row's height
-_SCREENS = 5  # the unit of time suits a window of a fifth
+_MS = 1_000_000  # ns; the axis counts milliseconds
 
 
 @dataclass(frozen=True)
@@ -61,28 +61,40 @@ def timeline(records: Records) -> Chart | None:
     from bokeh.models import Range1d
 
     shown = choose(records)
-    unit, length = time_unit(virtual_span(records) / _SCREENS)
     taken = {name: column[shown.orders] for name, column in records.orders.items()}
-    end = float(taken["finished"].max()) / SECOND / length
+    end = float(taken["finished"].max()) / _MS
     made = blank(
-        int(np.clip(6.2 * len(shown.devices) + 70, 240, 780)), f"virtual time ({unit})", "device",
-        x_range=Range1d(start=0, end=_first_window(records, end * length) / length, bounds=(0, end), name="window"),
+        int(np.clip(6.2 * len(shown.devices) + 70, 240, 780)), "virtual time (h:min:s)", "device",
+        x_range=Range1d(start=0, end=_first_window(records, end), bounds=(0, end), name="window"),
         y_range=Range1d(start=len(shown.devices) - 0.4, end=-0.6, bounds=(-0.6, len(shown.devices) - 0.4)),
         name="timeline",
     )  # fmt: skip
+    _clock(made, end)
     _rows(made, shown.devices)
     _groups(made, records, shown.devices)
-    _bars(made, taken, np.searchsorted(shown.devices, taken["client"]), length)
+    _bars(made, taken, np.searchsorted(shown.devices, taken["client"]))
     zoomable(made, "both")
     text = "Thick bars compute; thin ones before and after are download and upload. Gaps are idle or out of reach."
     said = f"Timeline of {len(shown.devices)} devices and {len(shown.orders)} trips, coloured by outcome."
-    return Chart("timeline", "Device by device", text, _with_overview(made, records, end, length), said, shown.note)
+    return Chart("timeline", "Device by device", text, _with_overview(made, records, end), said, shown.note)
 
 
 def _first_window(records: Records, end: float) -> float:
-    """Return the virtual seconds that are in view at first."""
-    closed = records.plans["ready"] / SECOND
+    """Return the milliseconds that are in view at first."""
+    closed = records.plans["ready"] / _MS
     return min(0.998 * float(closed[_ROUNDS_AT_FIRST - 1]), end) if len(closed) > _ROUNDS_AT_FIRST else end
+
+
+def _clock(made: Any, end: float) -> None:
+    """Write times as on a clock, at every zoom."""
+    from bokeh.models import TimedeltaTicker, TimedeltaTickFormatter
+
+    days = "%d d " if end * _MS >= DAY else ""
+    scales = ("seconds", "minsec", "minutes", "hourmin", "hours", "days")
+    formatter = TimedeltaTickFormatter(milliseconds=f"{days}%H:%M:%S.%MS")
+    formatter.update(**dict.fromkeys(scales, f"{days}%H:%M:%S"))
+    made.xaxis.formatter = formatter
+    made.xaxis.ticker = TimedeltaTicker(desired_num_ticks=7, num_minor_ticks=0)
 
 
 def _rows(made: Any, devices: Ints) -> None:
@@ -104,14 +116,18 @@ def _groups(made: Any, records: Records, devices: Ints) -> None:
     middles = [(low + high - 1) / 2 for _, low, high in spans]
     axis = LinearAxis(major_label_orientation="vertical")
     axis.ticker = FixedTicker(ticks=middles)  # type: ignore[assignment]
-    axis.major_label_overrides = {middle: name[:14] for middle, (name, _, _) in zip(middles, spans, strict=True)}
+    axis.major_label_overrides = {middle: _short(name) for middle, (name, _, _) in zip(middles, spans, strict=True)}
     plain(axis)
     made.add_layout(axis, "right")
     rules = made.hspan([low - 0.5 for _, low, _ in spans[1:]], line_color=LIGHT["line"])
     rules.glyph.tags = ["rule"]
 
 
-def _bars(made: Any, taken: dict[str, Any], rows: Ints, length: float) -> None:
+def _short(name: str) -> str:
+    return name if len(name) <= 16 else name[:15] + "…"
+
+
+def _bars(made: Any, taken: dict[str, Any], rows: Ints) -> None:
     from bokeh.models import CategoricalColorMapper, ColumnDataSource
 
     names = [label(name) for name in OUTCOMES]
@@ -120,8 +136,8 @@ def _bars(made: Any, taken: dict[str, Any], rows: Ints, length: float) -> None:
     data |= {"outcome": [names[code] for code in taken["outcome"].tolist()]}
     for stage, (begin, end, _) in _STAGES.items():
         # rectangles by their middles: bokeh squeezes bars that lie outside the window into a line at its edge
-        data[f"{stage}_middle"] = (taken[begin] + taken[end]) / 2 / SECOND / length
-        data[f"{stage}_time"] = (taken[end] - taken[begin]) / SECOND / length
+        data[f"{stage}_middle"] = (taken[begin] + taken[end]) / 2 / _MS
+        data[f"{stage}_time"] = (taken[end] - taken[begin]) / _MS
     source = ColumnDataSource(data)
     colors = CategoricalColorMapper(factors=names, palette=[OUTCOME[name] for name in OUTCOMES])
     look = {"fill_color": {"field": "outcome", "transform": colors}, "line_color": None}
@@ -138,18 +154,19 @@ def _tips(drawn: list[Any]) -> Any:
     )
 
 
-def _with_overview(made: Any, records: Records, end: float, length: float) -> Any:
+def _with_overview(made: Any, records: Records, end: float) -> Any:
     """Put a strip of all rounds below, whose window is the part of the time in view."""
     from bokeh.layouts import column
     from bokeh.models import Range1d, RangeTool
 
     x, width, counts = outcomes_per_round(records, 300)
     strip = blank(64, "", "", x_range=Range1d(start=0, end=end), name="overview")
-    times = _ready(records, x + width / 2 - 0.5) / length
+    times = _ready(records, x + width / 2 - 0.5) * (SECOND / _MS)
     widths = np.diff([0.0, *times])
     stacked(strip, times - widths / 2, widths, counts, [])
     strip.tools = []
     strip.yaxis.visible = False
+    _clock(strip, end)
     strip.ygrid.grid_line_color = None
     tool = RangeTool(x_range=made.x_range, start_gesture="pan")
     tool.overlay.update(

@@ -1,0 +1,100 @@
+"""Opens a page in a real browser and asks it questions, over Chromium's debugging protocol."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from base64 import b64decode
+
+from tornado.websocket import websocket_connect
+
+BINARY = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--remote-debugging-port=0",
+    "--window-size=1366,768",
+)  # fmt: skip
+_DRAWN = """new Promise((done) => {
+  const root = document.documentElement, state = () => root.dataset.failed || root.dataset.charts;
+  if (state()) return done(state());
+  new MutationObserver(() => state() && done(state())).observe(root, {attributes: true});
+})"""
+
+
+class Page:
+    """A page that is open. `trouble` are console errors and exceptions, `requests` what was fetched."""
+
+    def __init__(self, socket):
+        self._socket, self._number = socket, 0
+        self.trouble, self.requests = [], []
+
+    async def ask(self, method, **parameters):
+        self._number += 1
+        await self._socket.write_message(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(await self._socket.read_message())
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer["method"], answer["params"])
+
+    def _note(self, method, told):
+        if method == "Network.requestWillBeSent":
+            self.requests.append(told["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
+            self.trouble.append(told["exceptionDetails"])
+        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+            self.trouble.append(told["entry"])
+        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+            self.trouble.append(told["args"])
+
+    async def js(self, expression):
+        """Return the value of an expression, or what its promise comes to."""
+        answer = await self.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    async def press(self, key, **codes):
+        """Press and release a key."""
+        await self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, **codes)
+        await self.ask("Input.dispatchKeyEvent", type="keyUp", key=key, **codes)
+
+    async def picture(self):
+        """Return the bytes of a PNG of the window."""
+        return b64decode((await self.ask("Page.captureScreenshot"))["data"])
+
+
+@contextlib.asynccontextmanager
+async def opened(path, scheme="light"):
+    """Open a file, wait until its charts are drawn or have failed, and yield the page and what it says about that."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = [BINARY, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as browser:
+            try:
+                socket = await websocket_connect(_address(browser), max_message_size=64_000_000)
+                page = Page(socket)
+                for domain in ("Page", "Runtime", "Log", "Network"):
+                    await page.ask(f"{domain}.enable")
+                features = [{"name": "prefers-color-scheme", "value": scheme}]
+                await page.ask("Emulation.setEmulatedMedia", features=features)
+                await page.ask("Page.navigate", url=path.as_uri())
+                await page.js(
+                    "new Promise((go) => document.readyState === 'complete' ? go() : addEventListener('load', go))"
+                )
+                yield page, await page.js(_DRAWN)
+                socket.close()
+            finally:
+                browser.terminate()
+                browser.stderr.close()
+
+
+def _address(browser):
+    """Return the address of the first tab, from what the browser says when it starts."""
+    for line in browser.stderr:
+        if "DevTools listening on ws://" in line:
+            host = line.split("ws://", 1)[1].split("/", 1)[0]
+            with urllib.request.urlopen(f"http://{host}/json/list") as answer:
+                return next(tab["webSocketDebuggerUrl"] for tab in json.load(answer) if tab["type"] == "page")
+    raise AssertionError("chromium did not start")

@@ -1,0 +1,123 @@
+"""In a real browser: charts are drawn, nothing is fetched, nothing complains, the keyboard reaches everything."""
+
+import asyncio
+import json
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fedactors.report.html import write, write_many
+from fedactors.report.palette import DARK, LIGHT, OUTCOME
+from tests.report.chromium import BINARY, opened
+from tests.report.conftest import made_up
+
+pytestmark = pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
+
+MODEL = "Bokeh.documents.flatMap((d) => d.roots()).flatMap((r) => [...r.references()])"
+
+
+def pixels(png, color):
+    """Count the pixels of a colour, as far as a browser's rounding."""
+    picture = np.asarray(Image.open(BytesIO(png)).convert("RGB")).astype(int)
+    wanted = [int(color[k : k + 2], 16) for k in (1, 3, 5)]
+    return int((np.abs(picture - wanted).max(axis=2) <= 3).sum())
+
+
+def visit(path, look, scheme="light"):
+    """Open a page, let `look(page, state)` look at it, and return the page."""
+
+    async def go():
+        async with opened(path, scheme) as (page, state):
+            await look(page, state)
+            return page
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(("kind", "charts"), [("finished", "7"), ("replayed", "5")])
+@pytest.mark.parametrize(("scheme", "theme"), [("light", LIGHT), ("dark", DARK)])
+def test_draws_everything_without_the_network(request, kind, charts, scheme, theme):
+    path = write(request.getfixturevalue(kind))
+    outcomes = json.loads((path.parent / "summary.json").read_text())["outcomes"]
+    common = max(outcomes, key=outcomes.__getitem__)
+
+    async def look(page, state):
+        assert state == charts
+        await page.js("document.getElementById('rounds').scrollIntoView()")
+        await page.js("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+        png = await page.picture()
+        assert pixels(png, OUTCOME[common]) > 2_000
+        assert pixels(png, theme["page"]) > 200_000
+        assert await page.js("document.documentElement.scrollWidth") <= 1366
+
+    page = visit(path, look, scheme)
+    assert page.trouble == []
+    assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+def test_names_do_not_become_markup(finished):
+    async def look(page, state):
+        assert await page.js("document.title") == "tiny · fedactors"
+        assert await page.js("document.querySelectorAll('img').length") == 0
+        assert "<img src=x" in await page.js("document.querySelector('#h-groups').closest('section').innerText")
+
+    assert visit(write(finished), look).trouble == []
+
+
+def test_axes_are_switched_by_the_keyboard(finished):
+    axis = f"{MODEL}.find((m) => m.tags.includes('progress')).axis_label"
+    last = f"[...{MODEL}.find((m) => m.tags.includes('switch')).get_column('x')].at(-1)"
+
+    async def look(page, state):
+        assert await page.js(axis) == "round"
+        assert await page.js(last) == 6
+        await page.js("document.querySelector('input[name=axis]').focus()")
+        await page.press("ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+        assert await page.js(axis) == "virtual time (seconds)"
+        assert await page.js(last) == pytest.approx(30, abs=1)
+
+    assert visit(write(finished), look).trouble == []
+
+
+def test_the_timeline_moves_and_zooms_by_the_keyboard(tmp_path):
+    path = write(made_up(tmp_path / "run", rounds=60, cohort=8, devices=30))
+    window = f"(({{start, end}}) => [start, end])({MODEL}.find((m) => m.name === 'window'))"
+
+    async def look(page, state):
+        start, end = await page.js(window)
+        length = end - start
+        assert (start, length) == (0, pytest.approx(12 * 60_000, rel=0.01))
+        await page.js("document.getElementById('timeline').focus()")
+        await page.press("ArrowRight")
+        assert await page.js(window) == pytest.approx([length / 4, 5 * length / 4])
+        await page.press("+", text="+")
+        assert await page.js(window) == pytest.approx([length / 2, length])
+        await page.press("ArrowLeft")
+        await page.press("0", text="0")
+        start, end = await page.js(window)
+        assert start == 0
+        assert end > 59 * 60_000
+        await page.js("document.querySelector('button[data-zoom=\"0.5\"]').click()")
+        assert await page.js(window) == pytest.approx([end / 4, 3 * end / 4])
+
+    assert visit(path, look).trouble == []
+
+
+def test_a_comparison_is_drawn(finished, replayed, tmp_path):
+    async def look(page, state):
+        assert state == "2"
+
+    page = visit(write_many([finished, replayed], tmp_path / "both.html"), look)
+    assert page.trouble == []
+
+
+def test_a_million_orders_are_drawn_in_seconds(tmp_path):
+    path = write(made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000))
+
+    async def look(page, state):
+        assert state == "8"
+        assert await page.js("performance.now()") < 10_000
+
+    assert visit(path, look).trouble == []

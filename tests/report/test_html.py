@@ -1,0 +1,122 @@
+"""The page says what the records say, whole or interrupted, escapes every name, and stays small."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fedactors.errors import RunFolderError
+from fedactors.report.html import write, write_many
+from tests.report.conftest import HOSTILE, made_up
+
+FIVE_MB = 5_000_000
+
+
+def text_of(path):
+    """Return the page without the library, the data and the styles."""
+    page = path.read_text(encoding="utf-8")
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.S)))
+
+
+def charts_of(path):
+    page = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="charts">(.*?)</script>', page, re.S)
+    return json.loads(found.group(1))["items"] if found else []
+
+
+def test_a_run_is_told_whole(finished):
+    page, summary = write(finished), json.loads((finished / "summary.json").read_text())
+    assert page == finished / "report.html"
+    text = text_of(page)
+    assert f"{summary['final']['accuracy']:.1%}" in text
+    assert f"{summary['heard']:,} of {summary['asked']:,} asked" in text
+    assert "seed 5" in text
+    assert "Ended because: all rounds done" in text
+    assert summary["digests"]["model"] in text
+    assert "ActorDiedError" in text
+    assert "deadline: 5s" in text or "deadline: 5" in text
+    for outcome, count in summary["outcomes"].items():
+        assert (re.search(rf" {outcome.replace('_', ' ')} +{count:,} ", text) is not None) == (count > 0)
+    drawn = [item["target_id"] for item in charts_of(page)]
+    assert drawn == ["accuracy", "loss", "rounds", "timeline", "steps", "clients", "traffic"]
+
+
+def test_a_replay_leaves_out_what_was_not_learned(replayed):
+    page = write(replayed)
+    assert [item["target_id"] for item in charts_of(page)] == ["rounds", "timeline", "steps", "clients", "traffic"]
+    text = text_of(page)
+    assert "Learning" not in text
+    assert "Final accuracy" not in text
+    assert "Real faults" not in text
+
+
+def test_an_interrupted_run_is_reported_as_far_as_it_got(finished, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "cut")
+    for name in ("summary.json", "plans.parquet", "orders.parquet", "faults.jsonl"):
+        (folder / name).unlink()
+    page = write(folder)
+    assert "This run was interrupted: summary.json, plans.parquet, orders.parquet" in text_of(page)
+    assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss", "rounds", "traffic"]
+
+
+def test_a_run_that_wrote_nothing_but_its_scenario_has_a_page(finished, tmp_path):
+    shutil.copy(finished / "scenario.yaml", tmp_path / "scenario.yaml")
+    (tmp_path / "metrics.jsonl").touch()
+    assert "interrupted" in text_of(write(tmp_path))
+
+
+def test_names_are_text(finished):
+    page = write(finished).read_text(encoding="utf-8")
+    assert HOSTILE not in page
+    assert "<img" not in page
+    assert html.escape("<img src=x onerror=") in page
+    assert page.count("<script") == page.count("</script>")
+    assert "alert(1)</script" not in page
+
+
+def test_runs_are_compared(finished, replayed, tmp_path):
+    page = write_many([finished, replayed], tmp_path / "both.html")
+    text = text_of(page)
+    assert "2 runs compared" in text
+    assert "their plans have one digest" in text
+    assert str(finished) in text
+    assert str(replayed) in text
+    assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss"]
+
+
+def test_a_million_orders_fit(tmp_path):
+    folder = made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000)
+    began = time.perf_counter()
+    page = write(folder)
+    assert time.perf_counter() - began < 20
+    assert page.stat().st_size < FIVE_MB
+    text = text_of(page)
+    assert re.search(r"Drawn: [\d,]+ of the [\d,]+ devices asked, evenly spread", text)
+    assert "2,000 of 5,000 rounds drawn" in text
+    assert "Each bar is the mean of 13 rounds." in text
+    assert "500 of 100,000 devices drawn" in text
+
+
+def test_few_busy_devices_are_cut_in_time(tmp_path):
+    page = write(made_up(tmp_path / "busy", rounds=3_000, cohort=10, devices=10))
+    assert "Drawn: the first 6,666 of their 30,000 trips" in text_of(page)
+    assert page.stat().st_size < FIVE_MB
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(finished, tmp_path):
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        write_many([finished], tmp_path / "absent" / "page.html")
+
+
+def test_reporting_imports_neither_torch_nor_ray(replayed):
+    code = (
+        "import sys; from fedactors.report.html import write; write(sys.argv[1]);"
+        "print(sorted({'torch', 'ray', 'simpy', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(replayed)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,96 @@
+"""Records are read back as they were written; what is damaged is named with its file and line."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fedactors.errors import RunFolderError
+from fedactors.report.records import OUTCOMES, read
+
+
+def test_reads_back_what_a_run_wrote(finished):
+    records, summary = read(finished), json.loads((finished / "summary.json").read_text())
+    counts = np.bincount(records.orders["outcome"], minlength=len(OUTCOMES))
+    assert dict(zip(OUTCOMES, counts.tolist(), strict=True)) == summary["outcomes"]
+    assert records.rounds == summary["plans"] == len(records.plans["version"]) == 6
+    assert records.metrics["accuracy"][-1] == summary["final"]["accuracy"]
+    assert [group.count for group in records.groups] == [12, 8]
+    assert records.devices == 20
+    assert records.missing == ()
+    assert records.faults[0]["cause"] == "ActorDiedError"
+
+
+def test_a_replay_has_no_accuracy(replayed):
+    records = read(replayed)
+    assert np.isnan(records.metrics["accuracy"]).all()
+    assert len(records.orders["client"]) == records.summary["asked"]
+
+
+def test_an_interrupted_run_shows_what_is_there(finished, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "cut")
+    for name in ("summary.json", "plans.parquet", "orders.parquet"):
+        (folder / name).unlink()
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(lines[:3]) + lines[3][:20])  # killed while it wrote the fourth
+    records = read(folder)
+    assert records.rounds == 3
+    assert records.missing == ("summary.json", "plans.parquet", "orders.parquet")
+    assert len(records.orders["client"]) == len(records.plans["version"]) == 0
+
+
+def _cut_parquet(folder):
+    path = folder / "orders.parquet"
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def _bad_line(folder):
+    path = folder / "metrics.jsonl"
+    path.write_text(path.read_text().replace('{"round": 2', '{"round" 2'))
+
+
+def _bad_number(folder):
+    path = folder / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"asked": 10', '"asked": "ten"', 1))
+
+
+def _bad_summary(folder):
+    (folder / "summary.json").write_text('{\n"name": \n}')
+
+
+def _bad_scenario(folder):
+    (folder / "scenario.yaml").write_text("name: x\n  population: [\n")
+
+
+def _wrong_table(folder):
+    shutil.copy(folder / "plans.parquet", folder / "orders.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (_cut_parquet, "orders.parquet: damaged"),
+        (_bad_line, "metrics.jsonl, line 2: damaged"),
+        (_bad_number, "metrics.jsonl, line 1: asked: found 'ten'"),
+        (_bad_summary, "summary.json, line 3: damaged"),
+        (_bad_scenario, "scenario.yaml, line 2: damaged"),
+        (_wrong_table, "orders.parquet: damaged: no column client"),
+    ],
+)
+def test_damage_is_named(finished, tmp_path, damage, named):
+    folder = shutil.copytree(finished, tmp_path / "damaged")
+    damage(folder)
+    with pytest.raises(RunFolderError) as told:
+        read(folder)
+    assert named in str(told.value)
+
+
+def test_refuses_what_is_not_a_run_folder(tmp_path):
+    with pytest.raises(RunFolderError, match="nothing there"):
+        read(tmp_path / "absent")
+    with pytest.raises(RunFolderError, match="not a run folder: it holds none of scenario"):
+        read(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="a file"):
+        read(tmp_path / "file")
