@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock.clock import Clock
 from fedactors.clock.population import Population, build
-from fedactors.errors import ScenarioError
+from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.datasets import Info
 from fedactors.learning.layers import Model
 from fedactors.plan import SECOND
@@ -46,8 +46,16 @@ class Prepared:
 def prepare(scenario: Scenario) -> Prepared:
     """Work out sizes, model and population.
 
-    Raises ScenarioError, DataError or TraceError if the parts do not fit together or a file is missing.
+    Raises ScenarioError, DataError or TraceError, naming the scenario's file, if the parts do not fit together or a
+    file is missing.
     """
+    try:
+        return _prepared(scenario)
+    except UsageError as error:
+        raise type(error)(f"{scenario.source}: {error}") from error
+
+
+def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     info = task.dataset.info(scenario.seed, clients)
     model = task.model.build(info.input_shape, info.classes)

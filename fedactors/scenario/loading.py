@@ -39,7 +39,7 @@ def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | 
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
         raise ScenarioError(_explain(error, source, lines or {})) from None
-    scenario._folder = folder or Path()
+    scenario._source, scenario._folder = source, folder or Path()
     return scenario
 
 
@@ -121,7 +121,7 @@ def _enter(data: Any, key: str, path: str, override: str) -> Any:
     if isinstance(data, list):
         return _item(data, key, override)
     if not isinstance(data, dict):
-        raise ScenarioError(f"--set {override}: {path} leads into a value that has no keys")
+        raise ScenarioError(f"--set {override}: leads into a value that has no keys: {path}")
     inner = data.get(key)
     if inner is None or isinstance(inner, str):
         data[key] = {} if inner is None else {"name": inner}
@@ -144,7 +144,7 @@ def _assign(data: Any, key: str, value: Any, override: str) -> None:
     elif isinstance(data, dict):
         data[key] = value
     else:
-        raise ScenarioError(f"--set {override}: {key} leads nowhere")
+        raise ScenarioError(f"--set {override}: leads into a value that has no keys")
 
 
 def _explain(error: ValidationError, source: str, lines: Lines) -> str:

@@ -112,6 +112,7 @@ class Scenario(Options):
     population: list[Group] = Field(min_length=1)
     server: Server
     cluster: Cluster = Cluster()
+    _source: str = PrivateAttr(default="")
     _folder: Path = PrivateAttr(default=Path())
 
     @model_validator(mode="after")
@@ -132,6 +133,11 @@ class Scenario(Options):
     def devices(self) -> int:
         """Number of devices in all groups; clients are numbered group after group from 0."""
         return sum(group.count for group in self.population)
+
+    @property
+    def source(self) -> str:
+        """What to call this scenario in a message: its file, or its name."""
+        return self._source or f'scenario "{self.name}"'
 
     @property
     def folder(self) -> Path:
