@@ -83,7 +83,7 @@ def moved(records: Records) -> tuple[float, float]:
     """Return (bytes down, bytes up)."""
     written = records.summary.get("bytes")
     if isinstance(written, dict):
-        return float(written.get("down", 0)), float(written.get("up", 0))
+        return float(written.get("down") or 0), float(written.get("up") or 0)
     return float(np.nansum(records.metrics["bytes_down"])), float(np.nansum(records.metrics["bytes_up"]))
 
 

@@ -129,7 +129,7 @@ def totals(records: Records) -> dict[str, int]:
     """Return the number of orders by outcome, from the summary or, if the run was interrupted, from the metrics."""
     written = records.summary.get("outcomes")
     if isinstance(written, dict):
-        return {name: int(written.get(name, 0)) for name in OUTCOMES}
+        return {name: int(written.get(name) or 0) for name in OUTCOMES}
     return {name: int(records.metrics[name].sum()) for name in OUTCOMES}
 
 

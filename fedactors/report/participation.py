@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, listed, share, stacked, zoomable
@@ -11,6 +13,7 @@ from fedactors.report.measures import (
     contributions,
     every,
     gini,
+    heard,
     outcomes_per_round,
     steps_done,
     totals,
@@ -32,7 +35,8 @@ def rounds(records: Records) -> Chart | None:
     many = width > 1
     made = blank(300, "round", "clients asked" + (", mean of a bar" if many else ""))
     made.x_range.range_padding = 0.01
-    stacked(made, x, width * (1.0 if len(x) > 150 else 0.86), counts, [("round", "@x{0}")])
+    stacked(made, x, width * (1.0 if len(x) > 150 else 0.86), counts, [("round", "@x{0,0}")])
+    _thousands(made.xaxis, made.yaxis)
     zoomable(made)
     happened = {name: count for name, count in totals(records).items() if count}
     note = f"Each bar is the mean of {width:,.0f} rounds." if many else ""
@@ -50,7 +54,7 @@ def steps(records: Records) -> Chart | None:
     stacked(made, np.arange(11.0), 0.86, counts, [("steps done (%)", "@name")], name=names)
     made.xaxis.ticker = list(range(11))
     made.xaxis.major_label_overrides = {bar: f"{10 * bar}" for bar in range(10)} | {10: "all"}
-    _thousands(made)
+    _thousands(made.yaxis)
     whole = sum(float(values[10]) for values in counts.values())
     every_trip = sum(float(values.sum()) for values in counts.values())
     text = f"{share(whole, every_trip)} of the trips did all the steps they were asked for."
@@ -74,8 +78,8 @@ def clients(records: Records) -> Chart | None:
     )
     made.add_tools(hover([("rank", "@x{0,0}"), ("local steps", "@top{0,0}")], [bars]))
     made.y_range.start = 0
-    _thousands(made)
-    unheard = int((given == 0).sum())
+    _thousands(made.xaxis, made.yaxis)
+    unheard = len(given) - len(np.unique(records.orders["client"][heard(records)]))
     none = f"{unheard:,} of {len(given):,} devices were never heard" if unheard else "Every device was heard"
     text = f"{none}. Gini {gini(given):.2f}: 0 is equal shares, 1 is one device doing everything."
     note = (
@@ -97,13 +101,14 @@ def hours(records: Records) -> Chart | None:
     made = blank(260, "hour of the virtual day (0 is when the scenario begins)", "trips begun, mean of the days")
     stacked(made, np.arange(24.0), 0.86, counts, [("hour", "@x{0}"), ("heard", "@part")], part=part)
     made.xaxis.ticker = list(range(0, 24, 2))
-    _thousands(made)
+    _thousands(made.yaxis)
     text = "When trips began, and what became of them: recorded days show through."
     best = int(np.argmax(got))
     return Chart("hours", "Hour by hour", text, made, f"Trips by hour of day; most were heard in hour {best}.")
 
 
-def _thousands(made: object) -> None:
+def _thousands(*axes: Any) -> None:
     from bokeh.models import NumeralTickFormatter
 
-    made.yaxis.formatter = NumeralTickFormatter(format="0,0")  # type: ignore[attr-defined]
+    for axis in axes:
+        axis.formatter = NumeralTickFormatter(format="0,0")

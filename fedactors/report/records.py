@@ -79,7 +79,7 @@ def read(folder: str | Path) -> Records:
     _refuse_others(path)
     scenario = _text(path / "scenario.yaml")
     resolved = _yaml(path / "scenario.yaml", scenario)
-    summary = _object(path / "summary.json")
+    summary = _summary(path / "summary.json")
     missing = [name for name in ("summary.json", "plans.parquet", "orders.parquet") if not (path / name).exists()]
     return Records(
         path=path,
@@ -124,7 +124,8 @@ def _yaml(path: Path, text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _object(path: Path) -> Mapping[str, Any]:
+def _summary(path: Path) -> Mapping[str, Any]:
+    """Return summary.json, or nothing if there is none; what a report computes with are numbers."""
     text = _text(path)
     if not text:
         return {}
@@ -134,7 +135,19 @@ def _object(path: Path) -> Mapping[str, Any]:
         raise RunFolderError(f"{path}, line {error.lineno}: damaged: {error.msg}") from None
     if not isinstance(found, dict):
         raise RunFolderError(f"{path}: damaged: found a {type(found).__name__} (accepted: a JSON object)")
-    return found
+    for key, value in _numbers_of(found):
+        if not isinstance(value, int | float | None):
+            raise RunFolderError(f"{path}: {key}: found {value!r} (accepted: a number)")
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _numbers_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in ("devices", "virtual_seconds", "wall_seconds"):
+        yield key, summary.get(key)
+    for key in ("final", "outcomes", "bytes"):
+        part = summary.get(key)
+        if isinstance(part, dict):
+            yield from ((f"{key}.{name}", value) for name, value in part.items())
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

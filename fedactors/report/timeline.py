@@ -36,22 +36,31 @@ class Shown:
 
 
 def choose(records: Records) -> Shown:
-    """Choose devices evenly over the population and, if these are still too busy, the first part of the time."""
+    """Choose devices evenly and, if these are still too busy, the first part of the time."""
     client = records.orders["client"]
-    asked = np.unique(client)
-    devices = asked[every(len(asked), DEVICES)]
+    pool, told = _pool(records)
+    devices = pool[every(len(pool), DEVICES)]
     orders = np.flatnonzero(np.isin(client, devices))
     while len(orders) > _TRIPS and len(devices) > _FEW:
         fewer = max(_FEW, len(devices) * _TRIPS // len(orders) - 1)
-        devices = asked[every(len(asked), fewer)]
+        devices = pool[every(len(pool), fewer)]
         orders = np.flatnonzero(np.isin(client, devices))
-    notes = (
-        [f"{len(devices):,} of the {len(asked):,} devices asked, evenly spread"] if len(devices) < len(asked) else []
-    )
+    asked = len(np.unique(client))
+    notes = [f"{len(devices):,} of the {asked:,} devices asked, evenly spread{told}"] if len(devices) < asked else []
     if len(orders) > _TRIPS:
         notes.append(f"the first {_TRIPS:,} of their {len(orders):,} trips")
         orders = orders[:_TRIPS]
     return Shown(orders, devices, f"Drawn: {'; '.join(notes)}." if notes else "")
+
+
+def _pool(records: Records) -> tuple[Ints, str]:
+    """Return the devices to choose from: of a large population those asked early, lest the first view be empty."""
+    version, client = records.orders["version"], records.orders["client"]
+    asked = np.unique(client)
+    early = np.unique(client[version < version[0] + _ROUNDS_AT_FIRST])
+    if len(asked) <= DEVICES or len(early) < _FEW:
+        return asked, ""
+    return early, f" over those that the first {_ROUNDS_AT_FIRST} rounds asked"
 
 
 def timeline(records: Records) -> Chart | None:

@@ -59,6 +59,11 @@ def _bad_summary(folder):
     (folder / "summary.json").write_text('{\n"name": \n}')
 
 
+def _bad_figure(folder):
+    path = folder / "summary.json"
+    path.write_text(path.read_text().replace('"down": ', '"down": "much", "more": '))
+
+
 def _bad_scenario(folder):
     (folder / "scenario.yaml").write_text("name: x\n  population: [\n")
 
@@ -74,6 +79,7 @@ def _wrong_table(folder):
         (_bad_line, "metrics.jsonl, line 2: damaged"),
         (_bad_number, "metrics.jsonl, line 1: asked: found 'ten'"),
         (_bad_summary, "summary.json, line 3: damaged"),
+        (_bad_figure, "summary.json: bytes.down: found 'much' (accepted: a number)"),
         (_bad_scenario, "scenario.yaml, line 2: damaged"),
         (_wrong_table, "orders.parquet: damaged: no column client"),
     ],
