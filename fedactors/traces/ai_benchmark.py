@@ -52,9 +52,7 @@ def _raw(content: list[object], source: Source, mender: Mender) -> Table:
         score = record.get("AI_Score") if isinstance(record, dict) else None
         match = _SCORE.fullmatch(score) if isinstance(score, str) else None
         if not isinstance(name, str) or not match:
-            raise source.error(
-                f"record {number}", f"score {shown(score)} of {shown(name)}", "a model and a number"
-            )
+            raise source.error(f"record {number}", f"score {shown(score)} of {shown(name)}", "a model and a number")
         if match[2]:
             mender.note("junk after a score left out", device(name), match[2])
         if name in scores:

@@ -66,9 +66,7 @@ def _check(w: Windows, first: Int64, last: Int64, source: Source, place: Callabl
     backward = np.flatnonzero(w.off < w.on)
     if len(backward):
         k = int(backward[0])
-        raise source.error(
-            place(k), f"window ends before it begins: {w.off[k]} ns after {w.on[k]} ns", "on <= off"
-        )
+        raise source.error(place(k), f"window ends before it begins: {w.off[k]} ns after {w.on[k]} ns", "on <= off")
     outside = np.flatnonzero((w.on < first[w.row]) | (w.off > last[w.row]))
     if len(outside):
         k = int(outside[0])
@@ -136,8 +134,6 @@ def _running_end(w: Windows, same: NDArray[np.bool_]) -> Int64:
     if not len(nested):
         return w.off
     reach: Int64 = w.off.copy()
-    for low, high in zip(
-        np.searchsorted(w.row, nested), np.searchsorted(w.row, nested, "right"), strict=True
-    ):
+    for low, high in zip(np.searchsorted(w.row, nested), np.searchsorted(w.row, nested, "right"), strict=True):
         np.maximum.accumulate(reach[low:high], out=reach[low:high])
     return reach

@@ -89,9 +89,7 @@ def formats() -> tuple[Format, ...]:
     return _FORMATS
 
 
-def read(
-    path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False
-) -> Timeline:
+def read(path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False) -> Timeline:
     """Read the availability recorded in the file at `path`.
 
     `format` is recognised from the content if not given. `when` is the rule of availability for formats that
@@ -117,9 +115,7 @@ def read_latency(path: str | Path, format: str | None = None, strict: bool = Fal
     return _read(path, Matrix, format, None, strict)
 
 
-def read_any(
-    path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False
-) -> Recording:
+def read_any(path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False) -> Recording:
     """Read whatever the file at `path` holds, like `read`."""
     source = load(path)
     return _parse(source, _choose(source, format), when, strict)

@@ -30,9 +30,7 @@ def read(source: Source, mender: Mender) -> Matrix:
         cells = [cell.strip() for cell in text.split(",")]
         if rows and len(cells) != len(rows[0]):
             raise source.error(f"line {number}", f"{len(cells)} columns", f"{len(rows[0])}, as above")
-        rows.append(
-            [_time(cell, f"line {number}, column {k}", source, mender) for k, cell in enumerate(cells, 1)]
-        )
+        rows.append([_time(cell, f"line {number}, column {k}", source, mender) for k, cell in enumerate(cells, 1)])
     if not rows or len(rows) != len(rows[0]):
         raise source.error("", f"{len(rows)} lines", "as many lines as columns")
     return Matrix(tuple(str(k) for k in range(len(rows))), np.array(rows, dtype=np.int64), mender.repairs)

@@ -32,9 +32,7 @@ def read(source: Source, mender: Mender) -> Series:
     for number, text in numbered(source):
         time = whole(text, "time", f"line {number}", source)
         if times and time < times[-1]:
-            raise source.error(
-                f"line {number}", f"time runs backwards: {time} after {times[-1]}", "ms, rising"
-            )
+            raise source.error(f"line {number}", f"time runs backwards: {time} after {times[-1]}", "ms, rising")
         bounded(time * _MS, f"line {number}", source)
         times.append(time)
     if not times:

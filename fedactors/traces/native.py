@@ -84,9 +84,7 @@ class _Sheet:
         for column, value, word in ((self.first, entry.first, "first"), (self.last, entry.last, "last")):
             if value is not None and column[number] not in (None, value):
                 where = device(entry.device, entry.line)
-                raise source.error(
-                    where, f"a second value of {word}: {value}", f"{column[number]}, or nothing"
-                )
+                raise source.error(where, f"a second value of {word}: {value}", f"{column[number]}, or nothing")
             column[number] = column[number] if value is None else value
         if entry.on is not None and entry.off is not None:
             self.row.append(number)
@@ -123,9 +121,7 @@ def _rows(source: Source) -> Iterator[_Row]:
             if fields:
                 yield _row(fields, order, skipped + lines.line_num, source)
     except csv.Error as error:
-        raise source.error(
-            f"line {skipped + lines.line_num}", str(error), "comma-separated values"
-        ) from error
+        raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
 
 
 def _preface(text: str) -> tuple[int, int]:

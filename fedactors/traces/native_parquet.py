@@ -27,9 +27,7 @@ def pack(timeline: Timeline) -> bytes:
     import pyarrow.parquet as pq
 
     starts = pa.array(timeline.starts)
-    lists = [
-        pa.LargeListArray.from_arrays(starts, pa.array(column)) for column in (timeline.on, timeline.off)
-    ]
+    lists = [pa.LargeListArray.from_arrays(starts, pa.array(column)) for column in (timeline.on, timeline.off)]
     columns = [
         pa.array(timeline.names, pa.string()),
         *lists,
@@ -79,9 +77,6 @@ def _table(source: Source) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         accepted = "Parquet with device text, first, last int64, on, off lists of int64"
         raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", accepted) from error
-    if any(
-        c.null_count or (k in (1, 2) and c.combine_chunks().flatten().null_count)
-        for k, c in enumerate(columns)
-    ):
+    if any(c.null_count or (k in (1, 2) and c.combine_chunks().flatten().null_count) for k, c in enumerate(columns)):
         raise source.error("", "an empty cell", "a value in every cell")
     return pa.table(columns, names=list(COLUMNS))

@@ -62,9 +62,7 @@ def load(source: Source) -> object:
         return _Restricted(io.BytesIO(source.data)).load()
     except Exception as error:  # the documentation of pickle promises no narrower one for damaged input
         accepted = "a pickle of plain data and numpy scalars"
-        found = (
-            f"refused: {error}" if isinstance(error, pickle.UnpicklingError) else f"damaged: {shown(error)}"
-        )
+        found = f"refused: {error}" if isinstance(error, pickle.UnpicklingError) else f"damaged: {shown(error)}"
         raise source.error("", f"pickle {found}", accepted) from error
 
 

@@ -58,8 +58,7 @@ class Series:
     def same_as(self, other: Series) -> bool:
         """Whether both hold the same rows and values, whatever was repaired to get there."""
         return (self.names, self.unit) == (other.names, other.unit) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("starts", "at", "value", "end")
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("starts", "at", "value", "end")
         )
 
 

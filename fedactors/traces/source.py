@@ -112,9 +112,7 @@ class Mender:
     def note(self, kind: str, where: str, detail: str = "", count: int = 1) -> None:
         """Count one more repair of this `kind`. Raises TraceError in strict mode."""
         if self.strict:
-            raise self.source.error(
-                where, kind + (f" ({detail})" if detail else ""), "strict: nothing is mended"
-            )
+            raise self.source.error(where, kind + (f" ({detail})" if detail else ""), "strict: nothing is mended")
         seen, first = self._found.get(kind, (0, where))
         self._found[kind] = (seen + count, first)
 

@@ -54,9 +54,7 @@ def _content(source: Source) -> tuple[int, Int64]:
     gap = metadata.get("gap_seconds") if isinstance(metadata, dict) else None
     data = record.get("data") if isinstance(record, dict) else None
     if not isinstance(data, list) or not data:
-        raise source.error(
-            "", "no list of counts under data", '{"metadata": {"gap_seconds": 300}, "data": [1, 0]}'
-        )
+        raise source.error("", "no list of counts under data", '{"metadata": {"gap_seconds": 300}, "data": [1, 0]}')
     for tick, count in enumerate(data):
         if type(count) is not int or not 0 <= count <= _MOST:
             raise source.error(f"tick {tick}", f"count {shown(count)}", f"a whole number up to {_MOST}")

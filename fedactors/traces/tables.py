@@ -37,9 +37,7 @@ class Table:
     repairs: tuple[Repair, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = [len(column) for column in self.columns.values()] + [
-            len(text) for text in self.labels.values()
-        ]
+        sizes = [len(column) for column in self.columns.values()] + [len(text) for text in self.labels.values()]
         if set(sizes) != {len(self.names)}:
             raise TraceError("not a table: columns of different lengths")
         if len(set(self.names)) != len(self.names):

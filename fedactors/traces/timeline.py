@@ -107,9 +107,7 @@ def merged(windows: Iterable[tuple[Time, Time]]) -> list[tuple[Time, Time]]:
 def _problem(t: Timeline) -> str:
     """Say what breaks the layout, or nothing."""
     devices, windows = len(t.names), len(t.on)
-    if not (
-        len(t.starts) == devices + 1 and len(t.first) == len(t.last) == devices and len(t.off) == windows
-    ):
+    if not (len(t.starts) == devices + 1 and len(t.first) == len(t.last) == devices and len(t.off) == windows):
         return "columns of different lengths"
     if len(set(t.names)) != devices:
         return "two devices of one name"
