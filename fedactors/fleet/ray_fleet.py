@@ -32,13 +32,21 @@ _REVIVE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 
 
-class _Actor:
-    """The process around a role. Handles for the role come in a list: it can be given them again after a restart."""
+class _RestartedError(Exception):
+    """An actor that Ray has restarted does not know its role yet."""
 
-    def __init__(self, role: type, args: list[Any]) -> None:
+
+class _Actor:
+    """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
+
+    _role: Any = None
+
+    def become(self, role: type, args: list[Any]) -> None:
         self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
 
     def call(self, method: str, *args: Any) -> Any:
+        if self._role is None:
+            raise _RestartedError
         return getattr(self._role, method)(*args)
 
 
@@ -58,7 +66,7 @@ class RayFleet:
     def __init__(self, hosts: int = 1, cpus: float = 1.0, gpus: float = 0.0, address: str | None = None) -> None:
         self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
         self.device = "cuda" if gpus > 0 else "cpu"
-        self._actors: list[Any] = []
+        self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._pause = threading.Event()  # never set: a wait that signals can end
         with _same_handlers():
             self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
@@ -77,8 +85,9 @@ class RayFleet:
         """Start an actor; those that are not client hosts share what the hosts leave. `args` are handles."""
         cpus, gpus = (self._cpus, self._gpus) if host else (0, 0)
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
-        actor: Any = ray.remote(_Actor).options(**options).remote(role, list(args))
-        self._actors.append(actor)
+        actor: Any = ray.remote(_Actor).options(**options).remote()
+        actor.become.remote(role, list(args))
+        self._actors[actor] = (role, list(args))
         return actor
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
@@ -93,7 +102,7 @@ class RayFleet:
             cause = error.cause
             while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
                 cause = cause.cause
-            died = isinstance(cause, RayError) and not isinstance(cause, RayTaskError)
+            died = isinstance(cause, (RayError, _RestartedError)) and not isinstance(cause, RayTaskError)
             raise Fault(type(cause).__name__, str(cause), died) from None
         except RayActorError as error:
             raise Fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
@@ -101,12 +110,14 @@ class RayFleet:
             raise Fault(type(error).__name__, str(error), died=True) from None
 
     def revive(self, actor: Any) -> None:
-        """Wait until Ray has restarted the actor. Raises Fault if that takes too long."""
+        """Wait until Ray has restarted the actor, and tell it its role. Raises Fault if that takes too long."""
         limit = time.monotonic() + _REVIVE_SECONDS
         while True:
             try:
                 ray.get(actor.call.remote("about"), timeout=_REVIVE_SECONDS)
                 return
+            except _RestartedError:
+                self.get(actor.become.remote(*self._actors[actor]))
             except RayError as error:
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
@@ -114,7 +125,7 @@ class RayFleet:
 
     def close(self) -> None:
         """End our actors, and Ray itself if it was started here."""
-        actors, self._actors = self._actors, []
+        actors, self._actors = self._actors, {}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
         if not self._joined:

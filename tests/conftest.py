@@ -1,0 +1,21 @@
+"""Shared by all tests: one torch thread, no deadline on examples, and where real recordings and images lie."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads give other bits, and crawl when the machine is busy
+settings.register_profile("fedactors", deadline=None)  # the first example pays for imports
+settings.load_profile("fedactors")
+
+
+@pytest.fixture
+def shared():
+    """Return the folder of real recordings and images; skip where it is absent."""
+    if not (SHARED / "traces").exists():
+        pytest.skip(f"real recordings and images are not at {SHARED} (set FEDACTORS_SHARED)")
+    return SHARED
