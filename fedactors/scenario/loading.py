@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,15 @@ _BRANCHES = {
 Lines = dict[tuple[str, ...], int]
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text."""
+
+
+_Loader.add_implicit_resolver(  # type: ignore[no-untyped-call]
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+"), list("-+.0123456789")
+)
+
+
 def load(path: Path, overrides: Iterable[str] = ()) -> Scenario:
     """Read, override and validate the scenario at `path`. Raises ScenarioError."""
     data, lines = parse(_read(path), str(path))
@@ -46,14 +56,14 @@ def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | 
 def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
     """Return the data of a YAML text and the line of each key path. Raises ScenarioError."""
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=_Loader)
         if not isinstance(root, yaml.MappingNode):
             raise ScenarioError(
                 f"{source}: a scenario is a mapping (name, task, population, server), found nothing of it"
             )
         lines: Lines = {}
         _walk(root, (), lines, source, [0])
-        return yaml.safe_load(text), lines
+        return yaml.load(text, Loader=_Loader), lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
@@ -72,7 +82,7 @@ def apply_override(data: Any, override: str) -> None:
     if not equals or not path.strip():
         raise ScenarioError(f'--set {override}: accepted: key.path=value, such as "server.deadline=2min"')
     try:
-        value = yaml.safe_load(text)
+        value = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError):
         raise ScenarioError(f"--set {override}: the value is not valid YAML") from None
     keys = path.strip().split(".")

@@ -37,7 +37,12 @@ def safe_command(process):
 
 def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_actors(scenario):
     found = verify(scenario)
-    assert [(run["fleet"], run["actors"]) for run in found["runs"]] == [("local", 1), ("ray", 1), ("ray", 2), ("ray", 3)]
+    assert [(run["fleet"], run["actors"]) for run in found["runs"]] == [
+        ("local", 1),
+        ("ray", 1),
+        ("ray", 2),
+        ("ray", 3),
+    ]
     assert len({tuple(sorted(run["digests"].items())) for run in found["runs"]}) == 1
     assert found["equal"]
 

@@ -19,7 +19,12 @@ SCENARIO = {
         "partition": {"name": "dirichlet", "alpha": 0.5, "samples": 40},
     },
     "population": [{"name": "equal", "count": 12}],
-    "server": {"rounds": 4, "cohort": 5, "local": {"epochs": 2, "batch": 8}, "schedule": {"name": "constant", "lr": 0.2}},
+    "server": {
+        "rounds": 4,
+        "cohort": 5,
+        "local": {"epochs": 2, "batch": 8},
+        "schedule": {"name": "constant", "lr": 0.2},
+    },
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fedactors import Scenario
 from fedactors.cli import main
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
@@ -57,13 +58,22 @@ WRONG = {
     "epochs and steps": (("server.local", {"epochs": 1, "steps": 5}), ["either epochs or steps"]),
     "neither epochs nor steps": (("server.local", {"batch": 5}), ["either epochs or steps"]),
     "no learning rate": (("server.schedule", "constant"), ["server.schedule.lr", "required"]),
-    "a negative learning rate": (("server.schedule", {"name": "constant", "lr": -0.1}), ["found -0.1", "greater than 0"]),
+    "a negative learning rate": (
+        ("server.schedule", {"name": "constant", "lr": -0.1}),
+        ["found -0.1", "greater than 0"],
+    ),
     "an infinite learning rate": (("server.schedule", {"name": "constant", "lr": float("inf")}), ["finite"]),
     "a seed below zero": (("seed", -1), ["seed", "found -1"]),
     "a name that is a path": (("name", "../evil"), ["name", "'../evil'"]),
     "more classes than there are": (("task.partition", {"name": "classes", "classes": 11}), ["11"]),
-    "more samples than there are": (("task.partition", {"name": "iid", "samples": 10_000}), ["task.partition.samples", "300,000", "1,437"]),
-    "a natural partition of pooled data": (("task.partition", "natural"), ["task.partition", "does not come by client"]),
+    "more samples than there are": (
+        ("task.partition", {"name": "iid", "samples": 10_000}),
+        ["task.partition.samples", "300,000", "1,437"],
+    ),
+    "a natural partition of pooled data": (
+        ("task.partition", "natural"),
+        ["task.partition", "does not come by client"],
+    ),
     "a trace that is not there": (
         ("population.0.availability", {"name": "trace", "path": "nowhere.csv"}),
         ["no trace at", "nowhere.csv", "FEDACTORS_TRACES"],
@@ -190,6 +200,12 @@ def test_overrides_reach_groups_by_name_and_options_of_a_plain_name(capsys):
     arguments = [word for change in changes for word in ("--set", change)]
     assert main(["check", str(QUICKSTART), *arguments]) == 0
     assert "50 phones" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", ["1e-3", "1E-3", "1.e-3", ".1e-2", "+1e-3", "0.001"])
+def test_numbers_may_be_written_as_programs_write_them(number):
+    scenario = Scenario.load(QUICKSTART, [f"server.schedule.lr={number}"])
+    assert scenario.server.schedule.lr == 0.001
 
 
 def test_a_run_folder_that_is_not_empty_is_refused(tmp_path, capsys):
