@@ -20,7 +20,8 @@ def listing(scenario):
     """Return the plans of a scenario as lines a person can check with pencil and paper (times in ms)."""
     clock = prepare(scenario).clock()
     for plan in clock:
-        yield f"plan {plan.version}  opened {plan.opened / 1e6:g}  closed {plan.closed / 1e6:g}  ready {plan.ready / 1e6:g}"
+        opened, closed, ready = (f"{time / 1e6:g}" for time in (plan.opened, plan.closed, plan.ready))
+        yield f"plan {plan.version}  opened {opened}  closed {closed}  ready {ready}"
         for order in plan.orders:
             times = "  ".join(f"{t / 1e6:g}" for t in (order.started, order.downloaded, order.computed, order.finished))
             work = f"{order.steps}/{order.wanted}"

@@ -1,0 +1,78 @@
+"""The same bits on every fleet, with client hosts killed on the way."""
+
+import os
+import signal
+
+import pytest
+import ray
+
+import fedactors
+from fedactors import Scenario
+from fedactors.fleet import pipeline
+from fedactors.run.conductor import open_fleet
+from fedactors.run.progress import Silent
+from fedactors.run.verify import verify
+from tests.fleet.conftest import QUICKSTART
+
+
+@pytest.fixture(scope="module")
+def ray_running():
+    """One Ray for several tests: runs join it, and leave it as they found it."""
+    with open_fleet(Scenario.load(QUICKSTART).cluster, "ray", 3):
+        yield
+
+
+@pytest.mark.usefixtures("ray_running")
+def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_actors(scenario):
+    found = verify(scenario)
+    assert [(run["fleet"], run["actors"]) for run in found["runs"]] == [
+        ("local", 1),
+        ("ray", 1),
+        ("ray", 2),
+        ("ray", 3),
+    ]
+    assert len({tuple(sorted(run["digests"].items())) for run in found["runs"]}) == 1
+    assert found["equal"]
+
+
+class Killer(Silent):
+    """Kills a client host with SIGKILL at a round."""
+
+    def __init__(self, at):
+        self.at, self.notes, self.killed = at, [], None
+
+    def round(self, row):
+        if row["round"] == self.at:
+            hosts = pipelines[-1].hosts
+            self.killed = ray.get(hosts[0].call.remote("about"))["pid"]
+            os.kill(self.killed, signal.SIGKILL)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+pipelines = []
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Keep hold of the pipelines that runs make, to find their actors."""
+    original = pipeline.Pipeline.__init__
+
+    def remember(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        pipelines.append(self)
+
+    monkeypatch.setattr(pipeline.Pipeline, "__init__", remember)
+
+
+@pytest.mark.usefixtures("watched", "ray_running")
+@pytest.mark.parametrize("actors", [1, 2])
+def test_a_host_killed_in_the_middle_changes_no_bit(scenario, tmp_path, actors):
+    expected = fedactors.run(scenario, tmp_path / "calm", fleet="local").summary["digests"]
+    killer = Killer(at=3)
+    result = fedactors.run(scenario, tmp_path / "killed", actors=actors, progress=killer)
+    assert result.summary["digests"] == expected
+    assert killer.killed
+    assert killer.notes, "the fault must be told"
+    assert "Actor" in (tmp_path / "killed/faults.jsonl").read_text()
