@@ -1,5 +1,6 @@
 """Opens a page in a real browser and asks it questions, over Chromium's debugging protocol."""
 
+import asyncio
 import contextlib
 import json
 import shutil
@@ -79,11 +80,12 @@ async def opened(path, scheme="light"):
                     await page.ask(f"{domain}.enable")
                 features = [{"name": "prefers-color-scheme", "value": scheme}]
                 await page.ask("Emulation.setEmulatedMedia", features=features)
-                await page.ask("Page.navigate", url=path.as_uri())
+                arrived = await page.ask("Page.navigate", url=path.as_uri())
+                assert "errorText" not in arrived, arrived
                 await page.js(
                     "new Promise((go) => document.readyState === 'complete' ? go() : addEventListener('load', go))"
                 )
-                yield page, await page.js(_DRAWN)
+                yield page, await asyncio.wait_for(page.js(_DRAWN), 60)
                 socket.close()
             finally:
                 browser.terminate()
