@@ -1,0 +1,1 @@
+"""Hand-written loops over a cohort, each a function `(Work) -> (weighted sum of updates, mean loss)`."""
