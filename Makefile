@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test test-all check clean
+.PHONY: quickstart test test-all check bench clean
 
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
@@ -17,6 +17,9 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: .venv/run
+	$(BIN)/python benchmarks/compare.py
 
 .venv/run: pyproject.toml
 	$(PYTHON) -m venv .venv
