@@ -61,8 +61,9 @@ class Availability:
 
     def __init__(self, windows: Windows, row: Int64, shift: Int64, period: Int64) -> None:
         self.windows, self.row, self.shift, self.period = windows, row, shift, period
+        self.before, self.total = windows.before, windows.total
         self._on, self._off = integers(windows.on), integers(windows.off)
-        self._before, self._total = integers(windows.before), integers(windows.total)
+        self._before, self._total = integers(self.before), integers(self.total)
         self._starts = integers(windows.starts)
         self._row, self._shift, self._period = integers(row), integers(shift), integers(period)
 
@@ -87,11 +88,11 @@ class Availability:
             return work
         total, period = self._total[row], self._period[device]
         turns, rest = divmod(work - 1, total) if period and total else (0, work - 1)
-        if rest >= total:
+        if rest >= total or not total:
             return NEVER
         first, last = self._starts[row], self._starts[row + 1]
         k = max(first, bisect_left(self._before, rest + 1, first, last) - 1)
-        return turns * period + self._on[k] + rest + 1 - self._before[k] - self._shift[device]
+        return min(turns * period + self._on[k] + rest + 1 - self._before[k] - self._shift[device], NEVER)
 
     def is_on(self, device: int, time: Time) -> bool:
         """Whether `time` lies in a window of `device`."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.availability import Availability, Int64
+from fedactors.clock.ontime import search
 from fedactors.plan import NEVER, Time
 
-_FIRST_SLAB = 4_096  # edges; each slab has twice as many as the one before, so that short runs pay little
+_FIRST_SLAB = 4_096  # edges, or one per device: each slab looks at every device once
 _LARGEST_SLAB = 2_000_000  # about 64 MB while they are sorted
 
 
@@ -25,7 +26,7 @@ class Presence:
         self.on: NDArray[np.bool_] = availability.row < 0
         self._last = self._last_edge()
         self._rate = self._edges_per_ns()
-        self._size = _FIRST_SLAB
+        self._size = max(_FIRST_SLAB, len(self._moving))
         self._end: Time = 0  # edges before this instant are in the arrays below
         self._cursor = 0
         self._times, self._devices, self._states = _no_edges()
@@ -108,17 +109,6 @@ def edges(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int6
     states = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
     order = np.argsort(times, kind="stable")  # stable: off edges were put first
     return times[order], ids[order], states[order]
-
-
-def search(values: Int64, low: Int64, high: Int64, wanted: Int64) -> Int64:
-    """Return, for each i, the bisect_right of `wanted[i]` in `values[low[i]:high[i]]`, as an index into `values`."""
-    low, high = low.copy(), high.copy()
-    while (open_ := low < high).any():
-        middle = (low + high) >> 1
-        right = open_ & (values[np.where(open_, middle, 0)] <= wanted)
-        low = np.where(right, middle + 1, low)
-        high = np.where(open_ & ~right, middle, high)
-    return low
 
 
 def _turns(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int64, Int64]:

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
+import numpy as np
 import simpy
 
-from fedactors.clock.trip import Trip
+from fedactors.clock.availability import Int64
+from fedactors.clock.cohort import OUTCOMES
 from fedactors.clock.world import World
 from fedactors.errors import ConservationError
 from fedactors.plan import HEARD, NEVER, Order, Outcome, Phase, Plan, Time
 
-_PHASES = {Outcome.DEPARTED: Phase.DEPART, Outcome.OFFLINE: Phase.OFF}
+_PHASES = [{Outcome.DEPARTED: Phase.DEPART, Outcome.OFFLINE: Phase.OFF}.get(o, Phase.FINISH) for o in OUTCOMES]
 Events = Generator[simpy.Event, object, str]
 
 
@@ -43,7 +45,7 @@ def synchronous(world: World, rules: Rounds) -> Events:
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
-        while not (cohort := _in_time(world, rules) and world.draw(version, rules.among, rules.ask)):
+        while not len(cohort := _cohort(world, rules, version)):
             back = world.next_candidate(rules.among)
             if back == NEVER:
                 return "nobody can be asked any more"
@@ -57,6 +59,11 @@ def synchronous(world: World, rules: Rounds) -> Events:
     return "all rounds done"
 
 
+def _cohort(world: World, rules: Rounds, version: int) -> Int64:
+    """Return who is asked now; nobody when time is up."""
+    return world.draw(version, rules.among, rules.ask) if _in_time(world, rules) else np.zeros(0, np.int64)
+
+
 def _in_time(world: World, rules: Rounds) -> bool:
     return rules.until is None or world.now < rules.until
 
@@ -64,37 +71,38 @@ def _in_time(world: World, rules: Rounds) -> bool:
 class _Round:
     """One round in play: its trips, and who has reported."""
 
-    def __init__(self, world: World, rules: Rounds, version: int, cohort: list[int]) -> None:
+    def __init__(self, world: World, rules: Rounds, version: int, clients: Int64) -> None:
         self.world, self.rules, self.version = world, rules, version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else self.opened + rules.deadline
-        self.trips = [
-            world.trips.plan(client, version, self.opened, self.deadline, world.workloads[client]) for client in cohort
-        ]
+        self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
         self.heard = self.settled = 0
         self.closing: simpy.Event = world.env.event()
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
         """Let the trips run, close, and put the Plan on the tray."""
-        env = self.world.env
-        travelling = [env.process(self._travel(trip)) for trip in self.trips if trip.ends < NEVER]
+        for end, code in zip(self.cohort.ends.tolist(), self.cohort.outcome.tolist(), strict=True):
+            if end < NEVER:
+                self.world.at(end, _PHASES[code]).callbacks.append(
+                    self._report if OUTCOMES[code] in HEARD else self._settle
+                )
         if self.deadline < NEVER:
             self.world.at(self.deadline, Phase.CLOSE).callbacks.append(self._close)
         yield self.closing
-        for process in travelling:
-            if process.is_alive:
-                process.interrupt()
         return self._conclude()
 
-    def _travel(self, trip: Trip) -> Generator[simpy.Event, object, None]:
-        """Be a device at work: silent until its upload, its departure or the end of the round."""
-        try:
-            yield self.world.at(trip.ends, _PHASES.get(trip.outcome, Phase.FINISH))
-        except simpy.Interrupt:
+    def _report(self, event: simpy.Event) -> None:
+        """Take in an update that arrives."""
+        if not self.closing.triggered:
+            self.heard += 1
+            self._settle(event)
+
+    def _settle(self, event: simpy.Event) -> None:
+        """Count a trip that is over."""
+        if self.closing.triggered:
             return
         self.settled += 1
-        self.heard += trip.outcome in HEARD
-        if self.heard == self.rules.quorum or self.settled == len(self.trips):
+        if self.heard == self.rules.quorum or self.settled == len(self.cohort):
             # those that arrive at this very nanosecond still count
             self.world.at(self.world.now, Phase.CLOSE).callbacks.append(self._close)
 
@@ -104,8 +112,8 @@ class _Round:
 
     def _conclude(self) -> Plan:
         world, rules, now = self.world, self.rules, self.world.now
-        early = now < self.deadline and self.settled < len(self.trips)
-        orders = tuple(world.trips.settle(trip, now, early=early) for trip in self.trips)
+        early = now < self.deadline and self.settled < len(self.cohort)
+        orders = world.cohorts.settle(self.cohort, now, early=early)
         self._check(orders)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
@@ -127,5 +135,5 @@ class _Round:
         heard = sum(order.heard for order in orders)
         if len(orders) != len({order.client for order in orders}) or heard != self.heard:
             raise ConservationError(
-                f"round {self.version}: {len(self.trips)} asked, {self.heard} reported, {heard} of {len(orders)} heard"
+                f"round {self.version}: {len(self.cohort)} asked, {self.heard} reported, {heard} of {len(orders)} heard"
             )

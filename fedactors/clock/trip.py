@@ -17,6 +17,7 @@ window closes, counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,13 +47,18 @@ class Trips:
 
     def __init__(self, population: Population, down: int, up: int) -> None:
         self._p, self._a = population, population.availability
-        self._bytes = (down, up)
+        self.bytes = (down, up)
         self._latency = integers(population.latency)
         self._down = integers(_transfer(down, population.down) + population.latency)  # ns
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
         self._aware, self._abort = integers(population.aware), integers(population.abort)
         self._depart = integers(population.depart)
+
+    @property
+    def transfers(self) -> tuple[Sequence[int], Sequence[int]]:
+        """On-time of each device's download and upload, latency included, ns."""
+        return self._down, self._up
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
@@ -119,8 +125,8 @@ class Trips:
         latency = self._latency[client]
         return Order(
             client, trip.base, trip.work.wanted, steps, outcome, trip.started, downloaded, computed, finished,
-            down=_moved(self._bytes[0], spent - latency, down - latency),
-            up=_moved(self._bytes[1], uploading - latency, up - latency),
+            down=moved(self.bytes[0], spent - latency, down - latency),
+            up=moved(self.bytes[1], uploading - latency, up - latency),
         )  # fmt: skip
 
 
@@ -131,8 +137,8 @@ def _transfer(size: int, rates: Int64) -> Int64:
     return np.array([min(-(-(size * 10**9) // int(rate)), NEVER // 4) for rate in rates], np.int64)
 
 
-def _moved(size: int, spent: Time, needed: Time) -> int:
+def moved(size: int, spent: Time, needed: Time) -> int:
     """Return the bytes of `size` that crossed a link after `spent` of `needed` ns."""
-    if spent >= needed:
+    if not size or spent >= needed:
         return size
     return size * max(spent, 0) // needed

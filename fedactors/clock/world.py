@@ -9,6 +9,7 @@ import numpy as np
 import simpy
 
 from fedactors.clock.availability import Int64
+from fedactors.clock.cohort import Cohorts
 from fedactors.clock.population import Population
 from fedactors.clock.presence import Presence
 from fedactors.clock.trip import Trips
@@ -36,11 +37,11 @@ class World:
 
     def __init__(self, population: Population, trips: Trips, workloads: list[Workload], seed: int) -> None:
         self.env = simpy.Environment(initial_time=0)
-        self.population, self.trips, self.workloads, self.seed = population, trips, workloads, seed
+        self.population, self.seed = population, seed
+        self.cohorts = Cohorts(population, trips, workloads)
         self.presence = Presence(population.availability)
         self.plans: deque[Plan] = deque()
-        self._has_work = np.array([work.wanted > 0 for work in workloads])
-        self._seen: Time = 0
+        self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
     @property
     def now(self) -> Time:
@@ -58,17 +59,16 @@ class World:
         self.presence.advance(self.now)
         return self.presence.available()
 
-    def draw(self, version: int, among: str, count: int | None) -> list[int]:
+    def draw(self, version: int, among: str, count: int | None) -> Int64:
         """Return the cohort of a round, ascending: `count` of the candidates by lot, or all of them."""
         candidates = self.candidates(among)
-        candidates = candidates[self._has_work[candidates]]
+        candidates = candidates[self.cohorts.has_work[candidates]]
         if count is not None and count < len(candidates):
             chosen = stream(self.seed, Purpose.COHORT, 0, version).choice(
                 len(candidates), count, replace=False, shuffle=False
             )
             candidates = candidates[np.sort(chosen)]
-        ids: list[int] = candidates.tolist()
-        return ids
+        return candidates
 
     def next_candidate(self, among: str) -> Time:
         """Return when somebody can be asked again, seen from a moment at which nobody can."""
@@ -84,9 +84,18 @@ class World:
 
     def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return who arrived and who departed since the last call, up to and including `until`."""
-        since, self._seen = self._seen, until
-        arrived, departed = (
-            tuple(np.flatnonzero((since < column) & (column <= until)).tolist())
-            for column in (self.population.arrive, self.population.depart)
-        )
-        return arrived, departed
+        return self._arrivals.until(until), self._departures.until(until)
+
+
+class _Moves:
+    """Instants at which devices arrive or depart, in order, with a cursor; 0 and NEVER are no movements."""
+
+    def __init__(self, column: Int64) -> None:
+        moving = np.flatnonzero((column > 0) & (column < NEVER))
+        self._devices = moving[np.argsort(column[moving], kind="stable")]
+        self._times, self._cursor = column[self._devices], 0
+
+    def until(self, time: Time) -> tuple[int, ...]:
+        """Return who moved since the last call, up to and including `time`, ascending."""
+        begin, self._cursor = self._cursor, int(np.searchsorted(self._times, time, side="right"))
+        return tuple(np.sort(self._devices[begin : self._cursor]).tolist())

@@ -23,9 +23,8 @@ class Digests:
     def plan(self, plan: Plan) -> None:
         """Take in a plan: every number of it and of its orders."""
         head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
-        self._plans.update(repr((head, plan.arrived, plan.departed)).encode())
-        for order in plan.orders:
-            self._plans.update(f"{order[:4]}{order.outcome}{order[5:]}".encode())
+        orders = [f"{order[:4]}{order[4].value}{order[5:]}" for order in plan.orders]
+        self._plans.update("".join([repr((head, plan.arrived, plan.departed)), *orders]).encode())
 
     def metrics(self, row: Mapping[str, object]) -> None:
         """Take in a row of metrics, without what the wall clock said."""

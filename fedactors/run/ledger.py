@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from fedactors.errors import ConservationError
@@ -19,7 +20,8 @@ class Ledger:
 
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
-        counts = {outcome: plan.count(outcome) for outcome in Outcome}
+        found = Counter(order.outcome for order in plan.orders)
+        counts = {outcome: found[outcome] for outcome in Outcome}
         if sum(counts.values()) != len(plan.orders):
             raise ConservationError(f"round {plan.version}: {len(plan.orders)} asked, outcomes {counts}")
         heard = list(plan.heard())

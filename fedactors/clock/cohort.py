@@ -1,0 +1,198 @@
+"""Trips of a whole cohort at once: the arithmetic of `trip` on columns, one entry per client asked.
+
+`Trips.plan` and `Trips.settle` are the reference; here every line of theirs is one operation on columns, so that a
+million trips cost seconds. A device whose figures could leave 64 bits is planned by the reference itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.clock import ontime
+from fedactors.clock.availability import Int64
+from fedactors.clock.population import Population
+from fedactors.clock.trip import Trip, Trips, moved
+from fedactors.plan import NEVER, Order, Outcome, Time
+from fedactors.workload import Workload
+
+OUTCOMES = tuple(Outcome)
+_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+_FITS = 2.0**60  # ns of work that can be added to a time and stay below NEVER
+
+
+class Work:
+    """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
+
+    def __init__(self, table: Int64) -> None:
+        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit = table.T
+
+    def samples(self, steps: Int64) -> Int64:
+        """Return the samples processed by the first `steps` steps of each client."""
+        passes, rest = steps // self.pass_steps, steps % self.pass_steps
+        samples: Int64 = passes * self.pass_samples + np.minimum(rest * self.batch, self.pass_samples)
+        return samples
+
+    def steps_within(self, samples: Int64) -> Int64:
+        """Return the most steps, of those wanted, that process at most `samples` samples; in whole units."""
+        samples = np.maximum(samples, 0)
+        passes, rest = samples // self.pass_samples, samples % self.pass_samples
+        steps: Int64 = np.minimum(self.wanted, passes * self.pass_steps + rest // self.batch)
+        steps -= steps % self.unit
+        return steps
+
+
+class Works:
+    """The workloads of all clients: few different ones, and which of them each client has."""
+
+    def __init__(self, workloads: Sequence[Workload]) -> None:
+        different: dict[int, int] = {}  # by identity: preparing gives equal clients one object
+        kinds = [different.setdefault(id(work), len(different)) for work in workloads]
+        table = {id(work): work for work in workloads}
+        self._kinds = np.array(kinds, np.int64)
+        self._table = np.array([table[key] for key in different], np.int64)
+
+    def of(self, clients: Int64) -> Work:
+        """Return the work of `clients`."""
+        return Work(self._table[self._kinds[clients]])
+
+    def all(self) -> Work:
+        """Return the work of everybody."""
+        return Work(self._table[self._kinds])
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Planned trips in columns, one entry per client asked, ascending; the meaning is that of `Trip`."""
+
+    clients: Int64
+    base: int
+    started: Time
+    origin: Int64
+    work: Work
+    steps: Int64
+    outcome: NDArray[np.int64]  # index into OUTCOMES
+    ends: Int64
+    gives_up: Int64
+    alone: dict[int, Trip]  # entry -> trip planned by the reference
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+
+class Cohorts:
+    """Plans and settles the trips of cohorts."""
+
+    def __init__(self, population: Population, trips: Trips, workloads: Sequence[Workload]) -> None:
+        self._p, self._a, self._trips, self._workloads = population, population.availability, trips, workloads
+        self._works = Works(workloads)
+        self._down, self._up = (np.asarray(column) for column in trips.transfers)
+        everything = self._works.all()
+        work = everything.samples(everything.wanted).astype(float) * population.per_sample
+        self.has_work: NDArray[np.bool_] = everything.wanted > 0
+        self._plain = work + self._down + self._up < _FITS
+
+    @property
+    def everybody(self) -> Int64:
+        """Every client there is, ascending."""
+        return np.arange(len(self._p), dtype=np.int64)
+
+    def plan(self, clients: Int64, base: int, start: Time, deadline: Time) -> Cohort:
+        """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
+        alone = {
+            int(k): self._trips.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
+            for k in np.flatnonzero(~self._plain[clients])
+        }
+        cohort = self._planned(clients, base, start, deadline, alone)
+        for k, trip in alone.items():
+            cohort.outcome[k], cohort.ends[k] = _CODE[trip.outcome], trip.ends
+        return cohort
+
+    def settle(self, cohort: Cohort, closed: Time, *, early: bool = False) -> tuple[Order, ...]:
+        """Return the orders of the trips as they stand when their round closes at `closed`, `early` if by quorum."""
+        outcome = cohort.outcome.copy()
+        ended = cohort.ends <= closed
+        finished = np.where(ended, cohort.ends, np.minimum(closed, np.maximum(cohort.gives_up, cohort.started)))
+        if early:
+            outcome[~ended & (cohort.gives_up > closed)] = _CODE[Outcome.CANCELLED]
+        orders = self._orders(cohort, outcome, finished)
+        for k, trip in cohort.alone.items():
+            orders[k] = self._trips.settle(trip, closed, early=early)
+        return tuple(orders)
+
+    def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
+        a, work = self._a, self._works.of(clients)
+        now = np.full(len(clients), start, np.int64)
+        origin = ontime.elapsed(a, clients, now)
+        target, silent = self._targets(clients, origin, start, deadline, work)
+        compute = work.samples(target) * self._p.per_sample[clients]
+        finish = ontime.reach(a, clients, origin + self._down[clients] + compute + self._up[clients])
+        finish[target == 0] = NEVER
+        outcome = np.where(target == work.wanted, _CODE[Outcome.COMPLETE], _CODE[Outcome.PARTIAL])
+        missed = (finish > min(deadline, NEVER - 1)) | (target == 0)
+        gives_up = self._giving_up(clients, start)
+        lost = gives_up < finish
+        outcome = np.where(lost, _CODE[Outcome.OFFLINE], np.where(missed, silent, outcome))
+        ends = np.where(lost | missed, NEVER, finish)
+        departs = self._p.depart[clients]
+        leaves = (departs <= deadline) & (departs < ends) & (departs <= gives_up)
+        outcome[leaves], ends[leaves] = _CODE[Outcome.DEPARTED], departs[leaves]
+        if deadline == NEVER:  # nobody waits for a device that will not report
+            ends = np.where(ends < NEVER, ends, np.where(gives_up < NEVER, gives_up, start))
+        return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
+
+    def _targets(
+        self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: Work
+    ) -> tuple[Int64, NDArray[np.int64]]:
+        """Return the steps each device goes for, and what it is called if nothing arrives."""
+        aware, fixed = self._p.aware[clients], self._down[clients] + self._up[clients]
+        per_sample, nominal = self._p.per_sample[clients], work.wanted
+        if deadline < NEVER:
+            nominal = work.steps_within((deadline - start - fixed) // per_sample)
+        naive = np.where(nominal == work.wanted, _CODE[Outcome.OFFLINE], _CODE[Outcome.LATE])
+        careful = np.where(nominal > 0, _CODE[Outcome.OFFLINE], _CODE[Outcome.TOO_SLOW])
+        target = np.where(aware, nominal, work.wanted)
+        if deadline < NEVER:
+            foresees = aware & (self._p.depart[clients] > deadline) & ~self._p.abort[clients]
+            budget = ontime.elapsed(self._a, clients, np.full(len(clients), deadline, np.int64)) - origin
+            target = np.where(foresees, work.steps_within((budget - fixed) // per_sample), target)
+        return target, np.where(aware, careful, naive)
+
+    def _giving_up(self, clients: Int64, start: Time) -> Int64:
+        gives_up = np.full(len(clients), NEVER, np.int64)
+        hasty = np.flatnonzero(self._p.abort[clients])
+        gives_up[hasty] = ontime.window_end(self._a, clients[hasty], start)
+        return gives_up
+
+    def _orders(self, cohort: Cohort, outcome: NDArray[np.int64], finished: Int64) -> list[Order]:
+        """Work out stages and bytes of trips that ended at `finished`."""
+        a, clients, origin, work = self._a, cohort.clients, cohort.origin, cohort.work
+        per_sample, latency = self._p.per_sample[clients], self._p.latency[clients]
+        down, up = self._down[clients], self._up[clients]
+        spent = ontime.elapsed(a, clients, finished) - origin
+        steps = np.minimum(cohort.steps, work.steps_within((spent - down) // per_sample))
+        computed_at = down + work.samples(cohort.steps) * per_sample
+        arrived = np.maximum(cohort.started, ontime.reach(a, clients, origin + down))
+        downloaded = np.minimum(finished, arrived)
+        computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
+        uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
+        size_down, size_up = self._trips.bytes
+        same = len(clients)
+        columns = (
+            clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
+            [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,
+            downloaded.tolist(), computed.tolist(), finished.tolist(),
+            _moved(size_down, spent - latency, down - latency), _moved(size_up, uploading - latency, up - latency),
+        )  # fmt: skip
+        return list(map(Order._make, zip(*columns, strict=True)))
+
+
+def _moved(size: int, spent: Int64, needed: Int64) -> list[int]:
+    """Return the bytes of `size` that crossed each link after `spent` of `needed` ns."""
+    result = [size] * len(spent)
+    for k in np.flatnonzero(spent < needed).tolist():
+        result[k] = moved(size, int(spent[k]), int(needed[k]))
+    return result
