@@ -131,6 +131,21 @@ def _verify(options: argparse.Namespace) -> int:
     return 0 if found["equal"] else 1
 
 
+def _report(options: argparse.Namespace) -> int:
+    from fedactors.report import html
+
+    if len(options.runs) == 1 and options.out is None:
+        print(html.write(options.runs[0]))
+    else:
+        print(html.write_many(options.runs, options.out or "comparison.html"))
+    return 0
+
+
+def _report_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("runs", nargs="+", metavar="RUN", help="run folder; several are compared")
+    command.add_argument("--out", metavar="FILE", help="HTML file (default: RUN/report.html, or comparison.html)")
+
+
 def _schema(options: argparse.Namespace) -> int:
     print(json.dumps(Scenario.model_json_schema(), indent=2))
     return 0
@@ -151,6 +166,7 @@ _COMMANDS: dict[str, _Command] = {
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
+    "report": (_report, "draw run folders as one HTML page", _report_options),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
 }
 

@@ -106,6 +106,7 @@ class Pipeline:
 
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors."""
+        version = max(version, min(self._public))  # a refused round has left the same state under the next number
         public, private = self._fleet.get(self._public[version]), self._fleet.get(self._private[version])
         return {**public, **private}
 

@@ -21,6 +21,7 @@ from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
 from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
+from fedactors.report.html import write as write_report
 from fedactors.run.digests import Digests, model_digest
 from fedactors.run.folder import RunFolder, new_path
 from fedactors.run.ledger import Ledger
@@ -64,7 +65,9 @@ def run(
     scenario.task.dataset.check()
     folder = RunFolder(new_path(scenario.name) if out is None else Path(out), scenario)
     with folder, open_fleet(scenario.cluster, fleet, actors, address) as opened:
-        return _Run(prepared, opened, folder, progress or Silent(), began).play()
+        result = _Run(prepared, opened, folder, progress or Silent(), began).play()
+    write_report(folder.path)
+    return result
 
 
 def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, address: str | None = None) -> Fleet:

@@ -6,6 +6,7 @@
     faults.jsonl                   real faults that were met and mended
     checkpoint/model.safetensors   the server's state
     summary.json                   totals, final figures, digests
+    report.html                    all of it as one page, which opens without a network
 
 Files are written to the side and renamed, so that a reader never meets half of one; metrics and faults are appended
 line by line, so that a run can be followed.
