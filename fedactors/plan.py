@@ -107,7 +107,9 @@ class Payload(NamedTuple):
     """What one trip moves and what the server computes, as an algorithm declares it.
 
     `down` and `up` are in model sizes. Server work is counted in samples (forward and backward passes):
-    `before` the broadcast, `during` the clients' work, `after` the aggregation.
+    `before` the broadcast, `during` the clients' work, `after` the aggregation, and `first` before the first round.
+    `once` comes on top of `down` until a client has completed a download; `ahead` has reached every client when the
+    run begins, at no virtual time.
     """
 
     down: float = 1.0
@@ -115,3 +117,6 @@ class Payload(NamedTuple):
     before: int = 0
     during: int = 0
     after: int = 0
+    first: int = 0
+    once: float = 0.0
+    ahead: float = 0.0

@@ -20,7 +20,13 @@ from fedactors.errors import ScenarioError, suggestion
 
 BUILTIN: dict[str, dict[str, str]] = {
     "algorithms": {
+        "ds": "fedactors.algorithms.data_sharing:DataSharing",
+        "dsl": "fedactors.algorithms.data_sharing:DSL",
         "fedavg": "fedactors.algorithms.fedavg:FedAvg",
+        "feddyn": "fedactors.algorithms.feddyn:FedDyn",
+        "fsl": "fedactors.algorithms.fsl:FSL",
+        "fsl-p": "fedactors.algorithms.fsl_p:FSLp",
+        "scaffold": "fedactors.algorithms.scaffold:Scaffold",
     },
     "participation": {
         "samples": "fedactors.algorithms.participation:Samples",

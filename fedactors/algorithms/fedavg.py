@@ -21,16 +21,21 @@ from fedactors.learning.algorithm import Algorithm, Round
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Vectors
+    from fedactors.learning.algorithm import Central, Vectors
 
 
-class FedAvg(Algorithm):
-    """Average the clients' models after local SGD."""
+class Averaging(Algorithm):
+    """The server half of FedAvg."""
 
-    name: Literal["fedavg"] = "fedavg"
     global_lr: float = Field(default=1.0, ge=0.0)
     """Server step (eta_g); 1 averages models."""
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """X <- x + eta_g * sum_i w_i Delta_i."""
         return {"x": state["x"] + self.global_lr * sums["delta"]}
+
+
+class FedAvg(Averaging):
+    """Average the clients' models after local SGD."""
+
+    name: Literal["fedavg"] = "fedavg"

@@ -70,4 +70,5 @@ def rules(scenario: Scenario, payload: Payload) -> Rounds:
         before=payload.before * per_sample,
         during=payload.during * per_sample,
         after=payload.after * per_sample,
+        first=payload.first * per_sample,
     )

@@ -38,10 +38,13 @@ class Rounds:
     before: Time  # server work before the broadcast
     during: Time  # server work beside the clients
     after: Time  # server work after the aggregation
+    first: Time = 0  # server work before the first round
 
 
 def synchronous(world: World, rules: Rounds) -> Events:
     """Run rounds until the last one, the end of time or the end of the population; return why it ended."""
+    if rules.first:
+        yield world.at(rules.first, Phase.DISPATCH)
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)

@@ -7,12 +7,13 @@ hosts, and give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fedactors.errors import FleetError
-from fedactors.fleet.fleet import Fault, Fleet, Handle
+from fedactors.fleet.client_states import ClientStates
+from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
 from fedactors.fleet.roles import ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk, Lesson, Samples
@@ -29,6 +30,7 @@ class Task(NamedTuple):
     chunks: tuple[Chunk, ...]
     examine: bool
     oldest: int  # oldest version that later tasks may still start from
+    measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose full gradients are wanted: all, or none
 
 
 class Outcomes(NamedTuple):
@@ -39,6 +41,7 @@ class Outcomes(NamedTuple):
     bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
     busy: float  # wall seconds of all hosts
     examined: dict[str, float] | None
+    dissimilarity: dict[str, float] | None = None
 
 
 @dataclass
@@ -46,6 +49,7 @@ class _Flight:
     task: Task
     said: Handle = None
     examined: Handle = None
+    dissimilarity: Handle = None
     raised: int = 0
     died: int = 0
 
@@ -60,7 +64,7 @@ class Pipeline:
     Args:
         fleet: where to run.
         lesson: the task's constants.
-        samples: training data; test_x, test_y: test data.
+        samples: training data; test: test samples and labels; own: the server's samples and labels.
         on_fault: told of every fault, with the version it was met at.
 
     """
@@ -71,13 +75,16 @@ class Pipeline:
         lesson: Lesson,
         samples: Samples,
         test: tuple[Any, Any],
+        own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
-        known, data, questions, answers = (fleet.put(part) for part in (lesson, samples, *test))
-        self._kept = (known, data, questions, answers)  # an actor that restarts is given them again
+        known, data, questions, answers, *central = (fleet.put(part) for part in (lesson, samples, *test, *own))
+        self._constants = (known, data, questions, answers, *central)  # an actor that restarts is given them again
+        self._keeps = bool(lesson.algorithm.keeps)
+        self._states = ClientStates()
         self.hosts = [fleet.start(ClientHost, known, data, fleet.device, host=True) for _ in range(fleet.hosts)]
-        self.server = fleet.start(Server, known)
+        self.server = fleet.start(Server, known, *central)
         self.evaluator = fleet.start(Evaluator, known, questions, answers)
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
@@ -97,18 +104,27 @@ class Pipeline:
             try:
                 said = self._fleet.get(flight.said)
                 examined = None if flight.examined is None else self._fleet.get(flight.examined)
+                apart = None if flight.dissimilarity is None else self._fleet.get(flight.dissimilarity)
                 break
             except Fault as fault:
                 self._again(flight, fault)
         self._flights.pop(0)
+        facts = flight.task.facts
+        self._states.adopt(facts.version)
+        self._states.forget(facts.departed)
         self._forget(flight.task.oldest)
-        return Outcomes(flight.task.facts.version, said["loss"], said["bad"], said["busy"], examined)
+        return Outcomes(facts.version, said["loss"], said["bad"], said["busy"], examined, apart)
 
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors."""
         version = max(version, min(self._public))  # a refused round has left the same state under the next number
         public, private = self._fleet.get(self._public[version]), self._fleet.get(self._private[version])
         return {**public, **private}
+
+    def kept(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""
+        for client, handle in self._states.items():
+            yield client, self._fleet.get(handle)
 
     @property
     def in_flight(self) -> int:
@@ -122,13 +138,37 @@ class Pipeline:
         bases = [self._public[base] for base in task.bases]
         places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
         learned = [
-            fleet.call(self.hosts[place], "learn", chunk, *bases)
-            for place, chunk in zip(places, task.chunks, strict=True)
+            self._learn(self.hosts[place], chunk, bases) for place, chunk in zip(places, task.chunks, strict=True)
         ]
-        state = self._public[version], self._private[version]
-        after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, returns=3)
+        state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
+        after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, *gone, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
         flight.examined = fleet.call(self.evaluator, "examine", self._public[version + 1]) if task.examine else None
+        flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
+
+    def _learn(self, host: Actor, chunk: Chunk, bases: Sequence[Handle]) -> Handle:
+        """Have a host train a chunk; what its clients keep is noted as proposed by the chunk's round."""
+        if not self._keeps:
+            return self._fleet.call(host, "learn", chunk, *bases)
+        kept = [self._states.of(client) for client in chunk.clients]
+        learned, *renewed = self._fleet.call(host, "continue_from", chunk, *bases, *kept, returns=1 + len(kept))
+        self._states.propose(chunk.version, chunk.clients, renewed)
+        return learned
+
+    def _gone(self, departed: Sequence[int]) -> list[Handle]:
+        """Return what clients that departed had kept, as far as they had."""
+        handles = [self._states.of(client) for client in departed] if self._keeps else []
+        return [handle for handle in handles if handle is not None]
+
+    def _measure(self, task: Task, tries: int) -> Handle:
+        """Have hosts work out full gradients at the model this round starts from, and the server compare them."""
+        public = self._public[task.facts.version]
+        places = spread([len(group) for group in task.measured], len(self.hosts), tries)
+        slopes = [
+            self._fleet.call(self.hosts[place], "slope", group, public)
+            for place, group in zip(places, task.measured, strict=True)
+        ]
+        return self._fleet.call(self.server, "dissimilarity", public, *slopes)
 
     def _again(self, flight: _Flight, fault: Fault) -> None:
         """Note a fault and submit everything from this task on once more, on other hosts."""
@@ -141,6 +181,7 @@ class Pipeline:
             self._revive()
         if version == 0:
             self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
+        self._states.drop()
         for later in self._flights:
             self._launch(later)
 

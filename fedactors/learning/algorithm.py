@@ -1,21 +1,39 @@
 """What the engine and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
 
-The algorithms themselves are in `fedactors.algorithms`, one file each; this is the protocol they share. torch is imported
-for annotations only, so that the clock can ask an algorithm for its payload without paying for it.
+The algorithms themselves are in `fedactors.algorithms`, one file each; this is the protocol they share. torch is
+imported for annotations only, so that the clock can ask an algorithm for its payload without paying for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from fedactors.options import Options
 from fedactors.plan import Payload
+from fedactors.workload import IDLE, Workload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     Vectors = Mapping[str, Tensor]
+
+
+class Setting(NamedTuple):
+    """What is known of a scenario before anything runs; an algorithm derives its defaults from it."""
+
+    clients: int = 0  # N
+    cohort: int = 0  # S: clients that a round wants
+    samples: int = 0  # n: at all clients, before the server shares any
+    central: int = 0  # n_0: samples of the server's own
+    batch: int = 1  # B: of a client's step
+    epochs: int | None = None  # E_c, if clients count in passes
+    steps: float = 0.0  # K: local steps asked of a client, the mean over those that hold data
+    sample_size: float = 0.0  # one sample on the wire, in models
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Trip(NamedTuple):
@@ -26,6 +44,11 @@ class Trip(NamedTuple):
     sent: Vectors  # what the server broadcast
     steps: Tensor | float  # local steps completed, () or (clients, 1)
     lr: float  # eta_l
+    kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
+    gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
+
+
+UNKNOWN = Setting()
 
 
 class Round(NamedTuple):
@@ -35,18 +58,60 @@ class Round(NamedTuple):
     heard: int  # updates received
     weight: float  # sum of the aggregation weights
     lr: float  # clients' learning rate
+    setting: Setting = UNKNOWN
+    members: int = 0  # devices that belonged to the population in this round, asked or not: N
+    arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
+    departed: tuple[int, ...] = ()  # and those that left for good
+
+
+class Central(Protocol):
+    """The server's own data D_0, as an algorithm may use them."""
+
+    def learn(self, x: Tensor, lr: float, work: Workload, version: int) -> Tensor:
+        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; x itself if nothing is to be done."""
+        ...
+
+    def gradient(self, x: Tensor) -> Tensor:
+        """Return the gradient of the mean loss over all of D_0 at x."""
+        ...
 
 
 class Algorithm(Options):
     """Base of all algorithms: FedAvg's client, and a server that must say how it aggregates.
 
-    State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients.
+    State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
+    `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
+    whatever weights the participation policy gives.
     """
 
     sends: ClassVar[tuple[str, ...]] = ("x",)
-    prox: ClassVar[float] = 0.0
+    keeps: ClassVar[tuple[str, ...]] = ()
+    plain: ClassVar[tuple[str, ...]] = ()
+    weighting: ClassVar[str] = "samples"
+    """The participation policy where a scenario names none."""
+    learns: ClassVar[bool] = False
+    """Whether the server learns from data of its own, so that a scenario must give it some."""
+    shares: ClassVar[bool] = False
+    """Whether the server's samples join those of every client."""
 
-    def payload(self) -> Payload:
+    @property
+    def prox(self) -> float:
+        """Weight of the pull of local steps towards x."""
+        return 0.0
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Whether `Trip.gradient` is used; it is computed anew for those who do."""
+        return False
+
+    def check(self, setting: Setting) -> None:
+        """Look whether the options go with the scenario. Raises ScenarioError if not."""
+
+    def central_work(self, setting: Setting) -> Workload:
+        """Return the server's own local steps in a round."""
+        return IDLE
+
+    def payload(self, setting: Setting) -> Payload:
         """Return what a trip moves, in model sizes, and what the server computes, in samples."""
         return Payload()
 
@@ -54,18 +119,30 @@ class Algorithm(Options):
         """Return the server's state before the first round, from the initial model `(parameters,)`."""
         return {"x": x}
 
-    def correction(self, sent: Vectors) -> Tensor | None:
-        """Return the vector added to every local gradient of a trip, `(parameters,)`, or None."""
+    def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
+        """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""
         return None
 
     def upload(self, trip: Trip) -> dict[str, Tensor]:
         """Return what a client sends; each vector is summed over clients with the participation weights."""
         return {"delta": trip.delta}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round) -> dict[str, Tensor]:
+    def keep(self, trip: Trip) -> dict[str, Tensor]:
+        """Return what the client keeps, under the names of `keeps`; it is adopted once the server has the update."""
+        return {}
+
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """Return the next state from this one and the weighted sums of what clients sent."""
         raise TypeError(f"{type(self).__name__} does not say how it aggregates")
 
-    def idle(self, state: Vectors, round: Round) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """Return the state after a round in which no update counts: unchanged, unless the server learns by itself."""
+        return dict(state)
+
+    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
+        """Return the state after the arrivals and departures of `round`; `gone` is what the departed had kept.
+
+        Called for algorithms whose clients keep something; a departed client that never took part has kept zeros and
+        is not in `gone`.
+        """
         return dict(state)

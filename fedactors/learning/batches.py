@@ -13,13 +13,21 @@ from fedactors.workload import Workload
 Int64 = NDArray[np.int64]
 
 
-def sequence(seed: int, client: int, trip: int, held: Int64, work: Workload, steps: int) -> Int64:
+def sequence(
+    seed: int,
+    client: int,
+    trip: int,
+    held: Int64,
+    work: Workload,
+    steps: int,
+    purpose: Purpose = Purpose.BATCH,
+) -> Int64:
     """Return the samples of the first `steps` local steps one after the other, `(work.samples(steps),)`.
 
     `held` are the client's samples. The order depends on (seed, client, trip) only: a longer trip begins with the
     batches of a shorter one.
     """
-    draws = stream(seed, Purpose.BATCH, client, trip)
+    draws = stream(seed, purpose, client, trip)
     passes = -(-steps // work.pass_steps)
     order = [draws.permutation(len(held))[: work.pass_samples] for _ in range(passes)]
     return held[np.concatenate(order)[: work.samples(steps)]] if passes else held[:0]

@@ -7,17 +7,15 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.learning.algorithm import UNKNOWN, Algorithm, Setting
 from fedactors.learning.deal import Split
 from fedactors.learning.layers import Model
 from fedactors.workload import Workload
-
-if TYPE_CHECKING:
-    from fedactors.learning.algorithm import Algorithm
 
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 
@@ -45,6 +43,14 @@ class Learned(NamedTuple):
     sums: Vectors
     loss: float  # sum over local steps of the batch's mean loss
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
+    kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
+
+
+class Pretraining(NamedTuple):
+    """Local steps on the server's data before the first round."""
+
+    work: Workload
+    lr: float
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Lesson:
     algorithm: Algorithm
     seed: int
     workloads: tuple[Workload, ...]  # one per client
+    setting: Setting = UNKNOWN
+    pretraining: Pretraining | None = None
 
 
 @dataclass(frozen=True)
@@ -63,4 +71,22 @@ class Samples:
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
-    split: Split
+    split: Split | Shared
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A split in which every client holds the same further samples."""
+
+    own: Split | Shared
+    further: NDArray[np.int64]  # (n_0,)
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        """Return the samples of `client`."""
+        return np.concatenate([self.own.of(client), self.further])
+
+
+def share(samples: Samples, x: NDArray[np.float32], y: NDArray[np.int64]) -> Samples:
+    """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
+    further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
+    return Samples(np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), Shared(samples.split, further))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from fedactors.learning import batches, cohort, dropout, sequential
 from fedactors.learning.algorithm import Trip
+from fedactors.learning.dissimilarity import Slope, slope
+from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Conv, Dropout, Model
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.resident import Resident, Rows
@@ -45,17 +48,49 @@ class Trainer:
         self._train = cohort.train if by_cohort(lesson.model, device) else sequential.train
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
-    def learn(self, chunk: Chunk, sent: Sequence[Vectors]) -> Learned:
-        """Train the trips of `chunk` from the models `sent`, and return the weighted sums of what clients upload."""
+    def learn(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None] = ()) -> Learned:
+        """Train the trips of `chunk` from the models `sent`, and return the weighted sums of what clients upload.
+
+        `kept` is what each client kept from its last trip, None at its first; empty if the algorithm keeps nothing.
+        """
+        algorithm = self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
-        rows = self._rows(chunk, bases)
+        given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
+        if (correction := algorithm.correction(given, held)) is not None:
+            rows = replace(rows, corrections=correction.expand_as(rows.starts))
         deltas, losses = self._train(self._resident, rows)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
-        trip = Trip(rows.starts, deltas, _gathered(bases, chunk.bases), steps, chunk.lr)
-        uploads = self._lesson.algorithm.upload(trip)
-        sums = {name: _weighted_sum(rows_of, chunk.weights) for name, rows_of in uploads.items()}
+        gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
+        trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient)
+        uploads, keeps = algorithm.upload(trip), algorithm.keep(trip)
+        equal = (1.0,) * len(chunk.weights)
+        sums = {
+            name: _weighted_sum(rows_of, equal if name in algorithm.plain else chunk.weights)
+            for name, rows_of in uploads.items()
+        }
         loss = float(losses.sum())
-        return Learned(sums, loss, () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses))
+        bad = () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses)
+        return Learned(sums, loss, bad, _apart(keeps, len(kept)))
+
+    def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
+        """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""
+        x = torch.from_numpy(sent["x"]).to(self._device)
+        held = (torch.from_numpy(self._split.of(client)) for client in clients)
+        return slope(full_gradient(self._resident, samples, x).cpu().numpy() for samples in held)
+
+    def _held(self, kept: Sequence[Vectors | None]) -> dict[str, Tensor]:
+        """Return what clients kept as rows, `(clients, parameters)` under each name."""
+        zeros = np.zeros(self._lesson.model.parameters, np.float32)
+        names = self._lesson.algorithm.keeps if kept else ()
+        return {
+            name: torch.from_numpy(np.stack([zeros if one is None else one[name] for one in kept])).to(self._device)
+            for name in names
+        }
+
+    def _first_gradient(self, rows: Rows) -> Tensor:
+        """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
+        once = replace(rows, steps=[min(1, steps) for steps in rows.steps], corrections=None, prox=0.0, lr=1.0)
+        return -self._train(self._resident, once)[0]
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
         lesson = self._lesson
@@ -64,7 +99,6 @@ class Trainer:
             batches.sequence(lesson.seed, client, trip, self._split.of(client), work, steps)
             for client, trip, work, steps in zip(chunk.clients, chunk.trips, works, chunk.steps, strict=True)
         ]
-        corrections = [c for base in bases if (c := lesson.algorithm.correction(base)) is not None]
         return Rows(
             chunk.clients,
             chunk.steps,
@@ -72,7 +106,7 @@ class Trainer:
             order,
             self._keys(chunk),
             torch.stack([bases[base]["x"] for base in chunk.bases]),
-            torch.stack([corrections[base] for base in chunk.bases]) if corrections else None,
+            None,
             lesson.algorithm.prox,
             chunk.lr,
         )
@@ -98,6 +132,12 @@ def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
         total.add_(row, alpha=weight)
     result: np.ndarray = total.cpu().numpy()
     return result
+
+
+def _apart(keeps: dict[str, Tensor], clients: int) -> tuple[Vectors, ...]:
+    """Return what each client keeps as an object of its own, without the memory of its neighbours."""
+    arrays = {name: rows.cpu().numpy() for name, rows in keeps.items()}
+    return tuple({name: array[client].copy() for name, array in arrays.items()} for client in range(clients))
 
 
 def _finite(sums: Vectors) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedactors.errors import DivergedError
 from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
-from fedactors.learning.lesson import Lesson, Samples
+from fedactors.learning.lesson import Lesson, Pretraining, Samples, share
 from fedactors.plan import SECOND, Plan
 from fedactors.report.html import write as write_report
 from fedactors.run.digests import Digests, model_digest
@@ -33,6 +33,7 @@ from fedactors.scenario.model import Cluster, Scenario
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
 
 FleetKind = Literal["ray", "local"]
+Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 T = TypeVar("T")
 
 
@@ -63,6 +64,8 @@ def run(
     began = time.perf_counter()
     prepared = prepare(scenario)
     scenario.task.dataset.check()
+    if scenario.server.data is not None:
+        scenario.server.data.check()
     folder = RunFolder(new_path(scenario.name) if out is None else Path(out), scenario)
     with folder, open_fleet(scenario.cluster, fleet, actors, address) as opened:
         result = _Run(prepared, opened, folder, progress or Silent(), began).play()
@@ -84,13 +87,23 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
     return RayFleet(hosts, cluster.cpus_per_actor, cluster.gpus_per_actor, address or cluster.address)
 
 
-def load(prepared: Prepared) -> tuple[Lesson, Samples, tuple[NDArray[np.float32], NDArray[np.int64]]]:
-    """Load the data, deal them to the clients, and return (lesson, training samples, test set)."""
-    scenario, task = prepared.scenario, prepared.scenario.task
+def load(prepared: Prepared) -> tuple[Lesson, Samples, Labelled, Labelled]:
+    """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
+    scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
     data = task.dataset.load(scenario.seed, scenario.devices)
     split = task.partition.split(data.y, data.classes, prepared.sizes, scenario.seed)
-    lesson = Lesson(prepared.model, scenario.server.algorithm, scenario.seed, tuple(prepared.workloads))
-    return lesson, Samples(data.x, data.y, split), (data.test_x, data.test_y)
+    own = (data.x[:0], data.y[:0]) if server.data is None else server.data.draw(data, split, scenario.seed)
+    samples = Samples(data.x, data.y, split)
+    before = Pretraining(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
+    lesson = Lesson(
+        prepared.model,
+        server.algorithm,
+        scenario.seed,
+        tuple(prepared.workloads),
+        prepared.setting,
+        before,
+    )
+    return lesson, share(samples, *own) if server.algorithm.shares else samples, (data.test_x, data.test_y), own
 
 
 class _Run:
@@ -174,7 +187,7 @@ def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
     """Return the columns of a metrics row that come from training."""
     steps = sum(chunk.cost for chunk in task.chunks)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
-    return row | (outcomes.examined or {})
+    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})
 
 
 def _refuse_bad(outcomes: Outcomes, plan: Plan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.population import Population, build
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.learning.algorithm import Setting
 from fedactors.learning.datasets import Info
 from fedactors.learning.layers import Model
-from fedactors.plan import SECOND
+from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Local, Scenario
 from fedactors.scenario.units import show_duration
-from fedactors.workload import Workload, workload
+from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
 
@@ -27,20 +29,35 @@ class Prepared:
 
     scenario: Scenario
     info: Info
-    sizes: NDArray[np.int64]  # (clients,): training samples
+    sizes: NDArray[np.int64]  # (clients,): training samples dealt to each
+    held: NDArray[np.int64]  # (clients,): samples each trains on: those dealt to it, and the server's if it shares them
     model: Model
     population: Population
     workloads: list[Workload]
+    setting: Setting
 
     @property
     def model_bytes(self) -> int:
         """Size of one model on the wire."""
         return self.model.parameters * BYTES_PER_PARAMETER
 
+    @property
+    def pretraining(self) -> Workload:
+        """What the server does before the first round."""
+        server, before = self.scenario.server, self.scenario.server.pretraining
+        if before is None:
+            return IDLE
+        return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
+
+    @property
+    def payload(self) -> Payload:
+        """What a trip moves and what the server computes."""
+        payload: Payload = self.scenario.server.algorithm.payload(self.setting)
+        return payload._replace(first=payload.first + self.pretraining.samples(self.pretraining.wanted))
+
     def clock(self) -> Clock:
         """Return a new clock, at time 0."""
-        payload = self.scenario.server.algorithm.payload()
-        return Clock(self.scenario, self.population, self.workloads, payload, self.model_bytes)
+        return Clock(self.scenario, self.population, self.workloads, self.payload, self.model_bytes)
 
 
 def prepare(scenario: Scenario) -> Prepared:
@@ -60,12 +77,37 @@ def _prepared(scenario: Scenario) -> Prepared:
     info = task.dataset.info(scenario.seed, clients)
     model = task.model.build(info.input_shape, info.classes)
     sizes = task.partition.sizes(info, clients, scenario.seed)
-    works = _workloads(sizes, scenario.server.local)
+    server = scenario.server
+    central = server.data.size(info) if server.data else 0
+    held = sizes + central if server.algorithm.shares else sizes
+    works = _workloads(held, server.local)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
-    prepared = Prepared(scenario, info, sizes, model, build(scenario), works)
+    setting = _setting(scenario, info, sizes, works, central, model.parameters)
+    server.algorithm.check(setting)
+    prepared = Prepared(scenario, info, sizes, held, model, build(scenario), works, setting)
     _check_deadline(prepared)
     return prepared
+
+
+def _setting(
+    scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, parameters: int
+) -> Setting:
+    server, clients = scenario.server, scenario.devices
+    wanted = [work.wanted for work in works if work.wanted]
+    pixels = prod(info.input_shape)
+    return Setting(
+        clients=clients,
+        cohort=clients if server.cohort == "all" else server.cohort,
+        samples=int(sizes.sum()),
+        central=central,
+        batch=server.local.batch,
+        epochs=server.local.epochs,
+        steps=sum(wanted) / len(wanted),
+        # images travel as bytes, other samples as float32; a label takes one byte
+        sample_size=(pixels * (1 if len(info.input_shape) == 3 else BYTES_PER_PARAMETER) + 1)
+        / (parameters * BYTES_PER_PARAMETER),
+    )
 
 
 def _workloads(sizes: NDArray[np.int64], local: Local) -> list[Workload]:
@@ -102,11 +144,12 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 
     `(clients,)`; a naive device counts only with all its steps.
     """
-    people, payload = prepared.population, prepared.scenario.server.algorithm.payload()
+    people, payload = prepared.population, prepared.payload
     least = [
         w.samples(w.unit if aware else w.wanted) for w, aware in zip(prepared.workloads, people.aware, strict=True)
     ]
     compute = np.array(least, dtype=float) * people.per_sample
-    transfer = payload.down * prepared.model_bytes / people.down + payload.up * prepared.model_bytes / people.up
+    down = payload.down + payload.once
+    transfer = down * prepared.model_bytes / people.down + payload.up * prepared.model_bytes / people.up
     times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)
     return times

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from fedactors.algorithms.participation import Members, Update
 from fedactors.fleet.pipeline import Task
 from fedactors.learning.algorithm import Round
@@ -11,6 +13,8 @@ from fedactors.learning.lesson import Chunk
 from fedactors.learning.trainer import chunk_rows
 from fedactors.plan import Order, Plan
 from fedactors.run.prepare import Prepared
+
+_GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
 
 def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
@@ -27,14 +31,39 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
     bases = tuple(sorted({order.base for order, _ in counted}))
     rows = chunk_rows(prepared.model, device)
     chunks = tuple(_chunk(plan, counted[at : at + rows], bases, lr) for at in range(0, len(counted), rows))
-    facts = Round(plan.version, len(counted), sum(weight for _, weight in counted), lr)
+    facts = Round(
+        plan.version,
+        len(counted),
+        sum(weight for _, weight in counted),
+        lr,
+        prepared.setting,
+        _population(plan, prepared),
+        plan.arrived,
+        plan.departed,
+    )
     examine = last or (plan.version + 1) % server.evaluate_every == 0
-    return Task(facts, bases, chunks, examine, plan.oldest)
+    return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared))
+
+
+def _population(plan: Plan, prepared: Prepared) -> int:
+    """Return how many devices belonged to the population before the movements of this plan."""
+    people = prepared.population
+    now = int(((people.arrive <= plan.closed) & (people.depart > plan.closed)).sum())
+    return now - len(plan.arrived) + len(plan.departed)
+
+
+def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
+    """Return all clients that hold data, in groups, in a round whose dissimilarity is wanted."""
+    every = prepared.scenario.server.dissimilarity_every
+    if every is None or plan.version % every:
+        return ()
+    clients = np.flatnonzero(prepared.held > 0).tolist()
+    return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 
 def _update(order: Order, prepared: Prepared) -> Update:
     work = prepared.workloads[order.client]
-    size = int(prepared.sizes[order.client])
+    size = int(prepared.held[order.client])
     return Update(size, work.samples(order.steps), order.steps, order.wanted)
 
 
@@ -43,7 +72,7 @@ def _members(plan: Plan, prepared: Prepared) -> Members:
 
     Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
     """
-    return Members(len(plan.orders), sum(int(prepared.sizes[order.client]) for order in plan.orders))
+    return Members(len(plan.orders), sum(int(prepared.held[order.client]) for order in plan.orders))
 
 
 def _chunk(plan: Plan, counted: Sequence[tuple[Order, float]], bases: tuple[int, ...], lr: float) -> Chunk:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from fedactors.options import Options
+from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
 from fedactors.scenario.units import Duration
@@ -42,6 +43,15 @@ class Local(Options):
         return self
 
 
+class Pretraining(Options):
+    """Passes of the server over its own data before the first round."""
+
+    epochs: int = Field(ge=0, le=1_000_000)
+    lr: float = Field(default=0.01, ge=0.0, allow_inf_nan=False)
+    batch: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Samples of a step; by default as many as a client's."""
+
+
 class Server(Options):
     """How the server runs its rounds."""
 
@@ -61,11 +71,18 @@ class Server(Options):
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
     algorithm: Annotated[Any, Choice("algorithms")] = Field(default="fedavg", validate_default=True)
-    participation: Annotated[Any, Choice("participation")] = Field(default="samples", validate_default=True)
+    participation: Annotated[Any, Choice("participation", optional=True)] = None
+    """What weight each update has; by default what the algorithm's paper has."""
     local: Local = Local(epochs=1)
     schedule: Annotated[Any, Choice("schedules")] = Field(
         default={"name": "constant", "lr": 0.1}, validate_default=True
     )
+    data: Annotated[Any, Choice("server_data", optional=True)] = None
+    """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
+    pretraining: Pretraining | None = None
+    """What the server learns from its own data before the first round, whatever the algorithm."""
+    dissimilarity_every: int | None = Field(default=None, ge=1)
+    """Rounds between measurements of xi^2 and G^2, the first round included; full gradients at every client."""
     compute_per_sample: Duration = 0
     """Virtual time of the server's own learning, per sample."""
     evaluate_every: int = Field(default=1, ge=1)
@@ -82,7 +99,25 @@ class Server(Options):
         asked = None if self.cohort == "all" else self.cohort + self.over_selection
         if asked is not None and self.quorum is not None and self.quorum > asked:
             raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
+        if self.data is None and (user := self._user_of_data()):
+            raise ValueError(f"{user} needs data of the server's own; give server.data")
         return self
+
+    @model_validator(mode="after")
+    def _participation_of_the_paper(self) -> Server:
+        """Fill in the algorithm's own participation, so that the resolved scenario shows it."""
+        if self.participation is None:
+            self.__dict__["participation"] = lookup("participation", self.algorithm.weighting)()
+        return self
+
+    def _user_of_data(self) -> str:
+        """Name what cannot do without data of the server's own, if anything."""
+        users = {
+            f'algorithm "{self.algorithm.name}"': self.algorithm.learns or self.algorithm.shares,
+            "pretraining": self.pretraining is not None,
+            "dissimilarity_every": self.dissimilarity_every is not None,
+        }
+        return next((name for name, needs in users.items() if needs), "")
 
     @property
     def closes_at(self) -> int | None:

@@ -30,7 +30,7 @@ SCENARIO = {
 
 def textbook(prepared, cohorts):
     """FedAvg in twenty lines: McMahan et al. 2017, Algorithm 1."""
-    lesson, samples, _ = load(prepared)
+    lesson, samples, *_ = load(prepared)
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
     from fedactors.learning.network import initial
 

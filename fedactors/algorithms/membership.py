@@ -1,0 +1,24 @@
+"""Means over the whole population, kept right when devices join it or leave it for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fedactors.learning.algorithm import Round
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def mean_after(mean: Tensor, round: Round, gone: Sequence[Tensor]) -> Tensor:
+    """Return the mean over a population's vectors after the departures and arrivals of `round`.
+
+    `mean` is over `round.members` devices; `gone` are the vectors of those departed, as far as not zero; those who
+    arrive bring zeros. Nobody left: zero.
+    """
+    total = mean * round.members
+    for vector in gone:
+        total = total - vector
+    left = round.members - len(round.departed) + len(round.arrived)
+    return total / left if left > 0 else mean.new_zeros(mean.shape)

@@ -1,0 +1,97 @@
+"""SCAFFOLD: Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, 2020, Algorithm 1.
+
+    server: x, c ; every client: c_i, kept even while it is not asked ; all c = 0 at the start ; send (x, c)
+    each i in S_t:  y <- x ; K_i times: y <- y - eta_l ( g_i(y) - c_i + c )
+                    c_i+ <- (I) g_i(x)   or   (II) c_i - c + (x - y) / (K_i eta_l)
+                    send Delta y_i = y - x, Delta c_i = c_i+ - c_i ; c_i <- c_i+ once the server has them
+    server:         x <- x + eta_g sum_i w_i Delta y_i ;  c <- c + (1/N) sum_i Delta c_i
+
+Twice FedAvg's traffic. w_i is uniform unless the scenario says otherwise; c is always the plain sum over N, the
+devices that belong to the population, so that c = mean(c_i) holds with any weights. Departure of l: c <- (N c -
+c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1).
+
+Partial work: (II) divides by the s_i steps really done, which makes c_i+ the mean of the gradients along the path
+however short it was. s_i = 0 leaves c_i as it is. A round that hears nobody changes nothing. An update of weight 0
+(an incomplete one under Scheme A) counts as not received: c_i stays.
+
+(I) takes as g_i(x) the gradient of the trip's first batch, which lies at x; the paper also speaks of a pass over all
+data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from fedactors.algorithms.membership import mean_after
+from fedactors.learning.algorithm import Algorithm, Round, Setting, Trip
+from fedactors.plan import Payload
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedactors.learning.algorithm import Central, Vectors
+
+
+class Scaffold(Algorithm):
+    """Federated averaging whose local steps are corrected by control variates."""
+
+    sends: ClassVar[tuple[str, ...]] = ("x", "c")
+    keeps: ClassVar[tuple[str, ...]] = ("c",)
+    plain: ClassVar[tuple[str, ...]] = ("control",)
+    weighting: ClassVar[str] = "uniform"
+
+    name: Literal["scaffold"] = "scaffold"
+    option: Literal["I", "II"] = "II"
+    """What a client's next control variate is: a gradient at x, or the mean gradient along its path."""
+    global_lr: float | None = Field(default=None, ge=0.0)
+    """Server step (eta_g); by default the square root of the cohort."""
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Option I uses the gradient of the first local step."""
+        return self.option == "I"
+
+    def payload(self, setting: Setting) -> Payload:
+        """Return (x, c) down, both differences up."""
+        return Payload(down=2.0, up=2.0)
+
+    def start(self, x: Tensor) -> dict[str, Tensor]:
+        """X, c = 0."""
+        return {"x": x, "c": x.new_zeros(x.shape)}
+
+    def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
+        """Return c - c_i."""
+        return sent["c"] - kept["c"]
+
+    def upload(self, trip: Trip) -> dict[str, Tensor]:
+        """Delta y_i, Delta c_i."""
+        return {"delta": trip.delta, "control": self._renewed(trip) - trip.kept["c"]}
+
+    def keep(self, trip: Trip) -> dict[str, Tensor]:
+        """c_i+."""
+        return {"c": self._renewed(trip)}
+
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """X <- x + eta_g sum_i w_i Delta y_i ; c <- c + (1/N) sum_i Delta c_i."""
+        eta_g = sqrt(round.setting.cohort) if self.global_lr is None else self.global_lr
+        return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
+
+    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
+        """Keep c = mean(c_i) over those who belong to the population now."""
+        return {**state, "c": mean_after(state["c"], round, [kept["c"] for kept in gone])}
+
+    def _renewed(self, trip: Trip) -> Tensor:
+        """Return c_i+; c_i where nothing was done."""
+        import torch
+
+        length = torch.as_tensor(trip.steps * trip.lr)  # K_i eta_l
+        if self.option == "I":
+            assert trip.gradient is not None
+            renewed = trip.gradient
+        else:
+            renewed = trip.kept["c"] - trip.sent["c"] - trip.delta / length
+        return torch.where(length > 0, renewed, trip.kept["c"])

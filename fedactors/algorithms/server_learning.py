@@ -1,0 +1,128 @@
+"""What the algorithms of federated and server learning share: the options of the server's own local steps.
+
+Sources: Mai, La and Zhang, Federated Learning with Server Learning: Enhancing Performance for Non-IID Data
+("journal"), and its conference version. With E_c the clients' passes, n samples at N clients and n_0 at the server, K
+and K_0 local steps of client and server, the journal sets
+
+    E_s = ceil(n E_c / (N n_0))      B_0 = B      eta_g = sqrt(S)      eta_0 = eta_g eta_l K / K_0
+
+the last being the coupling K eta_l eta_g = K_0 eta_0 of its equations 11 and 15. The step really taken is gamma
+eta_0. K is what clients are asked for (the mean, where they are asked for different numbers): partial work changes
+neither the server's rate nor its number of steps. S is the cohort that a round wants, however few are heard.
+"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from fedactors.learning.algorithm import Algorithm, Round, Setting
+from fedactors.plan import Payload
+from fedactors.workload import IDLE, Workload, workload
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedactors.learning.algorithm import Central, Vectors
+
+
+class ServerLearning(Algorithm):
+    """An algorithm whose server takes local steps on data of its own in every round."""
+
+    weighting: ClassVar[str] = "uniform"
+    learns: ClassVar[bool] = True
+
+    global_lr: float | None = Field(default=None, ge=0.0)
+    """Step of the server along the clients' mean update (eta_g); by default the square root of the cohort."""
+    server_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of the server's loss against the clients' (gamma)."""
+    server_lr_base: float | None = Field(default=None, ge=0.0)
+    """Rate of the server's local steps before the weight is applied (eta_0); by default coupled to the clients'."""
+    server_epochs: int | None = Field(default=None, ge=0)
+    """Passes over the server's data in a round (E_s); by default as many samples as a client processes."""
+    server_steps: int | None = Field(default=None, ge=0)
+    """Local steps of the server in a round (K_0), in place of passes."""
+    server_batch: int | None = Field(default=None, ge=1)
+    """Samples of a step of the server (B_0); by default as many as a client's."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> ServerLearning:
+        if self.server_epochs is not None and self.server_steps is not None:
+            raise ValueError("give server_epochs or server_steps, not both")
+        return self
+
+    def step(self, setting: Setting) -> float:
+        """Return eta_g."""
+        return sqrt(setting.cohort) if self.global_lr is None else self.global_lr
+
+    def coupled(self, round: Round) -> float:
+        """Return the rate at which K_0 steps of the server go as far as K of a client: eta_l K / K_0; 0 for K_0 = 0."""
+        steps = self.central_work(round.setting).wanted
+        return round.lr * round.setting.steps / steps if steps else 0.0
+
+    def central_work(self, setting: Setting) -> Workload:
+        """Return the server's local steps in a round, K_0; none where their weight is 0."""
+        if not self.server_weight or not setting.central:
+            return IDLE
+        epochs = self.server_epochs
+        if epochs is None and self.server_steps is None and setting.epochs is not None:
+            epochs = ceil(setting.samples * setting.epochs / (setting.clients * setting.central))
+        steps = (round(setting.steps) if self.server_steps is None else self.server_steps) if epochs is None else None
+        return workload(setting.central, self.server_batch or setting.batch, epochs=epochs, steps=steps)
+
+    def central_samples(self, setting: Setting) -> int:
+        """Return the samples that the server processes in a round."""
+        work = self.central_work(setting)
+        return work.samples(work.wanted)
+
+
+class Incremental(ServerLearning):
+    """The server continues from the aggregate: journal, Algorithm 1, or conference, Algorithm 1.
+
+    The conference version averages models (eta_g = 1) and has one free rate, `server_lr`.
+    """
+
+    version: Literal["journal", "conference"] = "journal"
+    """Whose parameters: gamma and eta_0, coupled to the clients' rate; or `server_lr` and plain averaging."""
+    server_lr: float | None = Field(default=None, ge=0.0)
+    """Rate of the server's local steps in the conference version; what the journal calls gamma eta_0."""
+
+    @model_validator(mode="after")
+    def _parameters_of_the_version(self) -> Incremental:
+        if self.version == "journal" and self.server_lr is not None:
+            raise ValueError("server_lr belongs to version: conference; the journal has server_weight, server_lr_base")
+        if self.version == "conference":
+            if self.server_lr is None:
+                raise ValueError("version: conference needs server_lr")
+            if self.global_lr not in (None, 1.0) or self.server_lr_base is not None or self.server_weight != 1.0:
+                raise ValueError("version: conference averages models and has server_lr only")
+        return self
+
+    def step(self, setting: Setting) -> float:
+        """Return eta_g."""
+        return 1.0 if self.version == "conference" else super().step(setting)
+
+    def server_rate(self, round: Round) -> float:
+        """Return the rate of the server's local steps, gamma eta_0 in the journal's terms."""
+        if self.server_lr is not None:
+            return self.server_lr
+        base = self.server_lr_base
+        return self.server_weight * (self.step(round.setting) * self.coupled(round) if base is None else base)
+
+    def payload(self, setting: Setting) -> Payload:
+        """Return FedAvg's traffic; the server's steps come after the aggregation, K_0 of them."""
+        return Payload(after=self.central_samples(setting))
+
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """Xbar <- x + eta_g sum_i w_i Delta_i ; x <- LocalSGD(xbar, gamma eta_0, K_0, D_0)."""
+        return self._continued(state["x"] + self.step(round.setting) * sums["delta"], round, central)
+
+    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """X <- LocalSGD(x, gamma eta_0, K_0, D_0): the server learns though nobody was heard."""
+        return self._continued(state["x"], round, central)
+
+    def _continued(self, xbar: Tensor, round: Round, central: Central) -> dict[str, Tensor]:
+        work = self.central_work(round.setting)
+        return {"x": central.learn(xbar, self.server_rate(round), work, round.version)}

@@ -1,0 +1,43 @@
+"""How different the clients are from each other and from the server, at one model.
+
+Source: FSL journal, Assumptions 3 and 4 and its figure on dissimilarities. With f_i the mean loss over the data of
+client i, F = (1/N) sum_i f_i and f_0 the mean loss over the server's data,
+
+    xi^2 = |grad f_0 - grad F|^2        G^2 = (1/N) sum_i |grad f_i - grad F|^2 = (1/N) sum_i |grad f_i|^2 - |grad F|^2
+
+The second form of G^2 needs two sums only, which any number of hosts can share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Slope(NamedTuple):
+    """Sums over some clients, in double precision: G^2 is a small difference of large numbers."""
+
+    total: NDArray[np.float64]  # (parameters,): of their gradients
+    squares: float  # of their gradients' squared lengths
+    clients: int
+
+
+def slope(gradients: Iterable[NDArray[np.float32]]) -> Slope:
+    """Return the sums over `gradients`, each `(parameters,)`; there is at least one."""
+    total, squares, clients = np.zeros(1), 0.0, 0
+    for gradient in gradients:
+        exact = gradient.astype(np.float64)
+        total, squares, clients = total + exact, squares + float(exact @ exact), clients + 1
+    return Slope(total, squares, clients)
+
+
+def dissimilarity(slopes: Sequence[Slope], own: NDArray[np.float32]) -> dict[str, float]:
+    """Return {"xi2", "g2"} from the sums over all clients and the server's `own` gradient, `(parameters,)`."""
+    clients = sum(part.clients for part in slopes)
+    mean = np.sum([part.total for part in slopes], axis=0) / clients
+    apart = own.astype(np.float64) - mean
+    spread = sum(part.squares for part in slopes) / clients - float(mean @ mean)
+    return {"xi2": float(apart @ apart), "g2": max(spread, 0.0)}

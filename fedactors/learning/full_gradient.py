@@ -1,0 +1,24 @@
+"""Gradients over whole data sets at a fixed model, for measures of dissimilarity. Dropout is off."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedactors.learning.network import forward, views
+from fedactors.learning.resident import Resident
+
+_BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
+
+
+def full_gradient(resident: Resident, held: Tensor, x: Tensor) -> Tensor:
+    """Return the gradient of the mean loss over the samples `held` at the model `x`, both of shape `(parameters,)`."""
+    flat = x.clone().requires_grad_()
+    tensors = views(resident.model, flat)
+    total = torch.zeros_like(x)
+    for rows in torch.split(held.to(x.device), _BATCH):
+        logits = forward(resident.model, tensors, resident.x[rows])
+        loss = functional.cross_entropy(logits, resident.y[rows], reduction="sum")
+        total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
+    return total / max(len(held), 1)
