@@ -30,7 +30,7 @@ class _Loader(yaml.SafeLoader):
     """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text."""
 
 
-_Loader.add_implicit_resolver(  # type: ignore[no-untyped-call]
+_Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+"), list("-+.0123456789")
 )
 

@@ -84,10 +84,7 @@ def test_mnist_sizes_are_known_without_any_file():
 
 def idx(array):
     """Return the bytes of a file in the IDX format: 0 0 type rank, big-endian lengths, data."""
-    return (
-        struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
-        + array.astype(np.uint8).tobytes()
-    )
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
 
 
 def folder(path, images, labels):
