@@ -33,8 +33,8 @@ class Clock:
         payload: Payload,
         model_bytes: int,
     ) -> None:
-        down, up = (round(part * model_bytes) for part in (payload.down, payload.up))
-        self._world = World(population, Trips(population, down, up), workloads, scenario.seed)
+        down, up, once = (round(part * model_bytes) for part in (payload.down, payload.up, payload.once))
+        self._world = World(population, Trips(population, down, up, once), workloads, scenario.seed)
         self._policy = self._world.env.process(synchronous(self._world, rules(scenario, payload)))
         self.ended_because = ""
 

@@ -121,7 +121,16 @@ class Cohorts:
         orders = self._orders(cohort, outcome, finished)
         for k, trip in cohort.alone.items():
             orders[k] = self._trips.settle(trip, closed, early=early)
+        if self._trips.once:
+            self._meet(orders)
         return tuple(orders)
+
+    def _meet(self, orders: Sequence[Order]) -> None:
+        """Spare those who completed a download what is sent once."""
+        for order in orders:
+            if order.down == self._trips.download(order.client):
+                self._trips.met(order.client)
+                self._down[order.client] = self._trips.transfers[0][order.client]
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
         a, work = self._a, self._works.of(clients)
@@ -179,20 +188,21 @@ class Cohorts:
         downloaded = np.minimum(finished, arrived)
         computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
-        size_down, size_up = self._trips.bytes
-        same = len(clients)
+        same, (size_down, size_up) = len(clients), self._trips.bytes
+        downloads = [self._trips.download(k) for k in clients.tolist()] if self._trips.once else [size_down] * same
         columns = (
             clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
             [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,
             downloaded.tolist(), computed.tolist(), finished.tolist(),
-            _moved(size_down, spent - latency, down - latency), _moved(size_up, uploading - latency, up - latency),
+            _moved(downloads, spent - latency, down - latency),
+            _moved([size_up] * same, uploading - latency, up - latency),
         )  # fmt: skip
         return list(map(Order._make, zip(*columns, strict=True)))
 
 
-def _moved(size: int, spent: Int64, needed: Int64) -> list[int]:
-    """Return the bytes of `size` that crossed each link after `spent` of `needed` ns."""
-    result = [size] * len(spent)
+def _moved(sizes: list[int], spent: Int64, needed: Int64) -> list[int]:
+    """Return the bytes of `sizes` that crossed each link after `spent` of `needed` ns."""
+    result = list(sizes)
     for k in np.flatnonzero(spent < needed).tolist():
-        result[k] = moved(size, int(spent[k]), int(needed[k]))
+        result[k] = moved(sizes[k], int(spent[k]), int(needed[k]))
     return result

@@ -43,13 +43,18 @@ class Trip(NamedTuple):
 
 
 class Trips:
-    """Plans trips of a population with one payload; durations of transfers are columns made once."""
+    """Plans trips of a population with one payload; durations of transfers are columns made once.
 
-    def __init__(self, population: Population, down: int, up: int) -> None:
+    `once` bytes come on top of `down` until a device has completed a download (`met`).
+    """
+
+    def __init__(self, population: Population, down: int, up: int, once: int = 0) -> None:
         self._p, self._a = population, population.availability
         self.bytes = (down, up)
         self._latency = integers(population.latency)
-        self._down = integers(_transfer(down, population.down) + population.latency)  # ns
+        self._later = integers(_transfer(down, population.down) + population.latency)  # ns
+        self.once, self._strangers = once, bytearray(b"\x01" * len(population)) if once else b""
+        self._down = integers(_transfer(down + once, population.down) + population.latency) if once else self._later
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
         self._aware, self._abort = integers(population.aware), integers(population.abort)
@@ -59,6 +64,15 @@ class Trips:
     def transfers(self) -> tuple[Sequence[int], Sequence[int]]:
         """On-time of each device's download and upload, latency included, ns."""
         return self._down, self._up
+
+    def download(self, client: int) -> int:
+        """Return the bytes of the client's next download."""
+        return self.bytes[0] + (self.once if self.once and self._strangers[client] else 0)
+
+    def met(self, client: int) -> None:
+        """Note that `client` has what is sent once."""
+        self._strangers[client] = 0
+        self._down[client] = self._later[client]
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
@@ -125,7 +139,7 @@ class Trips:
         latency = self._latency[client]
         return Order(
             client, trip.base, trip.work.wanted, steps, outcome, trip.started, downloaded, computed, finished,
-            down=moved(self.bytes[0], spent - latency, down - latency),
+            down=moved(self.download(client), spent - latency, down - latency),
             up=moved(self.bytes[1], uploading - latency, up - latency),
         )  # fmt: skip
 

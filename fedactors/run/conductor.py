@@ -111,7 +111,7 @@ class _Run:
 
     def __init__(self, prepared: Prepared, fleet: Fleet, folder: RunFolder, progress: Progress, began: float) -> None:
         self._prepared, self._folder, self._progress, self._began = prepared, folder, progress, began
-        self._ledger, self._digests, self._rows = Ledger(), Digests(), list[dict[str, Any]]()
+        self._ledger, self._digests, self._rows = Ledger(prepared.ahead), Digests(), list[dict[str, Any]]()
         self._final: dict[str, float] | None = None
         self._pending: deque[tuple[Plan, Task]] = deque()
         self._clock = prepared.clock()

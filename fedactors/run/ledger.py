@@ -10,11 +10,11 @@ from fedactors.plan import SECOND, Outcome, Plan
 
 
 class Ledger:
-    """Running totals over all plans."""
+    """Running totals over all plans; `ahead` bytes were sent down before the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: int = 0) -> None:
         self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
-        self.outcomes = dict.fromkeys(Outcome, 0)
+        self.outcomes, self.down = dict.fromkeys(Outcome, 0), ahead
         self.virtual = 0  # ns
         self.seen: set[int] = set()
 

@@ -55,6 +55,11 @@ class Prepared:
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
         return payload._replace(first=payload.first + self.pretraining.samples(self.pretraining.wanted))
 
+    @property
+    def ahead(self) -> int:
+        """Bytes sent to all devices before the first round."""
+        return round(self.payload.ahead * self.model_bytes) * len(self.population)
+
     def clock(self) -> Clock:
         """Return a new clock, at time 0."""
         return Clock(self.scenario, self.population, self.workloads, self.payload, self.model_bytes)

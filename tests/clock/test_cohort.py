@@ -35,7 +35,7 @@ def members(draw):
     st.integers(1, 80) | st.none(),
     st.integers(0, 90),
     st.booleans(),
-    st.sampled_from([(2, 2), (0, 0), (5, 3)]),
+    st.sampled_from([(2, 2), (0, 0), (5, 3), (2, 1, 4)]),
 )
 def test_columns_agree_with_the_reference(chosen, start, patience, closes, early, sizes):
     people = population([device for device, _ in chosen])
