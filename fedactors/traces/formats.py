@@ -21,6 +21,7 @@ from fedactors.traces import (
     mahimahi,
     native,
     native_parquet,
+    native_sheets,
     planetlab,
     spot,
 )
@@ -56,11 +57,14 @@ class Format:
 
 
 AVAILABILITY, BANDWIDTH, PROCESSOR = "availability", "bandwidth", "processor share"
-DEVICES, LATENCY = "devices", "latency"
+DEVICES, LATENCY, RATES = "devices", "latency", "rates over time"
 
 # In this order they are tried; the looser ones come last.
 _FORMATS = (
     Format("csv", AVAILABILITY, "our own intervals, CSV", native),
+    Format("rates", RATES, "our own rates over time, CSV or Parquet", native_sheets.RATES),
+    Format("devices", DEVICES, "our own table of devices, CSV or Parquet", native_sheets.DEVICES),
+    Format("latencies", LATENCY, "our own latencies between places, CSV or Parquet", native_sheets.LATENCIES),
     Format("parquet", AVAILABILITY, "our own intervals, Parquet", native_parquet),
     Format("flash", AVAILABILITY, "FLASH: event logs of smartphones", flash, ruled=True),
     Format("fedscale", AVAILABILITY, "FedScale: client_behave_trace", fedscale),
@@ -79,6 +83,7 @@ _TYPES = {
     AVAILABILITY: Timeline,
     BANDWIDTH: Series,
     PROCESSOR: Series,
+    RATES: Series,
     DEVICES: Table,
     LATENCY: Matrix,
 }

@@ -17,32 +17,40 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedactors.errors import TraceError, suggestion
-from fedactors.plan import NEVER, Time
-from fedactors.traces import native_parquet
+from fedactors.plan import Time
+from fedactors.traces import native_parquet, native_sheets
+from fedactors.traces.cells import preface, time
 from fedactors.traces.columns import assemble, windows
+from fedactors.traces.series import Series
 from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.tables import Matrix, Table
 from fedactors.traces.timeline import Timeline
 
 COLUMNS = ("device", "on", "off", "first", "last")
 _NEEDED = COLUMNS[:3]
 _TIMES = "whole nanoseconds, or text such as 90s, 2h; at most 146 years"
-_LONGEST = 60  # characters of a time
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
-def write(timeline: Timeline, path: str | Path) -> None:
-    """Write `timeline` to `path`: Parquet if it ends in `.parquet`, else CSV, gzipped if it ends in `.gz`.
+def write(recording: Timeline | Series | Table | Matrix, path: str | Path) -> None:
+    """Write `recording` to `path`: Parquet if it ends in `.parquet`, else CSV, gzipped if it ends in `.gz`.
 
     The file appears whole or not at all. Raises TraceError if it cannot be written.
     """
     target = Path(path)
     try:
-        data = native_parquet.pack(timeline) if target.suffix == ".parquet" else _csv(timeline).encode()
+        data = _packed(recording, target.suffix == ".parquet")
         draft = target.with_name(f".{target.name}.{os.getpid()}")
         draft.write_bytes(gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
         draft.replace(target)
     except (OSError, ValueError) as error:
         raise TraceError(f"{path}: cannot be written: {error}") from error
+
+
+def _packed(recording: Timeline | Series | Table | Matrix, parquet: bool) -> bytes:
+    if not isinstance(recording, Timeline):
+        return native_sheets.pack(recording, parquet)
+    return native_parquet.pack(recording) if parquet else _csv(recording).encode()
 
 
 def looks_like(data: bytes) -> bool:
@@ -113,7 +121,7 @@ def read(source: Source, mender: Mender) -> Timeline:
 def _rows(source: Source) -> Iterator[_Row]:
     """Yield the lines of the CSV below its header, checked one by one."""
     text = source.text()
-    skipped, start = _preface(text)
+    skipped, start = preface(text)
     lines = csv.reader(io.StringIO(text[start:], newline=""), strict=True)
     try:
         order = _order(next(lines, []), source, skipped + 1)
@@ -122,16 +130,6 @@ def _rows(source: Source) -> Iterator[_Row]:
                 yield _row(fields, order, skipped + lines.line_num, source)
     except csv.Error as error:
         raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
-
-
-def _preface(text: str) -> tuple[int, int]:
-    """Return how many lines, and characters, of blanks and `#` comments stand above the header."""
-    lines, characters = 0, 0
-    for line in io.StringIO(text):
-        if line.strip() and not line.startswith("#"):
-            break
-        lines, characters = lines + 1, characters + len(line)
-    return lines, characters
 
 
 def _header(line: str) -> list[str]:
@@ -157,7 +155,7 @@ def _row(fields: list[str], order: list[int], line: int, source: Source) -> _Row
         raise source.error(f"line {line}", f"{len(fields)} fields", f"{wanted}, as in the header")
     name = fields[order[0]]
     try:
-        on, off, first, last = [_time(fields[k]) if k >= 0 else None for k in order[1:]]
+        on, off, first, last = [time(fields[k]) if k >= 0 else None for k in order[1:]]
     except ValueError as error:
         raise source.error(device(name, line), str(error), _TIMES) from error
     if (on is None) != (off is None):
@@ -166,24 +164,6 @@ def _row(fields: list[str], order: list[int], line: int, source: Source) -> _Row
     if first is not None and last is not None and last < first:
         raise source.error(device(name, line), f"last {last} before first {first}", "first <= last")
     return _Row(line, name, on, off, first, last)
-
-
-def _time(text: str) -> Time | None:
-    """Return ns of "7200000000000" or "2h", None of an empty field. Raises ValueError of anything else."""
-    text = text.strip()
-    if not text:
-        return None
-    if len(text) > _LONGEST:
-        raise ValueError(f"time {shown(text)}")
-    if text.isascii() and text.isdigit():
-        value = int(text)
-    else:
-        from fedactors.scenario.units import duration  # pydantic is heavy; integers do not need it
-
-        value = duration(text)
-    if value > NEVER:
-        raise ValueError(f"time {value} ns")
-    return value
 
 
 def _csv(timeline: Timeline) -> str:

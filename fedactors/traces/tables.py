@@ -13,6 +13,8 @@ from fedactors.plan import NEVER
 from fedactors.traces.timeline import Int64, Repair
 
 SAMPLE = "inference_ns"  # ns to infer one sample; training it takes about three times as long
+TRAIN = "training_ns"  # ns to train one sample, forward and backward
+FLOPS = "flops_per_s"  # floating-point operations that a device does in a second
 DOWN = "down_bytes_per_s"
 UP = "up_bytes_per_s"
 SAMPLES = "samples"  # how many the client holds

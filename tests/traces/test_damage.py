@@ -36,20 +36,19 @@ SAMPLES = {
     "csv": _written(_TIMELINE, "t.csv"),
     "gzip": gzip.compress(_written(_TIMELINE, "t.csv"), mtime=0),
     "parquet": _written(_TIMELINE, "t.parquet"),
+    "rates": b"row,from,to,bytes/s\n"
+    + b"".join(b"link %d,%d,%ds,%d\n" % (k // 2, 5 * 10**9 * (k % 2), 5 * (k % 2 + 1), k) for k in range(12)),
+    "devices": b"device,inference_ns,benchmark\n" + b"".join(b"phone %d,%d,x\n" % (k, k) for k in range(12)),
+    "latencies": b"from,to,ns\n" + b"".join(b"%d,%d,%d\n" % (k // 4, k % 4, k) for k in range(16)),
     "fedscale": pickle.dumps(
-        {
-            k: {"active": [5, 90], "inactive": [50, 100 + k], "finish_time": 200, "duration": 55 + k}
-            for k in range(5)
-        }
+        {k: {"active": [5, 90], "inactive": [50, 100 + k], "finish_time": 200, "duration": 55 + k} for k in range(5)}
     ),
     "fta": b"# event_id node_id event_type event_start_time event_stop_time\n"
     + b"".join(b"%d n%d %d %d %d\n" % (k, k // 4, k % 2, 86_400 + k, 86_401 + k) for k in range(12)),
     "spot": json.dumps({"metadata": {"gap_seconds": 30}, "data": [0, 1, 2, 2, 1, 0] * 4}).encode(),
     "hsdpa": b"".join(b"%d %d 59.8 NOFIX %d 1000\n" % (1_285_675_666 + k, k, k * 77) for k in range(12)),
     "irish-5g": b"Timestamp,DL_bitrate,UL_bitrate,State\n"
-    + b"".join(
-        b"2019.12.16_11.49.%02d,%d,-,I\n2019.12.16_11.49.%02d,%d,7,D\n" % (k, k, k, k) for k in range(9)
-    ),
+    + b"".join(b"2019.12.16_11.49.%02d,%d,-,I\n2019.12.16_11.49.%02d,%d,7,D\n" % (k, k, k, k) for k in range(9)),
     "mahimahi": b"".join(b"%d\n" % (k * k // 3) for k in range(30)),
     "cooked": b"".join(b"%d.5\t0.%d\n" % (k * 5, k) for k in range(30)),
     "planetlab": b"".join(b"%d\n" % (k * 7 % 100) for k in range(288)),
@@ -81,16 +80,12 @@ HARM = {
     "truncate": lambda data, at, value: data[: at % (len(data) + 1)],
     "flip": _flip,
     "nul": lambda data, at, value: _flip(data, at, 0),
-    "insert": lambda data, at, value: (
-        data[: at % (len(data) + 1)] + bytes([value]) + data[at % (len(data) + 1) :]
-    ),
+    "insert": lambda data, at, value: data[: at % (len(data) + 1)] + bytes([value]) + data[at % (len(data) + 1) :],
     "swap lines": _swap,
     "repeat": lambda data, at, value: data + data[at % (len(data) + 1) :],
     "cut out": lambda data, at, value: data[: at % (len(data) + 1)] + data[at % (len(data) + 1) + value :],
 }
-HARMS = st.lists(
-    st.tuples(st.sampled_from(sorted(HARM)), st.integers(0, 10_000), st.integers(0, 255)), max_size=4
-)
+HARMS = st.lists(st.tuples(st.sampled_from(sorted(HARM)), st.integers(0, 10_000), st.integers(0, 255)), max_size=4)
 
 
 def test_every_format_has_a_sample_that_it_recognises(tmp_path):

@@ -161,6 +161,4 @@ def test_counts_of_the_real_recording(recording):
     assert sorted(on.tolist(), reverse=True) == on.tolist()
     days = timeline.last / (86_400 * SECOND)
     assert set(days) <= set(range(5, 14))
-    assert list(timeline.windows(0)) == seconds(
-        (51490, 59046), (60870, 87718), (140727, 161219), (164520, 1081886)
-    )
+    assert list(timeline.windows(0)) == seconds((51490, 59046), (60870, 87718), (140727, 161219), (164520, 1081886))

@@ -85,11 +85,7 @@ def test_added_pairs_are_told_from_recorded_ones(phones):
 def test_events_of_one_second_keep_their_order(phones):
     """Off and on within a second is no gap, on and off within a second no window."""
     timeline = read(
-        phones(
-            a=log(
-                "09:00:00 wifi", "10:00:00 4G", "10:00:00 wifi", "11:00:00 4G", "12:00:00 wifi", "12:00:00 3G"
-            )
-        ),
+        phones(a=log("09:00:00 wifi", "10:00:00 4G", "10:00:00 wifi", "11:00:00 4G", "12:00:00 wifi", "12:00:00 3G")),
         when="wifi",
     )
     assert as_dict(timeline) == {"a": [(9 * HOUR, 11 * HOUR)]}

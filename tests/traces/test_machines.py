@@ -18,9 +18,7 @@ DAY = 86_400
 
 
 def events(*rows: tuple[object, ...]) -> str:
-    return HEADER + "".join(
-        f"  {k}\t 0  {n}\t3   1.0  {up} {a}  {b}\tNULL\n" for k, (n, up, a, b) in enumerate(rows)
-    )
+    return HEADER + "".join(f"  {k}\t 0  {n}\t3   1.0  {up} {a}  {b}\tNULL\n" for k, (n, up, a, b) in enumerate(rows))
 
 
 def test_a_node_is_seen_from_its_first_to_its_last_event_up_or_down(written):

@@ -117,9 +117,7 @@ HEADER = "Timestamp,Speed,DL_bitrate,UL_bitrate,State\n"
 
 
 def irish(*rows):
-    return HEADER + "".join(
-        f"2019.12.16_11.49.{second:02},0,{down},{up},{state}\n" for second, down, up, state in rows
-    )
+    return HEADER + "".join(f"2019.12.16_11.49.{second:02},0,{down},{up},{state}\n" for second, down, up, state in rows)
 
 
 def test_irish_rates_are_those_of_downloads_and_hold_through_idle_lines(written):

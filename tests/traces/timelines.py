@@ -8,9 +8,7 @@ from fedactors.plan import NEVER
 from fedactors.traces.timeline import Timeline, build
 
 # The csv module of Python 3.10 refuses NUL; nobody names a phone so.
-NAMES = st.text(
-    st.characters(exclude_categories=["Cs"], min_codepoint=0 if sys.version_info >= (3, 11) else 1)
-)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=0 if sys.version_info >= (3, 11) else 1))
 TIMES = st.one_of(st.integers(0, 20), st.integers(0, NEVER))
 
 
