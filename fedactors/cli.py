@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
+from fedactors import cli_traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
 from fedactors.scenario import Scenario
 
@@ -45,8 +46,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         """Print the message and leave with exit code 2."""
         if "invalid choice: " in message:
-            found = message.split("invalid choice: ")[1].split("'")[1]
-            message = f'no command "{found}"{suggestion(found, _COMMANDS)}'
+            found, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
+            accepted = [choice.strip(" '") for choice in choices.rstrip(")").split(",")]
+            message = f'no command "{found[1:-1]}"{suggestion(found[1:-1], accepted)}'
         print(f"fedactors: {message}", file=sys.stderr)
         raise SystemExit(2)
 
@@ -167,6 +169,7 @@ _COMMANDS: dict[str, _Command] = {
     "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
+    "traces": (cli_traces.run, "look at recordings, convert, sample and make them", cli_traces.extend),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
 }
 

@@ -13,7 +13,7 @@ from fedactors.traces.timeline import Int64, Repair, Timeline
 HOURS = 24
 _HOUR = 3600 * SECOND
 _DAY = HOURS * _HOUR
-_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _BARS = " ▁▂▃▄▅▆▇█"
 _UNITS = (
     ("days", _DAY),
@@ -48,15 +48,15 @@ class Description:
 
     def text(self) -> str:
         """Return some ten lines for a terminal."""
-        seen = f"{_shown(self.end - self.begin)} in all, {_shown(round(self.observed))} each on average"
+        seen = f"{shown_time(self.end - self.begin)} in all, {shown_time(round(self.observed))} each on average"
         lines = [
             f"{self.devices:,} devices, observed for {seen}",
             f"on {self.share:.1%} of the time, in {self.windows:,} windows; devices never on: {self.never:,}",
         ]
         if self.lengths:
-            quantiles = [f"{level:.0%} {_shown(length)}" for level, length in self.lengths.items()]
+            quantiles = [f"{level:.0%} {shown_time(length)}" for level, length in self.lengths.items()]
             lines.append(f"windows are at most: {', '.join(quantiles)}")
-        return "\n".join([*lines, *_picture(self.hourly), *_repaired(self.repairs)])
+        return "\n".join([*lines, *_hours(self.hourly), *repaired(self.repairs)])
 
 
 def describe(timeline: Timeline) -> Description:
@@ -64,7 +64,7 @@ def describe(timeline: Timeline) -> Description:
     lengths = timeline.off - timeline.on
     observed = _by_hour(timeline.first, timeline.last)
     on = _by_hour(timeline.on, timeline.off)
-    quantiles = np.quantile(lengths, _LEVELS, method="inverted_cdf").tolist() if len(lengths) else []
+    quantiles = np.quantile(lengths, LEVELS, method="inverted_cdf").tolist() if len(lengths) else []
     total = float(observed.sum())
     return Description(
         devices=len(timeline),
@@ -74,7 +74,7 @@ def describe(timeline: Timeline) -> Description:
         end=int(timeline.last.max(initial=0)),
         observed=total / max(len(timeline), 1),
         share=float(on.sum()) / total if total else 0.0,
-        lengths=dict(zip(_LEVELS, quantiles, strict=False)),
+        lengths=dict(zip(LEVELS, quantiles, strict=False)),
         hourly=tuple(float(a) / float(b) if b else None for a, b in zip(on, observed, strict=True)),
         repairs=timeline.repairs,
     )
@@ -94,27 +94,34 @@ def _by_hour(begin: Int64, end: Int64) -> NDArray[np.float64]:
     return np.array([(before(end, h) - before(begin, h)).sum(dtype=np.float64) for h in range(HOURS)])
 
 
-def _picture(hourly: tuple[float | None, ...]) -> list[str]:
+def _hours(hourly: tuple[float | None, ...]) -> list[str]:
     """Return the hourly shares as a row of bars over its scale; the highest bar is the highest share."""
     known = [share for share in hourly if share is not None]
     peak = max(known, default=0.0)
     if not peak:
         return []
-    bars = ["·" if share is None else _BARS[round(share / peak * (len(_BARS) - 1))] for share in hourly]
     top = hourly.index(peak)
     return [
         f"on by hour of the day, highest {peak:.1%} at {top:02}:00, lowest {min(known):.1%}",
-        "  " + "".join(bar * 2 for bar in bars),
+        *picture(hourly),
         "  " + "".join(f"{hour:<6}" for hour in range(0, HOURS, 3)).rstrip(),
     ]
 
 
-def _repaired(repairs: tuple[Repair, ...]) -> list[str]:
+def picture(heights: tuple[float | None, ...]) -> list[str]:
+    """Return a row of bars, the highest one for the highest of `heights`; nothing if all are 0."""
+    peak = max((height for height in heights if height is not None), default=0.0)
+    bars = ["·" if h is None else _BARS[round(h / peak * (len(_BARS) - 1))] for h in heights] if peak else []
+    return ["  " + "".join(bar * 2 for bar in bars)] if bars else []
+
+
+def repaired(repairs: tuple[Repair, ...]) -> list[str]:
+    """Return a line for each kind of repair."""
     lines = [f"  {repair.count:,} x {repair.kind}, first at {repair.first}" for repair in repairs]
     return ["mended:", *lines] if lines else []
 
 
-def _shown(ns: Time) -> str:
+def shown_time(ns: Time) -> str:
     """Return a time in its largest fitting unit, with two or three digits."""
     unit, size = next(((unit, size) for unit, size in _UNITS if ns >= size), _UNITS[-1])
     value = ns / size
