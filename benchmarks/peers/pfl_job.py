@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from common import Job, Rounds, arguments, module
 from torch import Tensor, nn
@@ -71,6 +72,8 @@ def simulate(job: Job, rounds: int, peer: str) -> None:
     from pfl.metrics import Metrics
     from pfl.model.pytorch import PyTorchModel
 
+    np.random.seed(0)  # noqa: NPY002  pfl draws cohorts from the global state; all processes must draw the same
+    torch.manual_seed(0)  # and start from the same model
     x, y = (torch.from_numpy(part) for part in job.everything())
 
     @cache  # a data set slices its batches once
