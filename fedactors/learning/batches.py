@@ -43,13 +43,18 @@ def table(
 ) -> tuple[Int64, NDArray[np.float32]]:
     """Return the batches of many clients as one table: samples and their weights, both `(steps, clients, batch)`.
 
-    Short batches and short trips are filled up with sample 0 at weight 0; the weights of a batch sum to 1.
+    The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
+    sample spoils nobody else; trips that are over, with sample 0.
     """
     width = max(work.batch for work in works)
     samples = np.zeros((max(steps), len(works), width), np.int64)
     weights = np.zeros(samples.shape, np.float32)
     for column, (order, work, count) in enumerate(zip(sequences, works, steps, strict=True)):
+        if len(order) == count * width:
+            samples[:count, column], weights[:count, column] = order.reshape(count, width), 1 / width
+            continue
         for step, (first, last) in enumerate(bounds(work, count)):
+            samples[step, column] = order[first]
             samples[step, column, : last - first] = order[first:last]
             weights[step, column, : last - first] = 1 / (last - first)
     return samples, weights

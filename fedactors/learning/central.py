@@ -6,18 +6,16 @@ before the first round (pretraining) or beside the clients. The server is one ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning import batches, cohort, dropout, sequential
+from fedactors.learning import batches, dropout
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Model
 from fedactors.learning.resident import Resident, Rows
-from fedactors.learning.trainer import by_cohort
+from fedactors.learning.trainer import engine
 from fedactors.streams import Purpose
 from fedactors.workload import Workload
 
@@ -32,9 +30,7 @@ class CentralLearner:
     ) -> None:
         self._seed, self._device = seed, torch.device(device)
         self._resident = Resident(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
-        self._train: Callable[[Resident, Rows], tuple[Tensor, Tensor]] = (
-            cohort.train if by_cohort(model, device) else sequential.train
-        )
+        self._train = engine(model, device)
 
     def learn(self, x: Tensor, lr: float, work: Workload, version: int) -> Tensor:
         """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`."""

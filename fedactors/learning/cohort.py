@@ -1,8 +1,4 @@
-"""Local steps of many clients at once: `vmap` over rows that may start anywhere and stop at different times.
-
-Rows are sorted by their number of steps, longest first, so that those still moving are always the first ones: a
-step works on a shrinking prefix, and nobody computes a step that is thrown away.
-"""
+"""Local steps of many clients at once, for any model: `vmap` over rows that start anywhere and stop when they like."""
 
 from __future__ import annotations
 
@@ -20,24 +16,15 @@ from fedactors.learning import batches
 from fedactors.learning.descent import descend
 from fedactors.learning.layers import Model
 from fedactors.learning.network import forward, views
-from fedactors.learning.resident import Resident, Rows
+from fedactors.learning.resident import Resident, Rows, longest_first
 
 
+@longest_first
 def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
     """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
-    by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
-    back = torch.tensor(by_length, device=rows.starts.device).argsort()
-    sorted_rows = rows.take(by_length)
-    deltas, losses = _train_sorted(resident, sorted_rows)
-    return deltas[back], losses[back]
-
-
-def _train_sorted(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
     model, device = resident.model, rows.starts.device
-    longest = max(rows.steps, default=0)
+    longest = max(rows.steps)
     losses = torch.zeros(longest, len(rows.clients), device=device)
-    if not longest:
-        return torch.zeros_like(rows.starts), losses.T
     moving = rows.starts.clone()
     tensors, starts = views(model, moving), views(model, rows.starts)
     corrections = None if rows.corrections is None else views(model, rows.corrections)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,3 +51,26 @@ class Rows:
             self.prox,
             self.lr,
         )
+
+
+Train = Callable[[Resident, Rows], tuple[Tensor, Tensor]]  # -> updates (clients, parameters), losses (clients, steps)
+
+
+def longest_first(train: Train) -> Train:
+    """Return `train` for rows in any order, when it wants those with most steps first.
+
+    Rows that still move are then always the first ones: a step works on a shrinking prefix, and nobody computes a step
+    that is thrown away.
+    """
+
+    def sorted_train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
+        by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
+        if not rows.steps or not rows.steps[by_length[0]]:
+            return torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0)
+        if by_length == list(range(len(by_length))):
+            return train(resident, rows)
+        deltas, losses = train(resident, rows.take(by_length))
+        back = torch.tensor(by_length, device=rows.starts.device).argsort()
+        return deltas[back], losses[back]
+
+    return sorted_train

@@ -10,31 +10,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.learning import batches, cohort, dropout, sequential
+from fedactors.learning import batches, cohort, dropout, fused, sequential
 from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.full_gradient import full_gradient
-from fedactors.learning.layers import Conv, Dropout, Model
+from fedactors.learning.layers import Dropout, Model
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
-from fedactors.learning.resident import Resident, Rows
+from fedactors.learning.resident import Resident, Rows, Train
 
 
-def by_cohort(model: Model, device: str) -> bool:
-    """Whether rows are trained together: always on a GPU, and on a CPU unless there are convolutions.
+def engine(model: Model, device: str) -> Train:
+    """Return the engine that trains `model` on a device type.
 
-    The choice looks at the model and the device type alone, never at a chunk: the two engines differ in the last
-    place, so a run uses one of them throughout.
+    The choice looks at these two alone, never at a chunk: engines differ in the last place, so a run uses one of them
+    throughout. On a CPU, convolutions gain nothing from company.
     """
-    return device == "cuda" or not any(isinstance(layer, Conv) for layer in model.layers)
+    if fused.can(model):
+        return fused.train
+    return cohort.train if device == "cuda" else sequential.train
 
 
 def chunk_rows(model: Model, device: str) -> int:
     """Return how many trips make a chunk, from the model and the device type alone."""
     if device == "cuda":
         return 1024
-    if not by_cohort(model, device):
+    if not fused.can(model):
         return 4
-    return max(2, min(32, 2**20 // model.parameters))  # about 4 MB of moving models: they stay in the cache
+    return max(2, min(25, 1_300_000 // model.parameters))  # about 5 MB of moving models: they stay in the cache
 
 
 class Trainer:
@@ -45,7 +47,7 @@ class Trainer:
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._resident = Resident(lesson.model, x, y)
-        self._train = cohort.train if by_cohort(lesson.model, device) else sequential.train
+        self._train = engine(lesson.model, device)
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
     def learn(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None] = ()) -> Learned:

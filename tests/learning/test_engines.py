@@ -1,18 +1,21 @@
 """The two engines against each other and against torch.optim; and what a chunk promises."""
 
+from dataclasses import replace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning import cohort, sequential
+from fedactors.learning import cohort, fused, sequential
 from fedactors.learning.batches import bounds, sequence
 from fedactors.learning.deal import contiguous
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.models import FslCifar, Logistic, Mlp
 from fedactors.learning.network import initial
-from fedactors.learning.trainer import Trainer, by_cohort
+from fedactors.learning.trainer import Trainer, engine
 from fedactors.workload import workload
 
 SIZES = np.array([23, 7, 40, 1, 16])
@@ -20,6 +23,7 @@ MODELS = {
     "logistic": Logistic(init="uniform").build((12,), 3),
     "mlp": Mlp(hidden=[8]).build((12,), 3),
     "dropout": Mlp(hidden=[16], dropout=0.4).build((12,), 3),
+    "deep": Mlp(hidden=[16, 9, 7], dropout=0.2).build((3, 2, 2), 3),
 }
 
 
@@ -46,12 +50,24 @@ def with_engine(engine, the_lesson, data):
     return trainer
 
 
+class Pulled(FedAvg):
+    """FedAvg whose clients also feel a correction and a proximal term."""
+
+    prox: ClassVar[float] = 0.3
+
+    def correction(self, sent, kept):
+        return 0.05 * sent["x"].roll(1, -1)
+
+
+@pytest.mark.parametrize("engine", [cohort, fused])
+@pytest.mark.parametrize("algorithm", [FedAvg(), Pulled()], ids=["plain", "pulled"])
 @pytest.mark.parametrize("name", MODELS)
-def test_sequential_and_cohort_agree_on_unequal_steps_and_unequal_starts(name):
+def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engine):
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
-    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, cohort))
+    the_lesson = replace(lesson(model), algorithm=algorithm)
+    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, engine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
 
@@ -62,8 +78,13 @@ def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
     sent = [{"x": initial(model, 1)}]
     one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, cohort))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
-    assert not by_cohort(model, "cpu")
-    assert by_cohort(model, "cuda")
+    assert engine(model, "cpu") is sequential.train
+    assert engine(model, "cuda") is cohort.train
+
+
+def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
+    assert all(engine(model, device) is fused.train for model in MODELS.values() for device in ("cpu", "cuda"))
+    assert not fused.can(FslCifar().build((3, 32, 32), 10))
 
 
 def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
@@ -100,7 +121,7 @@ def test_no_step_and_no_rate_leave_the_model_as_it_was():
     assert learned.loss == 0.0
 
 
-@pytest.mark.parametrize("engine", [sequential, cohort])
+@pytest.mark.parametrize("engine", [sequential, cohort, fused])
 def test_a_bad_update_is_named_with_client_and_step(engine):
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     data.x[data.split.of(2)[5]] = np.nan
