@@ -52,9 +52,10 @@ class Trips:
         self._p, self._a = population, population.availability
         self.bytes = (down, up)
         self._latency = integers(population.latency)
-        self._later = integers(_transfer(down, population.down) + population.latency)  # ns
-        self.once, self._strangers = once, bytearray(b"\x01" * len(population)) if once else b""
-        self._down = integers(_transfer(down + once, population.down) + population.latency) if once else self._later
+        self._later = _transfer(down, population.down) + population.latency  # ns
+        self._next = _transfer(down + once, population.down) + population.latency if once else self._later
+        self._down = integers(self._next)
+        self.once, self._strangers = once, bytearray(b"\x01" * (len(population) if once else 0))
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
         self._aware, self._abort = integers(population.aware), integers(population.abort)
@@ -72,7 +73,7 @@ class Trips:
     def met(self, client: int) -> None:
         """Note that `client` has what is sent once."""
         self._strangers[client] = 0
-        self._down[client] = self._later[client]
+        self._next[client] = self._later[client]
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
