@@ -33,10 +33,15 @@ def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Tensor:
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
-        logits = forward(model, tensors, resident.x[chosen], key, step)
+        logits = forward(model, tensors, _laid_out(resident.x[chosen]), key, step)
         loss = functional.cross_entropy(logits, resident.y[chosen])
         grads = torch.autograd.grad(loss, tensors)
         losses[step] = loss.detach()
         with torch.no_grad():
             descend(tensors, grads, starts, corrections, rows.prox, rows.lr)
     return moving.detach() - start
+
+
+def _laid_out(x: Tensor) -> Tensor:
+    """Return images with the channels last in memory: convolutions and pools on a CPU are a quarter faster so."""
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
