@@ -88,7 +88,7 @@ class Scaffold(Algorithm):
         """Return c_i+; c_i where nothing was done."""
         import torch
 
-        length = torch.as_tensor(trip.steps * trip.lr)  # K_i eta_l
+        length = torch.as_tensor(trip.steps * trip.lr, dtype=trip.delta.dtype)  # K_i eta_l
         if self.option == "I":
             assert trip.gradient is not None
             renewed = trip.gradient

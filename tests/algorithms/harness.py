@@ -1,0 +1,146 @@
+"""Drives the halves of an algorithm in double precision, with any losses: what host and server do, without a fleet.
+
+`gradients[i](y, step)` is the gradient that client i meets at y in local step `step` of the round; the server's own is
+`central(y, step)`. Local steps are the engine's own (`descend`), and calls are made as the hosts and the server make
+them, so a test of an algorithm here is a test of what runs.
+"""
+
+from types import MappingProxyType
+
+import torch
+
+from fedactors.learning.algorithm import Round, Setting, Trip
+from fedactors.learning.descent import descend
+
+
+def vector(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def local_sgd(x, lr, steps, gradient, correction=None, prox=0.0):
+    """Return (y - x) after `steps` steps of LocalSGD from x."""
+    y = x.clone()
+    for step in range(steps if lr else 0):
+        descend([y], [gradient(y, step).clone()], [x], None if correction is None else [correction], prox, lr)
+    return y - x
+
+
+class Central:
+    """The server's own loss."""
+
+    def __init__(self, gradient=None):
+        self.gradient_of = gradient
+
+    def learn(self, x, lr, work, version):
+        if not work.wanted or not lr:
+            return x
+        return x + local_sgd(x, lr, work.wanted, self.gradient_of)
+
+    def gradient(self, x):
+        return self.gradient_of(x, 0)
+
+
+class Federation:
+    """Clients, a server and the state of one algorithm between rounds."""
+
+    def __init__(self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None):
+        self.algorithm, self.gradients, self.steps, self.lr = algorithm, gradients, steps, lr
+        self.central = Central(central)
+        count = len(gradients) if members is None else members
+        base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
+        self.setting = Setting(**{**base, **(setting or {})})
+        self.members, self.kept, self.version = count, {}, 0
+        self.state = algorithm.start(x)
+
+    @property
+    def x(self):
+        return self.state["x"]
+
+    def round(self, clients=None, steps=None, weights=None, arrived=(), departed=()):
+        """Play a round with `clients` (all by default) doing `steps` each; weights are uniform by default."""
+        clients = list(range(len(self.gradients))) if clients is None else list(clients)
+        steps = [self.steps] * len(clients) if steps is None else list(steps)
+        weights = [1 / max(len(clients), 1)] * len(clients) if weights is None else list(weights)
+        sent = {name: self.state[name] for name in self.algorithm.sends}
+        sums, fresh = {}, {}
+        for client, done, weight in sorted(zip(clients, steps, weights, strict=True)):
+            trip = self.trip(client, done, sent)
+            for name, value in self.algorithm.upload(trip).items():
+                share = value * (1.0 if name in self.algorithm.plain else weight)
+                sums[name] = sums[name] + share if name in sums else share
+            fresh[client] = self.algorithm.keep(trip)
+        total = sum(weights)
+        facts = Round(
+            self.version, len(clients), total, self.lr, self.setting, self.members, tuple(arrived), tuple(departed)
+        )
+        act = self.algorithm.aggregate if sums else None
+        self.state = (
+            act(self.state, sums, facts, self.central) if act else self.algorithm.idle(self.state, facts, self.central)
+        )
+        self.kept |= fresh
+        if self.algorithm.keeps and (arrived or departed):
+            gone = [self.kept.pop(client) for client in departed if client in self.kept]
+            self.state = self.algorithm.moved(self.state, facts, gone)
+        self.members += len(arrived) - len(departed)
+        self.version += 1
+        return self.state["x"]
+
+    def trip(self, client, steps, sent):
+        """Return the trip of one client, as its host would."""
+        x, algorithm = sent["x"], self.algorithm
+        kept = self.kept.get(client, {name: torch.zeros_like(x) for name in algorithm.keeps})
+        correction = algorithm.correction(MappingProxyType(sent), kept)
+        delta = local_sgd(x, self.lr, steps, self.gradients[client], correction, algorithm.prox)
+        gradient = -local_sgd(x, 1.0, min(steps, 1), self.gradients[client]) if algorithm.wants_gradient else None
+        return Trip(x, delta, sent, steps, self.lr, kept, gradient)
+
+    def mean_kept(self, name, members):
+        """Return the mean over `members` clients of what they keep; those never heard keep zeros."""
+        return sum((kept[name] for kept in self.kept.values()), torch.zeros_like(self.x)) / members
+
+
+def linear(*slope):
+    """Return the gradient of <a, x>."""
+    a = vector(*slope)
+    return lambda y, step: a
+
+
+def quadratic(matrix, target):
+    """Return the gradient of (y - target)^T A (y - target) / 2."""
+    return lambda y, step: matrix @ (y - target)
+
+
+def noisy(gradient, seed, size=0.3):
+    """Return `gradient` with noise that depends on the step only: the same batches for whoever asks."""
+
+    def stochastic(y, step):
+        draws = torch.Generator().manual_seed(1000 * seed + step)
+        return gradient(y, step) + size * torch.randn(y.shape, dtype=torch.float64, generator=draws)
+
+    return stochastic
+
+
+def problem(clients, dim=4, seed=0, shared=False, spread=1.0):
+    """Return (gradients, matrices, targets) of random strongly convex quadratics."""
+    draws = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(*shape, dtype=torch.float64, generator=draws)
+
+    def curvature():
+        root = normal(dim, dim)
+        return root @ root.T / dim + 0.5 * torch.eye(dim, dtype=torch.float64)
+
+    one = curvature()
+    matrices = [one if shared else curvature() for _ in range(clients)]
+    targets = [spread * normal(dim) for _ in range(clients)]
+    return [quadratic(a, b) for a, b in zip(matrices, targets, strict=True)], matrices, targets
+
+
+def minimiser(matrices, targets):
+    """Return argmin of the plain mean of the quadratics."""
+    return torch.linalg.solve(sum(matrices), sum(a @ b for a, b in zip(matrices, targets, strict=True)))
+
+
+def close(found, expected, rtol=1e-10):
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=1e-12)
