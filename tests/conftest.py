@@ -4,12 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads give other bits, and crawl when the machine is busy
-settings.register_profile("fedactors", deadline=None)  # the first example pays for imports
+# the first example pays for imports; partitions refuse many of the examples drawn for them
+refused = [HealthCheck.filter_too_much]
+settings.register_profile("fedactors", deadline=None, suppress_health_check=refused)
 settings.load_profile("fedactors")
 
 

@@ -138,7 +138,9 @@ class Pipeline:
         bases = [self._public[base] for base in task.bases]
         places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
         learned = [
-            self._learn(self.hosts[place], chunk, bases) for place, chunk in zip(places, task.chunks, strict=True)
+            self._learn(host, [chunk for chunk, at in zip(task.chunks, places, strict=True) if at == place], bases)
+            for place, host in enumerate(self.hosts)
+            if place in places
         ]
         state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
         after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, *gone, returns=3)
@@ -146,13 +148,14 @@ class Pipeline:
         flight.examined = fleet.call(self.evaluator, "examine", self._public[version + 1]) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
 
-    def _learn(self, host: Actor, chunk: Chunk, bases: Sequence[Handle]) -> Handle:
-        """Have a host train a chunk; what its clients keep is noted as proposed by the chunk's round."""
+    def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
+        """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
         if not self._keeps:
-            return self._fleet.call(host, "learn", chunk, *bases)
-        kept = [self._states.of(client) for client in chunk.clients]
-        learned, *renewed = self._fleet.call(host, "continue_from", chunk, *bases, *kept, returns=1 + len(kept))
-        self._states.propose(chunk.version, chunk.clients, renewed)
+            return self._fleet.call(host, "learn", chunks, *bases)
+        clients = [client for chunk in chunks for client in chunk.clients]
+        kept = [self._states.of(client) for client in clients]
+        learned, *renewed = self._fleet.call(host, "learn", chunks, *bases, *kept, returns=1 + len(kept))
+        self._states.propose(chunks[0].version, clients, renewed)
         return learned
 
     def _gone(self, departed: Sequence[int]) -> list[Handle]:

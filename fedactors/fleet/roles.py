@@ -7,7 +7,6 @@ a result, so killing an actor loses work in flight and nothing else.
 from __future__ import annotations
 
 import os
-import time
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -54,32 +53,33 @@ class ClientHost(Role):
 
     def __init__(self, lesson: Lesson, samples: Samples, device: str = "cpu") -> None:
         super().__init__(device)
-        self._trainer = Trainer(lesson, samples, device)
+        self._trainer, self._keeps = Trainer(lesson, samples, device), bool(lesson.algorithm.keeps)
 
-    def learn(self, chunk: Chunk, *sent: Vectors) -> tuple[Learned, float]:
-        """Return what the chunk learned from the models `sent`, and the wall seconds it took.
+    def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[Learned] | tuple[Any, ...]:
+        """Return what the chunks learned, in their order.
 
+        `given` are the models that chunks start from and, if the algorithm has clients keep something, what each client
+        of each chunk kept, None at its first trip. Then what each keeps now is returned besides, one after the other.
         Raises ChunkError, with clients and traceback, if anything goes wrong.
         """
-        return self._timed(chunk, sent, ())
-
-    def continue_from(self, chunk: Chunk, *sent: Vectors | None) -> tuple[Any, ...]:
-        """Learn with clients that keep something: the last arguments are what each kept, None at its first trip.
-
-        Returns what `learn` returns, followed by what each client keeps now. Raises what `learn` raises.
-        """
-        models = len(sent) - len(chunk.clients)
-        learned, busy = self._timed(chunk, [one for one in sent[:models] if one is not None], sent[models:])
-        return (learned._replace(kept=()), busy), *learned.kept
+        clients = sum(len(chunk.clients) for chunk in chunks) if self._keeps else 0
+        sent = [one for one in given[: len(given) - clients] if one is not None]
+        kept, learned = list(given[len(given) - clients :]), []
+        for chunk in chunks:
+            count = len(chunk.clients) if self._keeps else 0
+            learned.append(self._one(chunk, sent, kept[:count]))
+            del kept[:count]
+        if not self._keeps:
+            return learned
+        return [one._replace(kept=()) for one in learned], *(renewed for one in learned for renewed in one.kept)
 
     def slope(self, clients: Sequence[int], public: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
         return self._trainer.slope(clients, public)
 
-    def _timed(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> tuple[Learned, float]:
-        began = time.perf_counter()
+    def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
         try:
-            return self._trainer.learn(chunk, sent, kept), time.perf_counter() - began
+            return self._trainer.learn(chunk, sent, kept)
         except Exception:
             clients = ", ".join(map(str, chunk.clients))
             raise ChunkError(
@@ -106,21 +106,20 @@ class Server(Role):
         return self._parted(self._lesson.algorithm.start(x))
 
     def aggregate(
-        self, facts: Round, public: Vectors, private: Vectors, *results: tuple[Learned, float] | Vectors
+        self, facts: Round, public: Vectors, private: Vectors, *results: list[Learned] | Vectors
     ) -> tuple[Vectors, Vectors, dict[str, object]]:
         """Return the next state and what is to be said of the round; sums are added in the order of the chunks.
 
-        `results` are what the chunks gave, followed by what departed clients had kept. After bad updates (NaN or Inf)
+        `results` are what hosts learned, followed by what departed clients had kept. After bad updates (NaN or Inf)
         the state is left as it was.
         """
-        chunks = [result for result in results if isinstance(result, tuple)]
-        gone = [_tensors(result) for result in results if not isinstance(result, tuple)]
-        learned = [part for part, _ in chunks]
+        learned = sorted((one for result in results if isinstance(result, list) for one in result), key=_place)
+        gone = [_tensors(result) for result in results if not isinstance(result, list)]
         bad = tuple(sorted(found for part in learned for found in part.bad))
         said: dict[str, object] = {
             "loss": sum(part.loss for part in learned),
             "bad": bad,
-            "busy": sum(busy for _, busy in chunks),
+            "busy": sum(part.seconds for part in learned),
         }
         if bad:
             return public, private, said
@@ -156,6 +155,10 @@ class Evaluator(Role):
     def examine(self, public: Vectors) -> dict[str, float]:
         """Return accuracy and loss of the model in `public`."""
         return self._examiner.examine(public["x"])
+
+
+def _place(learned: Learned) -> int:
+    return learned.first
 
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:

@@ -40,8 +40,10 @@ class Chunk(NamedTuple):
 class Learned(NamedTuple):
     """What a chunk gives back: weighted sums over its trips, whatever their number."""
 
+    first: int  # client of the chunk: says where its sums belong among those of other chunks
     sums: Vectors
     loss: float  # sum over local steps of the batch's mean loss
+    seconds: float  # wall time
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
 

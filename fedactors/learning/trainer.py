@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,13 +31,21 @@ def engine(model: Model, device: str) -> Train:
     return cohort.train if device == "cuda" else sequential.train
 
 
-def chunk_rows(model: Model, device: str) -> int:
-    """Return how many trips make a chunk, from the model and the device type alone."""
+def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
+    """Return how many trips each chunk takes, from their number, the model and the device type alone.
+
+    On a CPU the moving models of a chunk should stay in its cache (about 5 MB), and there should be work for four
+    hosts, evenly.
+    """
     if device == "cuda":
-        return 1024
-    if not fused.can(model):
-        return 4
-    return max(2, min(25, 1_300_000 // model.parameters))  # about 5 MB of moving models: they stay in the cache
+        most = 1024
+    elif fused.can(model):
+        most = max(2, min(25, 1_300_000 // model.parameters))
+    else:
+        most = 4
+    chunks = max(-(-trips // most), min(4, trips // 4))
+    chunks = chunks if chunks < 3 or device == "cuda" else -(-chunks // 4) * 4
+    return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))] if trips else []
 
 
 class Trainer:
@@ -55,7 +64,7 @@ class Trainer:
 
         `kept` is what each client kept from its last trip, None at its first; empty if the algorithm keeps nothing.
         """
-        algorithm = self._lesson.algorithm
+        began, algorithm = time.perf_counter(), self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
         if (correction := algorithm.correction(given, held)) is not None:
@@ -72,7 +81,8 @@ class Trainer:
         }
         loss = float(losses.sum())
         bad = () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses)
-        return Learned(sums, loss, bad, _apart(keeps, len(kept)))
+        seconds = time.perf_counter() - began
+        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)))
 
     def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""

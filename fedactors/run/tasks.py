@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from fedactors.algorithms.participation import Members, Update
 from fedactors.fleet.pipeline import Task
 from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk
-from fedactors.learning.trainer import chunk_rows
+from fedactors.learning.trainer import chunk_sizes
 from fedactors.plan import Order, Plan
 from fedactors.run.prepare import Prepared
 
@@ -29,8 +30,8 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
     counted = [(order, weight) for order, weight in zip(orders, weights, strict=True) if weight]
     lr = server.schedule.rate(plan.version + 1)
     bases = tuple(sorted({order.base for order, _ in counted}))
-    rows = chunk_rows(prepared.model, device)
-    chunks = tuple(_chunk(plan, counted[at : at + rows], bases, lr) for at in range(0, len(counted), rows))
+    ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
+    chunks = tuple(_chunk(plan, counted[at:end], bases, lr) for at, end in pairwise([0, *ends]))
     facts = Round(
         plan.version,
         len(counted),

@@ -32,8 +32,8 @@ def safe_command(process):
 
 
 def test_work_that_raises_twice_stops_the_run_with_clients_and_traceback(scenario, tmp_path, monkeypatch):
-    def broken(self, chunk, *sent):
-        raise pipeline_error(chunk)
+    def broken(self, chunks, *sent):
+        raise pipeline_error(chunks[0])
 
     def pipeline_error(chunk):
         return RuntimeError(f"round {chunk.version}, clients {chunk.clients}: disk on fire")
