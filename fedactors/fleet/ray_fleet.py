@@ -41,6 +41,10 @@ class _Actor:
 
     _role: Any = None
 
+    def warm(self) -> None:
+        """Import what every role needs, while others still load data."""
+        import fedactors.fleet.roles  # noqa: F401
+
     def become(self, role: type, args: list[Any]) -> None:
         self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
 
@@ -67,6 +71,7 @@ class RayFleet:
         self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
+        self._idle: dict[bool, list[Any]] = {True: [], False: []}  # started ahead: client hosts, and others
         self._pause = threading.Event()  # never set: a wait that signals can end
         with _same_handlers():
             self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
@@ -76,6 +81,8 @@ class RayFleet:
         except ClusterError:
             self.close()
             raise
+        for host in [True] * hosts + [False] * 2:  # processes take seconds to start: begin before the data are loaded
+            self._idle[host].append(self._spawn(host))
 
     def put(self, value: object) -> Any:
         """Put `value` into the object store once."""
@@ -83,11 +90,16 @@ class RayFleet:
 
     def start(self, role: type, *args: Any, host: bool = False) -> Any:
         """Start an actor; those that are not client hosts share what the hosts leave. `args` are handles."""
+        actor = self._idle[host].pop() if self._idle[host] else self._spawn(host)
+        actor.become.remote(role, list(args))
+        self._actors[actor] = (role, list(args))
+        return actor
+
+    def _spawn(self, host: bool) -> Any:
         cpus, gpus = (self._cpus, self._gpus) if host else (0, 0)
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
         actor: Any = ray.remote(_Actor).options(**options).remote()
-        actor.become.remote(role, list(args))
-        self._actors[actor] = (role, list(args))
+        actor.warm.remote()
         return actor
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
@@ -125,7 +137,8 @@ class RayFleet:
 
     def close(self) -> None:
         """End our actors, and Ray itself if it was started here."""
-        actors, self._actors = self._actors, {}
+        actors = [*self._actors, *self._idle[True], *self._idle[False]]
+        self._actors, self._idle = {}, {True: [], False: []}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
         if not self._joined:
