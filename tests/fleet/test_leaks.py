@@ -1,0 +1,39 @@
+"""Many runs in one process: what they open, they close."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+
+import fedactors
+from fedactors import Scenario
+from tests.fleet.conftest import QUICKSTART
+from tests.fleet.test_ray import ray_processes, wait_until
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def sizes():
+    """Return (open files, threads, files in shared memory) of this process and its machine."""
+    mine = psutil.Process()
+    shared = len(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.exists() else 0
+    return mine.num_fds(), mine.num_threads(), shared
+
+
+@pytest.mark.slow
+def test_twenty_runs_in_one_process_leak_nothing(tmp_path):
+    scenario = Scenario.load(QUICKSTART, ["server.rounds=2"])
+    digests, seen = set(), []
+    for number in range(20):
+        result = fedactors.run(scenario, tmp_path / str(number), actors=2)
+        digests.add(result.summary["digests"]["model"])
+        assert not ray.is_initialized()
+        wait_until(lambda: not ray_processes(), seconds=30)
+        seen.append(sizes())
+    assert len(digests) == 1
+    files, threads, shared = zip(*seen, strict=True)
+    assert max(files[10:]) <= max(files[2:6]) + 2, files
+    assert max(threads[10:]) <= max(threads[2:6]) + 2, threads
+    assert max(shared[10:]) <= max(shared[2:6]) + 2, shared
