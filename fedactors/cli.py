@@ -12,6 +12,7 @@ from typing import Any
 
 from fedactors import cli_traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
 
 
@@ -169,6 +170,7 @@ _COMMANDS: dict[str, _Command] = {
     "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
+    "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "traces": (cli_traces.run, "look at recordings, convert, sample and make them", cli_traces.extend),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
 }

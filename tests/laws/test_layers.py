@@ -16,6 +16,7 @@ ROOMS = {
     "fleet": {"learning", "algorithms"},
     "run": {"scenario", "traces", "clock", "learning", "algorithms", "fleet", "report"},
     "report": {"scenario", "run"},
+    "reproduce": {"scenario", "run"},
 }
 FORBIDDEN = {
     "scenario": {"torch", "ray", "simpy"},
@@ -25,6 +26,7 @@ FORBIDDEN = {
     "algorithms": {"ray", "simpy"},
     "fleet": {"simpy"},
     "run": {"simpy", "ray"},
+    "reproduce": {"torch", "ray", "simpy"},
     "report": {"torch", "ray", "simpy"},
 }
 

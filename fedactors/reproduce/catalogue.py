@@ -1,0 +1,19 @@
+"""All experiments by name, reduced and at the papers' size."""
+
+from __future__ import annotations
+
+from fedactors.errors import ScenarioError, suggestion
+from fedactors.reproduce import fsl_conference, fsl_full, fsl_journal
+from fedactors.reproduce.experiment import Experiment
+
+REDUCED: dict[str, Experiment] = {**fsl_journal.REDUCED, **fsl_conference.REDUCED, **fsl_full.IMAGES}
+FULL: dict[str, Experiment] = fsl_full.FULL
+
+
+def find(name: str, *, reduced: bool) -> Experiment:
+    """Return an experiment. Raises ScenarioError, with what there is, if there is none of that name."""
+    known = REDUCED if reduced else FULL
+    if name not in known:
+        size = "reduced" if reduced else "full"
+        raise ScenarioError(f'no {size} experiment named "{name}"{suggestion(name, known)}')
+    return known[name]

@@ -1,0 +1,92 @@
+"""What an experiment is: a scenario, axes, and claims about the table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+Label = str | float
+Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
+
+
+class Cell(NamedTuple):
+    """One run of a grid: where it stands on each axis, and what that changes in the scenario."""
+
+    labels: tuple[tuple[str, Label], ...]
+    overrides: tuple[str, ...]
+
+
+class Measures(NamedTuple):
+    """What is kept of a run; None where it was not measured or never reached."""
+
+    accuracy: float  # rolling, at the end
+    t90: int  # rounds
+    t50: int | None  # rounds to 50 % accuracy
+    sd20: float
+    xi2: float | None  # means over the rounds measured
+    g2: float | None
+    wall: float  # seconds
+
+
+class Claim(NamedTuple):
+    """A statement of a paper, what we found, and whether it holds; those not `asserted` are reported only."""
+
+    text: str
+    ours: str
+    holds: bool
+    asserted: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """The results of a grid."""
+
+    rows: Sequence[tuple[Mapping[str, Label], Measures]]
+
+    def values(self, measure: str, **labels: Label) -> list[float]:
+        """Return a measure of every run at `labels`. Raises KeyError if there is none."""
+        found = [
+            getattr(measures, measure)
+            for at, measures in self.rows
+            if all(at.get(axis) == label for axis, label in labels.items())
+        ]
+        if not found:
+            raise KeyError(f"no run at {labels}")
+        return found
+
+    def mean(self, measure: str, **labels: Label) -> float:
+        """Return the mean over runs (repeats) at `labels`; infinite if one never got there."""
+        values = self.values(measure, **labels)
+        return float("inf") if None in values else sum(values) / len(values)
+
+    def labels(self, axis: str) -> list[Label]:
+        """Return the labels of an axis, in order of appearance."""
+        return list(dict.fromkeys(at[axis] for at, _ in self.rows if axis in at))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper, or its reduced twin."""
+
+    title: str
+    scenario: str  # file, relative to the folder of scenarios
+    grids: Sequence[Axes]  # their union is run; axis "seed" is added to each
+    seeds: Sequence[int] = (1,)
+    claims: Callable[[Table], list[Claim]] = lambda table: []
+    reported: str = ""  # the paper's own numbers, where it prints some
+    columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every run, none twice."""
+        seen = set()
+        for axes in self.grids:
+            for labels in product(*axes.values()):
+                at = tuple(zip(axes, labels, strict=True))
+                changes = [change for axis, label in at for change in axes[axis][label]]
+                for seed in self.seeds:
+                    cell = Cell((*at, ("seed", seed)), (*changes, f"seed={seed}"))
+                    if cell not in seen:
+                        seen.add(cell)
+                        yield cell

@@ -1,0 +1,55 @@
+"""Results and claims as plain text and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fedactors.reproduce.experiment import Claim, Experiment, Measures, Table
+
+_FORMATS = {"accuracy": ".3f", "t90": ".0f", "t50": ".0f", "sd20": ".3f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}
+_HEADS = {"accuracy": "accuracy", "t90": "T90", "t50": "T_0.5", "sd20": "sd20", "xi2": "xi^2", "g2": "G^2"}
+
+
+def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list[str]:
+    """Return the report: means over repeats, the paper's numbers, and each claim with whether it holds."""
+    groups = grouped(table)
+    heads = [" ".join(map(str, at.values())) for at, _ in groups]
+    width = max(len(head) for head in heads)
+    body = [f"{'':{width}}  " + "  ".join(f"{_HEADS.get(column, column):>8}" for column in experiment.columns)]
+    for head, (_, found) in zip(heads, groups, strict=True):
+        body.append(f"{head:{width}}  " + "  ".join(f"{shown(found, c):>8}" for c in experiment.columns))
+    said = [f"  {_verdict(claim):<12} {claim.text}: {claim.ours}" for claim in claims]
+    note = [f"paper: {experiment.reported}"] if experiment.reported else []
+    return [experiment.title, "", *body, "", *note, *said]
+
+
+def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "title": experiment.title,
+        "reported": experiment.reported,
+        "runs": [{**at, **found._asdict()} for at, found in table.rows],
+        "claims": [claim._asdict() for claim in claims],
+        "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
+    }
+
+
+def grouped(table: Table) -> list[tuple[dict[str, Any], list[Measures]]]:
+    """Return the repeats at each place of the grid, in order."""
+    groups: dict[tuple[Any, ...], list[Measures]] = {}
+    for at, found in table.rows:
+        groups.setdefault(tuple((axis, label) for axis, label in at.items() if axis != "seed"), []).append(found)
+    return [(dict(at), found) for at, found in groups.items()]
+
+
+def shown(found: Sequence[Measures], column: str) -> str:
+    """Return the mean of a measure over repeats; a dash if one has none."""
+    values = [getattr(measures, column) for measures in found]
+    return "-" if None in values else format(sum(values) / len(values), _FORMATS[column])
+
+
+def _verdict(claim: Claim) -> str:
+    if claim.holds:
+        return "holds"
+    return "DOES NOT HOLD" if claim.asserted else "differs"

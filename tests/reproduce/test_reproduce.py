@@ -1,0 +1,105 @@
+"""Experiments of papers: every cell is a valid scenario, the command works, and the reduced claims hold."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fedactors import Scenario
+from fedactors.cli import main
+from fedactors.reproduce import grid
+from fedactors.reproduce.catalogue import FULL, REDUCED
+from fedactors.reproduce.claims import at_most, less, more, narrow, rising
+from fedactors.reproduce.experiment import Measures, Table
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+EVERY = [
+    pytest.param(e, id=f"{name}-{size}")
+    for size, all_ in (("full", FULL), ("reduced", REDUCED))
+    for name, e in all_.items()
+]
+DIGITS = [
+    "task.dataset=digits",
+    "task.partition={name: classes, classes: 2, samples: 60}",
+    "server.rounds=3",
+]
+
+
+@pytest.mark.parametrize("experiment", EVERY)
+def test_every_cell_is_a_scenario_that_loads(experiment):
+    cells = list(experiment.cells())
+    assert len({cell.labels for cell in cells}) == len(cells)
+    for cell in {cell.overrides[:-1]: cell for cell in cells}.values():
+        scenario = Scenario.load(SCENARIOS / experiment.scenario, cell.overrides)
+        assert scenario.seed == dict(cell.labels)["seed"]
+
+
+def test_every_full_experiment_has_a_reduced_twin_and_every_file_is_used():
+    bare = {name.removesuffix("-cifar").removesuffix("-emnist").removesuffix("a").removesuffix("b") for name in FULL}
+    assert bare <= set(REDUCED)
+    used = {experiment.scenario for experiment in (*FULL.values(), *REDUCED.values())}
+    assert used == {str(path.relative_to(SCENARIOS)) for path in SCENARIOS.glob("papers/fsl/*.yaml")}
+
+
+def command(tmp_path, *more):
+    sets = [word for change in DIGITS for word in ("--set", change)]
+    return ["reproduce", "fsl-conf-fig6", "--reduced", "--out", str(tmp_path / "runs"), *sets, *more]
+
+
+def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatch):
+    assert main(command(tmp_path)) in (0, 1)
+    said = capsys.readouterr().out
+    assert "figure 6" in said
+    assert "E_s = 1 is as good as 5" in said
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    monkeypatch.setattr("fedactors.run.conductor.run", None)  # what is there is not run again
+    assert main(command(tmp_path, "--json")) in (0, 1)
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["runs"]) == 6
+    assert found["claims"][0]["asserted"]
+
+
+def test_an_unfinished_run_is_set_aside_and_run_again(tmp_path):
+    experiment = REDUCED["fsl-conf-fig6"]
+    work = (SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
+    expected = grid.measured(*work)
+    (folder,) = tmp_path.iterdir()
+    (folder / "summary.json").unlink()
+    assert grid.measured(*work)._replace(wall=0) == expected._replace(wall=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.unfinished-1"]
+
+
+def test_unknown_experiments_and_folders_are_named(capsys, tmp_path):
+    assert main(["reproduce", "fsl-fig66", "--reduced"]) == 2
+    assert 'did you mean "fsl-fig6"' in capsys.readouterr().err
+    assert main(["reproduce", "fsl-fig6", "--reduced", "--scenarios", str(tmp_path)]) == 2
+    assert "papers/fsl/fig6-reduced.yaml" in capsys.readouterr().err
+
+
+def test_claims_compare_what_they_say():
+    table = Table(
+        [({"C": 1, "seed": s}, Measures(a, 5, None if s else 7, 0.0, None, None, 1.0)) for s, a in ((0, 0.5), (1, 0.7))]
+    )
+    assert table.mean("accuracy", C=1) == pytest.approx(0.6)
+    assert table.mean("t50", C=1) == float("inf")
+    with pytest.raises(KeyError, match="no run at"):
+        table.mean("accuracy", C=2)
+    assert [more("", 0.6, 0.5, 0.05).holds, more("", 0.6, 0.5, 0.2).holds] == [True, False]
+    assert [less("", 5, 10, 0.6).holds, less("", 6, 10, 0.6).holds, at_most("", 6, 10, 0.6).holds] == [
+        True,
+        False,
+        True,
+    ]
+    assert [narrow("", [0.1, 0.15], 0.06).holds, rising("", [1, 2, 2]).holds] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in REDUCED if name not in ("fsl-fig10", "fsl-fig11")])
+def test_the_asserted_claims_of_every_reduced_experiment_hold(name, tmp_path_factory, capsys):
+    if "FEDACTORS_DATA" not in os.environ:
+        pytest.skip("FEDACTORS_DATA names no folder with the data sets")
+    out = tmp_path_factory.getbasetemp() / "reproduce"  # experiments share runs
+    code = main(["reproduce", name, "--reduced", "--out", str(out)])
+    print(said := capsys.readouterr().out)
+    assert code == 0, said
