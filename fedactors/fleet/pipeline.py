@@ -137,16 +137,24 @@ class Pipeline:
         version = task.facts.version
         bases = [self._public[base] for base in task.bases]
         places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
-        learned = [
-            self._learn(host, [chunk for chunk, at in zip(task.chunks, places, strict=True) if at == place], bases)
-            for place, host in enumerate(self.hosts)
-            if place in places
-        ]
+        learned = [self._learn(self.hosts[place], chunks, bases) for place, chunks in self._calls(task.chunks, places)]
         state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
         after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, *gone, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
         flight.examined = fleet.call(self.evaluator, "examine", self._public[version + 1]) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
+
+    def _calls(self, chunks: Sequence[Chunk], places: Sequence[int]) -> list[tuple[int, list[Chunk]]]:
+        """Return the calls of a round as (host, chunks): one for each host.
+
+        Where clients keep something, one for each chunk: a call has what all its clients keep in memory at once.
+        """
+        if self._keeps:
+            return [(place, [chunk]) for place, chunk in zip(places, chunks, strict=True)]
+        shares: dict[int, list[Chunk]] = {}
+        for place, chunk in zip(places, chunks, strict=True):
+            shares.setdefault(place, []).append(chunk)
+        return sorted(shares.items())
 
     def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
         """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
