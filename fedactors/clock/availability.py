@@ -7,7 +7,7 @@ and a period. All arithmetic is on integers, so a trip that ends exactly at a de
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -111,6 +111,24 @@ class Availability:
         if self._off[k] == self._period[device] and self._on[first] == 0:  # goes on into the next turn
             turns, k = turns + 1, first
         return turns * self._period[device] + self._off[k] - self._shift[device]
+
+    def spans(self, device: int, time: Time) -> Iterator[tuple[Time, Time]]:
+        """Yield when `device` is on from `time` on, as (on, off) in order; without end if its recording repeats."""
+        row, period = self._row[device], self._period[device]
+        if row < 0:
+            yield time, NEVER
+            return
+        turns, local = self._local(device, time)
+        first, last = self._starts[row], self._starts[row + 1]
+        k = max(first, bisect_right(self._on, local, first, last) - 1)
+        while first < last:
+            base = turns * period - self._shift[device]
+            for on, off in zip(self._on[k:last], self._off[k:last], strict=True):
+                if off + base > time:
+                    yield max(on + base, time), off + base
+            if not period:
+                return
+            turns, k = turns + 1, first
 
     def _local(self, device: int, time: Time) -> tuple[int, Time]:
         """Return (turns of the recording completed, time inside the recording)."""

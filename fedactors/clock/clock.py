@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fedactors.clock.population import Population
 from fedactors.clock.synchronous import Rounds, synchronous
 from fedactors.clock.trip import Trips
+from fedactors.clock.varying import Varying
 from fedactors.clock.world import World
 from fedactors.plan import Payload, Plan
 from fedactors.scenario.model import Scenario
@@ -34,7 +35,9 @@ class Clock:
         model_bytes: int,
     ) -> None:
         down, up, once = (round(part * model_bytes) for part in (payload.down, payload.up, payload.once))
-        self._world = World(population, Trips(population, down, up, once), workloads, scenario.seed)
+        flows = population.flows
+        trips = Varying(population, flows, down, up, once) if flows else Trips(population, down, up, once)
+        self._world = World(population, trips, workloads, scenario.seed)
         self._policy = self._world.env.process(synchronous(self._world, rules(scenario, payload)))
         self.ended_because = ""
 

@@ -94,6 +94,8 @@ class Cohorts:
         work = everything.samples(everything.wanted).astype(float) * population.per_sample
         self.has_work: NDArray[np.bool_] = everything.wanted > 0
         self._plain = work + self._down + self._up < _FITS
+        if population.flows is not None:
+            self._plain &= ~population.flows.varying
 
     @property
     def everybody(self) -> Int64:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.availability import ALWAYS, Availability, Int64, Windows, join
+from fedactors.clock.devices import Hardware, Setting, assigned, entity, hardware
+from fedactors.clock.flow import CONSTANT, Flow, Share
+from fedactors.clock.places import locate
 from fedactors.errors import TraceError
-from fedactors.plan import NEVER, SECOND
+from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import Group, Trace
 from fedactors.streams import Purpose, stream
@@ -24,8 +23,19 @@ _DAY = 86_400 * SECOND
 
 
 @dataclass(frozen=True)
+class Flows:
+    """What varies over time, of every device."""
+
+    on: Flow  # 1 always: latency takes time, not bytes
+    share: Flow  # of the processor, ppm
+    down: Flow  # bytes/s
+    up: Flow  # bytes/s
+    varying: NDArray[np.bool_]  # (N,): whether any of them varies
+
+
+@dataclass(frozen=True)
 class Population:
-    """Every device, in columns of length N."""
+    """Every device, in columns of length N. Where `flows` vary, a rate here is the best that the device ever has."""
 
     availability: Availability
     per_sample: Int64  # ns per sample, forward and backward
@@ -36,6 +46,7 @@ class Population:
     abort: NDArray[np.bool_]  # loses its work when interrupted
     arrive: Int64  # ns; 0 for devices that are there from the start
     depart: Int64  # ns; NEVER for devices that stay
+    flows: Flows | None = None
 
     def __len__(self) -> int:
         return len(self.per_sample)
@@ -53,14 +64,16 @@ class _Presence:
     depart: Int64
 
 
-def build(scenario: Scenario) -> Population:
-    """Return the population of `scenario`; reads its traces. Raises TraceError if one cannot be read.
+def build(scenario: Scenario, flops: int) -> Population:
+    """Return the population of `scenario`, whose model takes `flops` operations to train a sample; reads its traces.
 
     What a group draws depends on the seed and the group's name only, and adding devices at its end leaves the others
-    as they were.
+    as they were. Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
-    present = [_availability(group, scenario) for group in groups]
+    setting = Setting(scenario.seed, scenario.folder, flops)
+    present = [_availability(group, setting) for group in groups]
+    machines = [hardware(group, setting) for group in groups]
     base = np.cumsum([0, *(len(p.windows.counts) for p in present)])
     rows = [np.where(p.row < 0, ALWAYS, p.row + offset) for p, offset in zip(present, base, strict=False)]
     availability = Availability(
@@ -71,50 +84,44 @@ def build(scenario: Scenario) -> Population:
     )
     return Population(
         availability,
-        per_sample=_column(
-            groups, lambda g: _spread(scenario, g, Purpose.SPEED, 0, g.compute.per_sample, g.compute.spread)
-        ),
-        down=_column(groups, lambda g: _spread(scenario, g, Purpose.LINK, 0, g.network.down, g.network.spread)),
-        up=_column(groups, lambda g: _spread(scenario, g, Purpose.LINK, 1, g.network.up, g.network.spread)),
-        latency=_column(groups, lambda g: np.full(g.count, g.network.latency, np.int64)),
+        per_sample=np.concatenate([m.per_sample for m in machines]),
+        down=np.concatenate([m.down for m in machines]),
+        up=np.concatenate([m.up for m in machines]),
+        latency=np.concatenate([m.latency for m in machines]),
         aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
         arrive=np.concatenate([p.arrive for p in present]),
         depart=np.concatenate([p.depart for p in present]),
+        flows=_flows(machines),
     )
 
 
-def _column(groups: list[Group], of: Callable[[Group], Int64]) -> Int64:
-    return np.concatenate([of(group) for group in groups])
+def _flows(machines: list[Hardware]) -> Flows | None:
+    """Return what varies over time; None if nothing does."""
+    varying = np.concatenate([np.any([share.row >= 0 for share in m.flows.values()], axis=0) for m in machines])
+    if not varying.any():
+        return None
+    nobody = np.zeros(len(varying), np.int64)
+    return Flows(
+        on=Flow([Share(None, nobody + CONSTANT, nobody, True, nobody + 1)]),
+        share=Flow([machine.flows["share"] for machine in machines]),
+        down=Flow([machine.flows["down"] for machine in machines]),
+        up=Flow([machine.flows["up"] for machine in machines]),
+        varying=varying,
+    )
 
 
-def _entity(group: Group) -> int:
-    """Return a number for a group that does not depend on its place in the list."""
-    return zlib.crc32(group.name.encode())
-
-
-def _spread(scenario: Scenario, group: Group, purpose: Purpose, which: int, median: int, spread: float) -> Int64:
-    """Draw a lognormal value per device of `group` around `median`; at least 1."""
-    if spread == 0.0:
-        return np.full(group.count, median, np.int64)
-    draws = stream(scenario.seed, purpose, _entity(group), which).standard_normal(group.count)
-    values: Int64 = np.maximum(1, np.rint(median * np.exp(spread * draws))).astype(np.int64)
-    return values
-
-
-def _availability(group: Group, scenario: Scenario) -> _Presence:
+def _availability(group: Group, setting: Setting) -> _Presence:
     zeros = np.zeros(group.count, np.int64)
     if not isinstance(group.availability, Trace):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
     trace = group.availability
-    path = locate(trace.path, scenario.folder)
+    path = locate(trace.path, setting.folder)
     timeline = read(path, format=trace.format, when=trace.when, strict=trace.strict)
     if not len(timeline):
         raise TraceError(f"{path}: holds no device")
-    row = np.arange(group.count) % len(timeline)
-    if trace.assign == "shuffle":
-        row = stream(scenario.seed, Purpose.TRACE, _entity(group)).integers(len(timeline), size=group.count)
-    return _follow(trace, timeline, row, scenario.seed, _entity(group))
+    row = assigned(trace.assign, len(timeline), group, setting.seed, 0)
+    return _follow(trace, timeline, row, setting.seed, entity(group))
 
 
 def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int) -> _Presence:
@@ -123,9 +130,10 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
     first = np.repeat(timeline.first, counts)
     windows = Windows(timeline.starts, timeline.on - first, timeline.off - first)
     span = np.maximum(timeline.last - timeline.first, 1)[row]
-    begin = timeline.first[row] if trace.offset == "none" else np.zeros_like(row)
+    begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
     if trace.at_end == "depart":
-        return _Presence(windows, row, -begin, np.zeros_like(row), begin, begin + span)
+        arrive, depart = np.maximum(begin, 0), np.maximum(begin + span, 0)
+        return _Presence(windows, row, -begin, np.zeros_like(row), arrive, depart)
     period = -(-span // _DAY) * _DAY if trace.at_end == "loop_days" else span
     shift = -begin % period
     if trace.offset == "random":
@@ -134,17 +142,6 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
     return _Presence(windows, row, shift, period, stay, stay + NEVER)
 
 
-def locate(path: str, folder: Path) -> Path:
-    """Return the file a scenario means: relative to its own folder, else to the folder FEDACTORS_TRACES names.
-
-    Raises TraceError if it is in neither.
-    """
-    places = [folder / path]
-    if root := os.environ.get("FEDACTORS_TRACES"):
-        places.append(Path(root) / path)
-    for place in places:
-        if place.exists():
-            return place
-    looked = " or ".join(str(place) for place in places)
-    hint = "" if root else " (the environment variable FEDACTORS_TRACES can name the folder of your traces)"
-    raise TraceError(f"no trace at {looked}{hint}")
+def _beginning(trace: Trace, timeline: Timeline) -> Time:
+    """Return which instant of the recording is time 0 of the run."""
+    return int(timeline.first.min()) if trace.begin == "first" else trace.begin

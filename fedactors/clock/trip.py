@@ -80,10 +80,11 @@ class Trips:
         origin = self._a.elapsed(client, start)
         departs = self._depart[client]
         target, silent = self._target(client, start, deadline, work, foresee=departs > deadline)
-        finish = self._a.reach(client, origin + self._on_time(client, work, target)) if target else NEVER
+        gives_up = self._a.window_end(client, start) if self._abort[client] else NEVER
+        limit = deadline if gives_up == NEVER else max(deadline, gives_up)
+        finish = self._finish(client, start, work, target, limit) if target else NEVER
         end, outcome = finish, Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
-        gives_up = NEVER
-        if self._abort[client] and (gives_up := self._a.window_end(client, start)) < finish:
+        if gives_up < finish:
             end, outcome = NEVER, Outcome.OFFLINE
         elif finish > min(deadline, NEVER - 1) or not target:
             end, outcome = NEVER, silent
@@ -110,15 +111,26 @@ class Trips:
         A deadline-aware device knows its own on-time until the deadline (`foresee`), not that it will depart, nor
         that it will be interrupted when interruptions lose the work.
         """
-        aware, fixed = self._aware[client], self._down[client] + self._up[client]
-        nominal = self._steps(client, work, deadline - start - fixed) if deadline < NEVER else work.wanted
-        if not aware:
+        nominal = self._nominal(client, start, deadline, work) if deadline < NEVER else work.wanted
+        if not self._aware[client]:
             return work.wanted, Outcome.OFFLINE if nominal == work.wanted else Outcome.LATE
         silent = Outcome.OFFLINE if nominal else Outcome.TOO_SLOW
         if deadline == NEVER or not foresee or self._abort[client]:
             return nominal, silent
+        return self._feasible(client, start, deadline, work), silent
+
+    def _nominal(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
+        """Return the most steps after which an upload arrives by `deadline` if nothing interrupts."""
+        return self._steps(client, work, deadline - start - self._down[client] - self._up[client])
+
+    def _feasible(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
+        """Return the most steps after which an upload arrives by `deadline`, interruptions included."""
         budget = self._a.elapsed(client, deadline) - self._a.elapsed(client, start)
-        return self._steps(client, work, budget - fixed), silent
+        return self._steps(client, work, budget - self._down[client] - self._up[client])
+
+    def _finish(self, client: int, start: Time, work: Workload, steps: int, limit: Time) -> Time:
+        """Return when a trip of `steps` steps is over; after `limit` any later time will do."""
+        return self._a.reach(client, self._a.elapsed(client, start) + self._on_time(client, work, steps))
 
     def _steps(self, client: int, work: Workload, on_time: Time) -> int:
         return work.steps_within(on_time // self._per_sample[client])

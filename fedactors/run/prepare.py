@@ -90,7 +90,7 @@ def _prepared(scenario: Scenario) -> Prepared:
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model.parameters)
     server.algorithm.check(setting)
-    prepared = Prepared(scenario, info, sizes, held, model, build(scenario), works, setting)
+    prepared = Prepared(scenario, info, sizes, held, model, build(scenario, model.flops), works, setting)
     _check_deadline(prepared)
     return prepared
 

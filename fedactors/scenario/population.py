@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
-from fedactors.scenario.units import Duration, Rate
+from fedactors.scenario.recordings import Devices, Links, Places, Rates
+from fedactors.scenario.units import Duration, Rate, Speed
 
 
 def _named(value: Any) -> Any:
@@ -32,6 +33,8 @@ class Trace(Options):
     """What counts as available, for event recordings: `charging & wifi & locked`."""
     assign: Literal["in_order", "shuffle"] = "in_order"
     """Which recording drives which device: the k-th (again from the first when they run out), or one by lot."""
+    begin: Duration | Literal["first"] = 0
+    """Which instant of the recording is the run's beginning: `9h` after its epoch, or its earliest first sight."""
     offset: Literal["none", "start", "random"] = "none"
     """Where a device begins in its recording: at the recording's own time, at its first sight, or anywhere."""
     at_end: Literal["loop", "loop_days", "depart"] = "loop"
@@ -43,14 +46,22 @@ class Trace(Options):
     def _departures_have_one_beginning(self) -> Trace:
         if self.at_end == "depart" and self.offset == "random":
             raise ValueError("offset: random needs a recording that loops (at_end: loop or loop_days)")
+        if self.begin and self.offset != "none":
+            raise ValueError("begin is for devices at the recording's own time (offset: none)")
         return self
 
 
 class Compute(Options):
     """How fast a device trains."""
 
-    per_sample: Duration
+    per_sample: Duration | None = None
     """Time of one forward and backward pass over one sample: the group's median."""
+    flops: Speed | None = None
+    """Instead: operations per second; the time follows from what the model's passes need."""
+    table: Devices | None = None
+    """Instead: measured speeds of real devices."""
+    share: Rates | None = None
+    """Which part of the processor is free, over time."""
     spread: float = Field(default=0.0, ge=0.0, le=5.0)
     """Standard deviation of the logarithm over the group; 0 makes all devices equal."""
 
@@ -58,18 +69,26 @@ class Compute(Options):
     def _takes_time(self) -> Compute:
         if self.per_sample == 0:
             raise ValueError("per_sample must be longer than 0")
+        if sum(given is not None for given in (self.per_sample, self.flops, self.table)) != 1:
+            raise ValueError("give one of per_sample, flops and table")
         return self
 
 
 class Network(Options):
     """A device's link to the server."""
 
-    down: Rate
+    down: Rate = 2_000_000
     """Median download rate."""
-    up: Rate
+    up: Rate = 500_000
     """Median upload rate."""
     latency: Duration = 0
     """Added once to every download and every upload."""
+    table: Devices | None = None
+    """Measured rates of real devices, in place of `down` and `up`."""
+    trace: Links | None = None
+    """Rates over time, in place of constant ones."""
+    places: Places | None = None
+    """Latencies between places, in place of `latency`."""
     spread: float = Field(default=0.0, ge=0.0, le=5.0)
     """Standard deviation of the logarithm of both rates over the group."""
 

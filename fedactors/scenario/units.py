@@ -33,6 +33,7 @@ _SIZES = {
     "kib": Fraction(2**10), "mib": Fraction(2**20), "gib": Fraction(2**30),
     "bit": Fraction(1, 8), "kbit": Fraction(10**3, 8), "mbit": Fraction(10**6, 8), "gbit": Fraction(10**9, 8),
 }  # fmt: skip
+_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _QUANTITY = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([^\d\s].*?)\s*", re.DOTALL)
 
 
@@ -74,6 +75,36 @@ def size(text: object) -> int:
     return _whole(number * (factor or 1), text, "bytes")
 
 
+def work(text: object) -> int:
+    """Return the floating-point operations of "300 MFLOP". Raises ValueError if it is anything else."""
+    number, unit = _quantity(text, 'a number of operations such as "300 MFLOP"')
+    prefix = unit.lower().removesuffix("s").removesuffix("flop").strip()
+    if number and (not unit.lower().removesuffix("s").endswith("flop") or prefix not in _PREFIXES):
+        raise ValueError(f'"{unit}" is not a number of operations (accepted: FLOP, kFLOP, MFLOP, GFLOP, TFLOP)')
+    return _positive(number * _PREFIXES.get(prefix, 1), text, "operation")
+
+
+def speed(text: object) -> int:
+    """Return the floating-point operations per second of "5 GFLOP/s". Raises ValueError if it is anything else."""
+    number, unit = _quantity(text, 'a speed such as "5 GFLOP/s"')
+    name = unit.lower().replace(" ", "").removesuffix("/s")
+    prefix = name.removesuffix("flop")
+    if number and (not name.endswith("flop") or prefix not in _PREFIXES or not unit.endswith("/s")):
+        raise ValueError(f'"{unit}" is not a speed (accepted: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s)')
+    return _positive(number * _PREFIXES.get(prefix, 1), text, "operation per second")
+
+
+def show_work(number: int) -> str:
+    """Return operations in the largest unit that divides them; `work` reads it back."""
+    prefix = next(p for p in ("T", "G", "M", "k", "") if number % _PREFIXES[p.lower()] == 0)
+    return f"{number // _PREFIXES[prefix.lower()]} {prefix}FLOP"
+
+
+def show_speed(number: int) -> str:
+    """Return a speed in the largest unit that divides it; `speed` reads it back."""
+    return f"{show_work(number)}/s"
+
+
 def show_duration(ns: int) -> str:
     """Return `ns` in the largest unit that divides it: 90_000_000_000 -> "90s"; `duration` reads it back."""
     if ns == 0:
@@ -105,6 +136,12 @@ def _quantity(text: object, accepted: str) -> tuple[Fraction, str]:
     raise ValueError(f"{str(text)[:80]!r} {problem} (accepted: {accepted})")
 
 
+def _positive(value: Fraction, text: object, what: str) -> int:
+    if not 1 <= int(value) < NEVER:
+        raise ValueError(f'"{text}" must be at least one {what}')
+    return int(value)
+
+
 def _whole(value: Fraction, text: object, what: str) -> int:
     if value.denominator != 1:
         raise ValueError(f'"{text}" is not a whole number of {what}')
@@ -119,4 +156,6 @@ def _schema(example: str) -> WithJsonSchema:
 
 Duration = Annotated[int, BeforeValidator(duration), PlainSerializer(show_duration, str), _schema("90s")]  # ns
 Rate = Annotated[int, BeforeValidator(rate), PlainSerializer(show_rate, str), _schema("2 MB/s")]  # bytes per second
+Work = Annotated[int, BeforeValidator(work), PlainSerializer(show_work, str), _schema("300 MFLOP")]  # operations
+Speed = Annotated[int, BeforeValidator(speed), PlainSerializer(show_speed, str), _schema("5 GFLOP/s")]  # 1/s
 Size = Annotated[int, BeforeValidator(size), PlainSerializer(show_size, str), _schema("5 MB")]  # bytes

@@ -1,0 +1,45 @@
+"""Where the recordings that a scenario names are found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fedactors.errors import TraceError
+
+
+def locate(path: str, folder: Path) -> Path:
+    """Return the file a scenario means: relative to its own folder, else to the folder FEDACTORS_TRACES names.
+
+    Raises TraceError if it is in neither.
+    """
+    places = [base / path for base in _folders(folder)]
+    for place in places:
+        if place.exists():
+            return place
+    raise TraceError(f"no trace at {' or '.join(str(place) for place in places)}{_hint()}")
+
+
+def locate_all(pattern: str, folder: Path) -> list[Path]:
+    """Return the files of a pattern such as `bus/*.log`, in the order of their names; or the one file it names.
+
+    Raises TraceError if there is none.
+    """
+    if not any(mark in pattern for mark in "*?["):
+        return [locate(pattern, folder)]
+    for base in _folders(folder):
+        root, parts = (Path("/"), pattern.lstrip("/")) if Path(pattern).is_absolute() else (base, pattern)
+        if found := sorted(path for path in root.glob(parts) if path.is_file()):
+            return found
+    raise TraceError(f"no trace is called {pattern} in {' or '.join(map(str, _folders(folder)))}{_hint()}")
+
+
+def _folders(folder: Path) -> list[Path]:
+    root = os.environ.get("FEDACTORS_TRACES")
+    return [folder, Path(root)] if root else [folder]
+
+
+def _hint() -> str:
+    if os.environ.get("FEDACTORS_TRACES"):
+        return ""
+    return " (the environment variable FEDACTORS_TRACES can name the folder of your traces)"

@@ -1,0 +1,95 @@
+"""Trips of devices whose links or processor vary over time: the same trip, integrated piece by piece.
+
+What `Trips` answers by one look-up of on-time is here a walk over the windows in which the device is on, and in each of
+them an integral of the flow that the stage needs: latency takes on-time, a transfer bytes, a step processor time. The
+three flows of a constant device give exactly the trip of `Trips`; a test holds them against each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from typing_extensions import override
+
+from fedactors.clock.flow import Flow, Gate, open_always, through, within
+from fedactors.clock.population import Flows, Population
+from fedactors.clock.trip import Trip, Trips
+from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
+from fedactors.workload import Workload
+
+_PPM = 1_000_000
+
+
+class _Stages(NamedTuple):
+    """When each stage of a trip ends; NEVER where it does not."""
+
+    asked: Time  # the download's latency is over
+    downloaded: Time
+    computed: Time
+    answered: Time  # the upload's latency is over
+    finished: Time
+
+
+class Varying(Trips):
+    """Plans trips of a population with flows; see `Trips`."""
+
+    def __init__(self, population: Population, flows: Flows, down: int, up: int, once: int = 0) -> None:
+        super().__init__(population, down, up, once)
+        self._flows = flows
+
+    @override
+    def _finish(self, client: int, start: Time, work: Workload, steps: int, limit: Time) -> Time:
+        return self._stages(self._a.spans, client, start, work, steps, limit).finished
+
+    @override
+    def _nominal(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
+        return self._most(open_always, client, start, deadline, work)
+
+    @override
+    def _feasible(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
+        return self._most(self._a.spans, client, start, deadline, work)
+
+    @override
+    def _order(self, trip: Trip, outcome: Outcome, finished: Time) -> Order:
+        client, gate, flows = trip.client, self._a.spans, self._flows
+        at = self._stages(gate, client, trip.started, trip.work, trip.steps, finished)
+        down, up, steps = 0, 0, 0
+        if at.asked <= finished:
+            down = min(self.download(client), within(gate, flows.down, client, at.asked, finished) // SECOND)
+        if at.downloaded <= finished:
+            worked = within(gate, flows.share, client, at.downloaded, finished)
+            steps = min(trip.steps, trip.work.steps_within(worked // (self._per_sample[client] * _PPM)))
+        if trip.steps and at.answered <= finished:
+            up = min(self.bytes[1], within(gate, flows.up, client, at.answered, finished) // SECOND)
+        return Order(
+            client, trip.base, trip.work.wanted, steps, outcome, trip.started, min(finished, at.downloaded),
+            min(finished, at.computed), finished, down, up,
+        )  # fmt: skip
+
+    def _most(self, gate: Gate, client: int, start: Time, deadline: Time, work: Workload) -> int:
+        """Return the most steps, in whole units, after which an upload still arrives by `deadline`."""
+
+        def fits(units: int) -> bool:
+            return self._stages(gate, client, start, work, units * work.unit, deadline).finished <= deadline
+
+        most, units = work.wanted // work.unit, 0
+        if most and fits(most):  # most often everything fits
+            return most * work.unit
+        while most - units > 1:  # `units` fit, `most` do not
+            middle = (units + most) // 2
+            units, most = (middle, most) if fits(middle) else (units, middle)
+        return units * work.unit
+
+    def _stages(self, gate: Gate, client: int, start: Time, work: Workload, steps: int, limit: Time) -> _Stages:
+        """Follow a trip of `steps` steps through its stages, up to `limit`."""
+        flows = self._flows
+        wait, needed = self._latency[client], work.samples(steps) * self._per_sample[client] * _PPM
+
+        def ends(flow: Flow, begin: Time, amount: int) -> Time:
+            return through(gate, flow, client, begin, amount, limit) if begin < NEVER else NEVER
+
+        asked = ends(flows.on, start, wait)
+        downloaded = ends(flows.down, asked, self.download(client) * SECOND)
+        computed = ends(flows.share, downloaded, needed)
+        answered = ends(flows.on, computed, wait)
+        return _Stages(asked, downloaded, computed, answered, ends(flows.up, answered, self.bytes[1] * SECOND))
