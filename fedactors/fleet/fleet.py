@@ -30,15 +30,16 @@ class Fault(Exception):  # noqa: N818 - a fault is real, an error may be the use
 class Fleet(Protocol):
     """What `LocalFleet` and `RayFleet` can do."""
 
-    device: str
+    device: str  # of client hosts
     hosts: int
+    server_gpus: float
 
     def put(self, value: object) -> Handle:
         """Make `value` available to all actors; returns at once."""
         ...
 
-    def start(self, role: type, *args: Any, host: bool = False) -> Actor:
-        """Start an actor of `role`; a client `host` gets the cores and GPUs of one."""
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Actor:
+        """Start an actor of `role`; a client `host` gets the cores and GPUs of one, another one `gpus`."""
         ...
 
     def call(self, actor: Actor, method: str, *args: Any, returns: int = 1) -> Any:

@@ -22,15 +22,15 @@ class LocalFleet:
 
     hosts = 1
 
-    def __init__(self, device: str = "cpu") -> None:
-        self.device = device
+    def __init__(self, device: str = "cpu", server_gpus: float = 0.0) -> None:
+        self.device, self.server_gpus = device, server_gpus
         self._threads = torch.get_num_threads()
 
     def put(self, value: object) -> object:
         """Return `value` itself."""
         return value
 
-    def start(self, role: type, *args: Any, host: bool = False) -> Any:
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Any:
         """Return the object."""
         return role(*args)
 

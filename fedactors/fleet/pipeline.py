@@ -84,7 +84,8 @@ class Pipeline:
         self._keeps = bool(lesson.algorithm.keeps)
         self._states = ClientStates()
         self.hosts = [fleet.start(ClientHost, known, data, fleet.device, host=True) for _ in range(fleet.hosts)]
-        self.server = fleet.start(Server, known, *central)
+        device = "cuda" if fleet.server_gpus else "cpu"
+        self.server = fleet.start(Server, known, *central, device, gpus=fleet.server_gpus)
         self.evaluator = fleet.start(Evaluator, known, questions, answers)
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}

@@ -62,41 +62,53 @@ class RayFleet:
         cpus: cores of one host.
         gpus: GPUs of one host; more than 0 puts its work there.
         address: an existing cluster; None starts one on this machine.
+        server_gpus: GPUs of the server.
+        store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
 
     """
 
-    def __init__(self, hosts: int = 1, cpus: float = 1.0, gpus: float = 0.0, address: str | None = None) -> None:
-        self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
+    def __init__(
+        self,
+        hosts: int = 1,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+        address: str | None = None,
+        *,
+        server_gpus: float = 0.0,
+        store: int | None = None,
+    ) -> None:
+        self.hosts, self._cpus, self._gpus, self.server_gpus = hosts, cpus, gpus, server_gpus
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[bool, list[Any]] = {True: [], False: []}  # started ahead: client hosts, and others
         self._pause = threading.Event()  # never set: a wait that signals can end
         with _same_handlers():
-            self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))))
+            self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))), store)
         try:
             self._require("CPU", hosts * cpus)
-            self._require("GPU", hosts * gpus)
+            self._require("GPU", hosts * gpus + server_gpus)
         except ClusterError:
             self.close()
             raise
-        for host in [True] * hosts + [False] * 2:  # processes take seconds to start: begin before the data are loaded
+        # processes take seconds to start: begin before the data are loaded; a server with a GPU is started apart
+        for host in [True] * hosts + [False] * (1 if server_gpus else 2):
             self._idle[host].append(self._spawn(host))
 
     def put(self, value: object) -> Any:
         """Put `value` into the object store once."""
         return ray.put(value)
 
-    def start(self, role: type, *args: Any, host: bool = False) -> Any:
-        """Start an actor; those that are not client hosts share what the hosts leave. `args` are handles."""
-        actor = self._idle[host].pop() if self._idle[host] else self._spawn(host)
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Any:
+        """Start an actor; those that are not client hosts share the cores the hosts leave. `args` are handles."""
+        actor = self._idle[host].pop() if self._idle[host] and not gpus else self._spawn(host, gpus)
         actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))
         return actor
 
-    def _spawn(self, host: bool) -> Any:
-        cpus, gpus = (self._cpus, self._gpus) if host else (0, 0)
+    def _spawn(self, host: bool, gpus: float = 0.0) -> Any:
+        cpus, gpus = (self._cpus, self._gpus) if host else (0, gpus)
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
         actor: Any = ray.remote(_Actor).options(**options).remote()
         actor.warm.remote()
@@ -161,7 +173,7 @@ class RayFleet:
         self.close()
 
 
-def _connect(address: str | None, cores: int) -> bool:
+def _connect(address: str | None, cores: int, store: int | None) -> bool:
     """Connect to Ray; return whether it was there before, so that it is left running."""
     if ray.is_initialized():
         return True
@@ -169,7 +181,7 @@ def _connect(address: str | None, cores: int) -> bool:
     if address is None:
         with _loopback():
             # "local" never joins a cluster that happens to be around
-            ray.init("local", num_cpus=cores, include_dashboard=False, **quiet)
+            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
         return False
     _knock(address)
     try:

@@ -78,13 +78,20 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
     if kind == "local":
         from fedactors.fleet.local import LocalFleet
 
-        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu")
+        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus)
     import os
 
     from fedactors.fleet.ray_fleet import RayFleet
 
     hosts = actors or cluster.actors or os.cpu_count() or 1
-    return RayFleet(hosts, cluster.cpus_per_actor, cluster.gpus_per_actor, address or cluster.address)
+    return RayFleet(
+        hosts,
+        cluster.cpus_per_actor,
+        cluster.gpus_per_actor,
+        address or cluster.address,
+        server_gpus=cluster.server_gpus,
+        store=cluster.object_store,
+    )
 
 
 def load(prepared: Prepared) -> tuple[Lesson, Samples, Labelled, Labelled]:

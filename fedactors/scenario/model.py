@@ -12,7 +12,7 @@ from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
-from fedactors.scenario.units import Duration
+from fedactors.scenario.units import Duration, Size
 
 Window = Annotated[Duration | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
@@ -134,6 +134,10 @@ class Cluster(Options):
     """Client hosts; one per core when absent."""
     cpus_per_actor: float = Field(default=1.0, gt=0.0)
     gpus_per_actor: float = Field(default=0.0, ge=0.0)
+    server_gpus: float = Field(default=0.0, ge=0.0)
+    """GPUs of the server; more than 0 puts what it learns from its own data there."""
+    object_store: Size | None = Field(default=None, ge=100_000_000)
+    """Memory for models and for what clients keep, when Ray is started here; what does not fit is spilled to disk."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 

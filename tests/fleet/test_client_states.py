@@ -121,3 +121,26 @@ def test_proposals_chain_over_rounds_in_flight_and_are_adopted_in_order():
     assert [states.of(client) for client in (1, 2, 3)] == ["a1", "a2", None]
     states.forget([1, 9])
     assert states.items() == [(2, "a2")]
+
+
+def test_client_state_that_does_not_fit_the_object_store_is_spilled(tmp_path):
+    """60 clients keep 6 MB each in a store of 100 MB; the bits are those of the fleet in one process."""
+    task = {"dataset": "digits", "model": {"name": "mlp", "hidden": [20_000]}, "partition": "iid"}
+    server = {
+        "rounds": 2,
+        "cohort": 60,
+        "algorithm": "scaffold",
+        "local": {"steps": 1, "batch": 2},
+        "evaluate_every": 9,
+    }
+    spilling = Scenario.model_validate(
+        {
+            "name": "spill",
+            "task": task,
+            "population": [{"name": "phones", "count": 60}],
+            "server": server,
+            "cluster": {"object_store": "100 MB"},
+        }
+    )
+    expected = fedactors.run(spilling, tmp_path / "local", fleet="local").summary["digests"]
+    assert fedactors.run(spilling, tmp_path / "ray", actors=1).summary["digests"] == expected
