@@ -36,6 +36,10 @@ class ClientStates:
         """Make the proposals of round `version`, the oldest in flight, the clients' states."""
         self._adopted |= self._proposed.pop(version, {})
 
+    def restore(self, client: int, handle: Handle) -> None:
+        """Take over what `client` kept in a run that this one continues."""
+        self._adopted[client] = handle
+
     def drop(self) -> None:
         """Forget all proposals: their rounds will be submitted again."""
         self._proposed.clear()

@@ -7,7 +7,7 @@ hosts, and give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
 from fedactors.fleet.roles import ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
-from fedactors.learning.lesson import Chunk, Lesson, Samples
+from fedactors.learning.lesson import Chunk, Lesson, Samples, Vectors
 
 _RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
@@ -44,6 +44,14 @@ class Outcomes(NamedTuple):
     dissimilarity: dict[str, float] | None = None
 
 
+class Saved(NamedTuple):
+    """What a run goes on from: the server's state before round `version`, and what each client keeps."""
+
+    version: int
+    state: Vectors
+    kept: Iterable[tuple[int, Vectors]] = ()
+
+
 @dataclass
 class _Flight:
     task: Task
@@ -66,6 +74,7 @@ class Pipeline:
         lesson: the task's constants.
         samples: training data; test: test samples and labels; own: the server's samples and labels.
         on_fault: told of every fault, with the version it was met at.
+        saved: where to go on; by default the algorithm starts.
 
     """
 
@@ -77,6 +86,7 @@ class Pipeline:
         test: tuple[Any, Any],
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
+        saved: Saved | None = None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
         known, data, questions, answers, *central = (fleet.put(part) for part in (lesson, samples, *test, *own))
@@ -89,8 +99,19 @@ class Pipeline:
         self.evaluator = fleet.start(Evaluator, known, questions, answers)
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
-        self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
         self._flights: list[_Flight] = []
+        if saved is None:
+            self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
+        else:
+            self._continue(saved, lesson.algorithm.sends)
+
+    def _continue(self, saved: Saved, sends: Collection[str]) -> None:
+        """Put a saved state on the fleet, as if its rounds had just been finished."""
+        put, state = self._fleet.put, saved.state
+        self._public[saved.version] = put({name: value for name, value in state.items() if name in sends})
+        self._private[saved.version] = put({name: value for name, value in state.items() if name not in sends})
+        for client, vectors in saved.kept:
+            self._states.restore(client, put(vectors))
 
     def submit(self, task: Task) -> None:
         """Hand out a task; returns before it is done."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.reproduce.experiment import Cell, Experiment, Measures, Table
-from fedactors.run.learning_curve import final, rise_time, rounds_to, stability
+from fedactors.run.learning_curve import summary
 from fedactors.scenario.model import Scenario
 
 Tell = Callable[[Cell, Measures], None]
@@ -64,14 +64,14 @@ def _key(scenario: Scenario) -> str:
 
 def measures(rows: list[Mapping[str, Any]]) -> Measures:
     """Return the measures of a run from the rows of its metrics."""
-    examined = [row for row in rows if "accuracy" in row]
-    rounds, accuracy = [row["round"] for row in examined], [row["accuracy"] for row in examined]
+    curve = summary(rows)
+    assert curve is not None  # the last round is always evaluated
     apart = [row for row in rows if "xi2" in row]
     return Measures(
-        final(rounds, accuracy),
-        rise_time(rounds, accuracy),
-        rounds_to(0.5, rounds, accuracy),
-        stability(rounds, accuracy),
+        curve["rolling_accuracy"],
+        curve["rise_round"],
+        curve["rounds_to_half"],
+        curve["last_deviation"],
         sum(row["xi2"] for row in apart) / len(apart) if apart else None,
         sum(row["g2"] for row in apart) / len(apart) if apart else None,
         rows[-1]["wall_seconds"],
@@ -79,8 +79,8 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
 
 
 def _complete(folder: Path) -> bool:
-    summary = folder / "summary.json"
-    return summary.exists() and json.loads(summary.read_text())["ended_because"] == "all rounds done"
+    written = folder / "summary.json"
+    return written.exists() and json.loads(written.read_text())["ended_because"] == "all rounds done"
 
 
 def _fresh(folder: Path) -> Path:

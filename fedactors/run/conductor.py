@@ -24,6 +24,7 @@ from fedactors.plan import SECOND, Plan
 from fedactors.report.html import write as write_report
 from fedactors.run.digests import Digests, model_digest
 from fedactors.run.folder import RunFolder, new_path
+from fedactors.run.learning_curve import summary as curve
 from fedactors.run.ledger import Ledger
 from fedactors.run.prepare import Prepared, prepare
 from fedactors.run.progress import Progress, Silent
@@ -166,6 +167,7 @@ class _Run:
             "wall_seconds": round(time.perf_counter() - self._began, 3),
             "ended_because": ended,
             "final": self._final,
+            "curve": curve(self._rows),
         }
         state = self._state()
         summary["digests"] = {

@@ -6,7 +6,8 @@ the first model, before any round, is not among them. Where not every round is e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,3 +52,17 @@ def stability(rounds: Sequence[int], accuracy: Sequence[float], window: int = WI
     """Return the standard deviation of the accuracy over the last `window` rounds."""
     at = np.asarray(rounds)
     return float(np.asarray(accuracy, dtype=np.float64)[at > at[-1] - window].std())
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the measures of a run from the rows of its metrics; None if nothing was evaluated."""
+    examined = [row for row in rows if "accuracy" in row]
+    if not examined:
+        return None
+    curve = [row["round"] for row in examined], [row["accuracy"] for row in examined]
+    return {
+        "rolling_accuracy": final(*curve),
+        "rise_round": rise_time(*curve),
+        "rounds_to_half": rounds_to(0.5, *curve),
+        "last_deviation": stability(*curve),
+    }
