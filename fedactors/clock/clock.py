@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedactors.clock.population import Population
+from fedactors.clock.sampled import Draws, Sampled
 from fedactors.clock.synchronous import Rounds, synchronous
 from fedactors.clock.trip import Trips
 from fedactors.clock.varying import Varying
@@ -35,8 +36,7 @@ class Clock:
         model_bytes: int,
     ) -> None:
         down, up, once = (round(part * model_bytes) for part in (payload.down, payload.up, payload.once))
-        flows = population.flows
-        trips = Varying(population, flows, down, up, once) if flows else Trips(population, down, up, once)
+        trips = planner(population, scenario.seed, down, up, once)
         self._world = World(population, trips, workloads, scenario.seed)
         self._policy = self._world.env.process(synchronous(self._world, rules(scenario, payload)))
         self.ended_because = ""
@@ -57,6 +57,16 @@ class Clock:
     def now(self) -> int:
         """Virtual time reached, ns."""
         return self._world.now
+
+
+def planner(population: Population, seed: int, down: int, up: int, once: int) -> Trips:
+    """Return the trips that this population needs: plain ones, over flows that vary, or sampled."""
+    flows = population.flows
+    if flows is None:
+        return Trips(population, down, up, once)
+    if population.laws:
+        return Sampled(population, flows, Draws(seed, population.laws), (down, up), once)
+    return Varying(population, flows, down, up, once)
 
 
 def rules(scenario: Scenario, payload: Payload) -> Rounds:

@@ -53,8 +53,9 @@ def hardware(group: Group, setting: Setting) -> Hardware:
     down, up = (network.trace.down, network.trace.up) if network.trace else (None, None)
     found = {
         "share": _over_time(compute.share, PPM, np.full(count, FULL, np.int64), group, setting, 2),
+        # both directions of a link are one recording: the same row and offset
         "down": _over_time(down, BYTES_PER_SECOND, _link(group, setting, 0), group, setting, 3),
-        "up": _over_time(up, BYTES_PER_SECOND, _link(group, setting, 1), group, setting, 4),
+        "up": _over_time(up, BYTES_PER_SECOND, _link(group, setting, 1), group, setting, 3),
     }
     return Hardware(
         per_sample=_speed(group, setting),

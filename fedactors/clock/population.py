@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from fedactors.clock.availability import ALWAYS, Availability, Int64, Windows, join
 from fedactors.clock.devices import Hardware, Setting, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
+from fedactors.clock.laws import law
 from fedactors.clock.places import locate
-from fedactors.errors import TraceError
+from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import Group, Trace
@@ -19,6 +21,7 @@ from fedactors.streams import Purpose, stream
 from fedactors.traces.formats import read
 from fedactors.traces.timeline import Timeline
 
+Law = tuple[str, int]  # (trace of Table 2, levels)
 _DAY = 86_400 * SECOND
 
 
@@ -47,6 +50,7 @@ class Population:
     arrive: Int64  # ns; 0 for devices that are there from the start
     depart: Int64  # ns; NEVER for devices that stay
     flows: Flows | None = None
+    laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
 
     def __len__(self) -> int:
         return len(self.per_sample)
@@ -73,6 +77,7 @@ def build(scenario: Scenario, flops: int) -> Population:
     groups = scenario.population
     setting = Setting(scenario.seed, scenario.folder, flops)
     present = [_availability(group, setting) for group in groups]
+    laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
     base = np.cumsum([0, *(len(p.windows.counts) for p in present)])
     rows = [np.where(p.row < 0, ALWAYS, p.row + offset) for p, offset in zip(present, base, strict=False)]
@@ -92,13 +97,16 @@ def build(scenario: Scenario, flops: int) -> Population:
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
         arrive=np.concatenate([p.arrive for p in present]),
         depart=np.concatenate([p.depart for p in present]),
-        flows=_flows(machines),
+        flows=_flows(machines, laws),
+        laws=laws,
     )
 
 
-def _flows(machines: list[Hardware]) -> Flows | None:
-    """Return what varies over time; None if nothing does."""
+def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
+    """Return what varies over time, sampled devices among it; None if nothing does."""
     varying = np.concatenate([np.any([share.row >= 0 for share in m.flows.values()], axis=0) for m in machines])
+    if laws:
+        varying |= np.array([found is not None for found in laws])
     if not varying.any():
         return None
     nobody = np.zeros(len(varying), np.int64)
@@ -109,6 +117,25 @@ def _flows(machines: list[Hardware]) -> Flows | None:
         up=Flow([machine.flows["up"] for machine in machines]),
         varying=varying,
     )
+
+
+def _laws(scenario: Scenario) -> list[Law | None]:
+    """Return (trace, levels) of each device that is sampled; nothing if none is. Raises ScenarioError."""
+    server, laws = scenario.server, list[Law | None]()
+    for number, group in enumerate(scenario.population):
+        wanted = group.sampled
+        if wanted is None:
+            laws += [None] * group.count
+            continue
+        if server.deadline is None or not group.deadline_aware:
+            problem = "sampled participation needs server.deadline and deadline_aware: true"
+            raise ScenarioError(f"population.{number}.sampled: {problem}")
+        levels = wanted.levels or server.local.epochs or server.local.steps or 1
+        found = [(trace, levels) for trace in wanted.traces]
+        for one in found:
+            law(*one)  # raises where so few levels cannot have the moments
+        laws += [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
+    return laws if any(laws) else []
 
 
 def _availability(group: Group, setting: Setting) -> _Presence:

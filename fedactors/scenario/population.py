@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.recordings import Devices, Links, Places, Rates
+from fedactors.scenario.sampled import Sampled
 from fedactors.scenario.units import Duration, Rate, Speed
 
 
@@ -104,6 +105,8 @@ class Group(Options):
     availability: Availability = Always()
     compute: Compute = Compute.model_validate({"per_sample": "10ms"})
     network: Network = Network.model_validate({"down": "2 MB/s", "up": "500 kB/s", "latency": "50ms"})
+    sampled: Sampled | None = None
+    """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
     deadline_aware: bool = True
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""
     on_interruption: Literal["pause", "abort"] = "pause"
