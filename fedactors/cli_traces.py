@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fedactors import cli_record
+
 if TYPE_CHECKING:
     from fedactors.traces.formats import Recording
 
@@ -126,5 +128,6 @@ _ACTIONS: dict[str, _Action] = {
     "describe": (_describe, "say what a recording holds", _describing),
     "convert": (_convert, "write a recording in fedactors' own format", _writing),
     "sample": (_sample, "write some of a recording's devices, drawn by seed", _sampling),
+    "record": (cli_record.record, "measure this machine beside a competitor, or its use over time", cli_record.extend),
     "formats": (_formats, "list the formats that can be read", _json),
 }

@@ -32,14 +32,16 @@ _TIMES = "whole nanoseconds, or text such as 90s, 2h; at most 146 years"
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
-def write(recording: Timeline | Series | Table | Matrix, path: str | Path) -> None:
+def write(recording: Timeline | Series | Table | Matrix, path: str | Path, head: str = "") -> None:
     """Write `recording` to `path`: Parquet if it ends in `.parquet`, else CSV, gzipped if it ends in `.gz`.
 
-    The file appears whole or not at all. Raises TraceError if it cannot be written.
+    `head`, lines that begin with #, stands above a CSV. The file appears whole or not at all. Raises TraceError if it
+    cannot be written.
     """
     target = Path(path)
     try:
-        data = _packed(recording, target.suffix == ".parquet")
+        parquet = target.suffix == ".parquet"
+        data = (b"" if parquet else head.encode()) + _packed(recording, parquet)
         draft = target.with_name(f".{target.name}.{os.getpid()}")
         draft.write_bytes(gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
         draft.replace(target)

@@ -1,0 +1,91 @@
+"""Recording on the machine at hand: short rounds, and what a file says about itself."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedactors.cli import main
+from fedactors.traces import recorder
+from fedactors.traces.formats import read, read_series
+from fedactors.traces.recorder import FULL, Protocol, Training, participation, usage
+
+
+def test_a_competitor_takes_its_share():
+    """Beside 90 % of a competitor on the same core, clearly less is done than alone; never more than is required."""
+    told = []
+    series = participation(Protocol(competitors=(0, 90), rounds=6, deadline=0.1, epochs=2), told.append)
+    assert series.names == ("T0", "T90")
+    means = [series.mean(row) for row in range(2)]
+    assert 0 <= means[1] < means[0] <= FULL
+    assert series.end.tolist() == [6 * 10**8] * 2
+    assert len(told) == 3
+
+
+def test_training_learns():
+    """Not that it matters: but a step is a real one."""
+    training = Training()
+    before = training._w.copy()
+    training.step()
+    assert np.isfinite(training._w).all()
+    assert not np.array_equal(before, training._w)
+
+
+def test_usage_counts_ticks_and_joins_quiet_samples(monkeypatch):
+    """Idle 60 of 100 ticks, then 5 of 50: 60 %, 10 % free. Load 0.2, 0.2, 3.0 on two cores, limit 0.5."""
+    ticks = iter([(0, 0), (100, 60), (150, 65), (150, 65)])
+    loads = iter(itertools.chain.from_iterable([value, value] for value in (0.2, 0.2, 3.0)))
+    monkeypatch.setattr(recorder, "_processor_time", lambda: next(ticks))
+    monkeypatch.setattr(recorder.os, "getloadavg", lambda: (next(loads), 0, 0))
+    monkeypatch.setattr(recorder.os, "cpu_count", lambda: 2)
+    series, timeline = usage(0.03, every=0.01)
+    assert [value for _, _, value in series.pieces(0)] == [600_000, 100_000, FULL]
+    ((on, off),) = timeline.windows(0)
+    assert off - on == 2 * 10**7
+    assert on == timeline.first[0]
+    assert timeline.last[0] - on == 3 * 10**7
+
+
+def test_the_command_writes_files_that_say_how_they_were_made(tmp_path, capsys):
+    path = tmp_path / "mine.csv"
+    words = ["--rounds", "2", "--deadline", "0.02", "--competitors", "0,50"]
+    assert main(["traces", "record", str(path), *words]) == 0
+    assert read_series(path, strict=True).names == ("T0", "T50")
+    head = path.read_text().splitlines()[:6]
+    assert head[0].startswith("# recorded by fedactors traces record")
+    assert any("cores" in line for line in head)
+    assert (
+        main(["traces", "record", str(tmp_path / "use.csv"), "--mode", "usage", "--seconds", "0.2", "--every", "0.1"])
+        == 0
+    )
+    assert len(read_series(tmp_path / "use.csv")) == 1
+    assert len(read(tmp_path / "use.windows.csv")) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--competitors", "120"], "--competitors 120 (accepted: percentages from 0 to 100"),
+        (["--rounds", "0"], "--rounds 0 (accepted: 1 or more)"),
+        (["--deadline", "-1"], "--deadline -1.0 (accepted: seconds above 0)"),
+    ],
+)
+def test_what_cannot_be_recorded_is_told(tmp_path, capsys, words, message):
+    assert main(["traces", "record", str(tmp_path / "x.csv"), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_raspberry_pi_needs_numpy_and_no_more(tmp_path):
+    """Recording works where torch, ray, simpy and pyarrow are not installed."""
+    probe = (
+        "import sys\n"
+        "for name in ('torch', 'ray', 'simpy', 'pyarrow', 'sklearn', 'psutil'): sys.modules[name] = None\n"
+        "from fedactors.cli import main\n"
+        "sys.exit(main(['traces', 'record', sys.argv[1], '--rounds', '1', '--deadline', '0.01']))\n"
+    )
+    words = [sys.executable, "-c", probe, str(tmp_path / "pi.csv")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
