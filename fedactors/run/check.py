@@ -19,6 +19,8 @@ def check(scenario: Scenario) -> dict[str, Any]:
     """
     prepared = prepare(scenario)
     scenario.task.dataset.check()
+    if scenario.server.data is not None:
+        scenario.server.data.check()
     sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))
     rounds = sample["plans"] or 1
     return {

@@ -236,3 +236,11 @@ def test_dissimilarities_of_the_servers_data_with_themselves_vanish():
     found = dissimilarity([slope([gradient] * 3), slope([gradient])], gradient)
     assert found["g2"] == pytest.approx(0.0, abs=1e-12)
     assert found["xi2"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_the_server_learns_on_a_gpu_if_it_has_one(tmp_path):
+    plain = run(tmp_path, "cpu", algorithm="fsl")
+    quick = Scenario.model_validate({**scenario(algorithm="fsl").dump(), "cluster": {"server_gpus": 1.0}})
+    found = fedactors.run(quick, tmp_path / "gpu", fleet="local")
+    np.testing.assert_allclose(found.state["x"], plain.state["x"], rtol=1e-3, atol=1e-5)
