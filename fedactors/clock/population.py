@@ -13,10 +13,12 @@ from fedactors.clock.devices import Hardware, Setting, assigned, entity, hardwar
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.places import locate
+from fedactors.clock.synthetic import windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import Group, Trace
+from fedactors.scenario.population import Always, Group, Trace
+from fedactors.scenario.synthetic import Synthetic
 from fedactors.streams import Purpose, stream
 from fedactors.traces.formats import read
 from fedactors.traces.timeline import Timeline
@@ -140,8 +142,12 @@ def _laws(scenario: Scenario) -> list[Law | None]:
 
 def _availability(group: Group, setting: Setting) -> _Presence:
     zeros = np.zeros(group.count, np.int64)
-    if not isinstance(group.availability, Trace):
+    if isinstance(group.availability, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
+    if isinstance(group.availability, Synthetic):
+        made = windows(group.availability, group.count, setting.seed, entity(group))
+        row, period = np.arange(group.count, dtype=np.int64), zeros + group.availability.days * _DAY
+        return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
     trace = group.availability
     path = locate(trace.path, setting.folder)
     timeline = read(path, format=trace.format, when=trace.when, strict=trace.strict)

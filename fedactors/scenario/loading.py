@@ -20,6 +20,7 @@ _DEEPEST = 60
 _BRANCHES = {
     "always",
     "trace",
+    "synthetic",
     "int",
 }  # pydantic names the branch of a union in the path; users do not write it
 

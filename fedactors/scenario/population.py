@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedactors.options import Options
 from fedactors.scenario.recordings import Devices, Links, Places, Rates
 from fedactors.scenario.sampled import Sampled
+from fedactors.scenario.synthetic import Synthetic
 from fedactors.scenario.units import Duration, Rate, Speed
 
 
@@ -94,7 +95,7 @@ class Network(Options):
     """Standard deviation of the logarithm of both rates over the group."""
 
 
-Availability = Annotated[Always | Trace, BeforeValidator(_named), Field(discriminator="name")]
+Availability = Annotated[Always | Trace | Synthetic, BeforeValidator(_named), Field(discriminator="name")]
 
 
 class Group(Options):
