@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.population import Population
-from fedactors.clock.trip import Trip, Trips, moved
+from fedactors.clock.trip import REPORTED, Trip, Trips, moved
 from fedactors.plan import NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 
 OUTCOMES = tuple(Outcome)
 _CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+_REPORTED = np.array([outcome in REPORTED for outcome in OUTCOMES])
 _FITS = 2.0**60  # ns of work that can be added to a time and stay below NEVER
 
 
@@ -117,7 +118,8 @@ class Cohorts:
         """Return the orders of the trips as they stand when their round closes at `closed`, `early` if by quorum."""
         outcome = cohort.outcome.copy()
         ended = cohort.ends <= closed
-        finished = np.where(ended, cohort.ends, np.minimum(closed, np.maximum(cohort.gives_up, cohort.started)))
+        reported = ended & _REPORTED[outcome]
+        finished = np.where(reported, cohort.ends, np.minimum(closed, np.maximum(cohort.gives_up, cohort.started)))
         if early:
             outcome[~ended & (cohort.gives_up > closed)] = _CODE[Outcome.CANCELLED]
         orders = self._orders(cohort, outcome, finished)
@@ -143,11 +145,10 @@ class Cohorts:
         finish = ontime.reach(a, clients, origin + self._down[clients] + compute + self._up[clients])
         finish[target == 0] = NEVER
         outcome = np.where(target == work.wanted, _CODE[Outcome.COMPLETE], _CODE[Outcome.PARTIAL])
-        missed = (finish > min(deadline, NEVER - 1)) | (target == 0)
         gives_up = self._giving_up(clients, start)
-        lost = gives_up < finish
-        outcome = np.where(lost, _CODE[Outcome.OFFLINE], np.where(missed, silent, outcome))
-        ends = np.where(lost | missed, NEVER, finish)
+        missed = (target == 0) | (finish > min(deadline, NEVER - 1)) | (gives_up < finish)
+        outcome = np.where(missed, silent, outcome)
+        ends = np.where(missed, NEVER, finish)
         departs = self._p.depart[clients]
         leaves = (departs <= deadline) & (departs < ends) & (departs <= gives_up)
         outcome[leaves], ends[leaves] = _CODE[Outcome.DEPARTED], departs[leaves]

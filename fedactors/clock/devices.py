@@ -83,7 +83,7 @@ def _spread(median: int, spread: float, group: Group, seed: int, purpose: Purpos
     if spread == 0.0:
         return np.full(group.count, median, np.int64)
     draws = stream(seed, purpose, entity(group), which).standard_normal(group.count)
-    values: Int64 = np.maximum(1, np.rint(median * np.exp(spread * draws))).astype(np.int64)
+    values: Int64 = np.clip(np.rint(median * np.exp(spread * draws)), 1, 2.0**60).astype(np.int64)
     return values
 
 

@@ -18,12 +18,13 @@ _LARGEST_SLAB = 2_000_000  # about 64 MB while they are sorted
 
 
 class Presence:
-    """The set of devices that are on, as time goes forward."""
+    """The set of devices that are on, as time goes forward; of those `counted`, `(devices,)`, if not of all."""
 
-    def __init__(self, availability: Availability) -> None:
+    def __init__(self, availability: Availability, counted: NDArray[np.bool_] | None = None) -> None:
         self._a = availability
-        self._moving = np.flatnonzero(availability.row >= 0)
-        self.on: NDArray[np.bool_] = availability.row < 0
+        counted = np.ones(len(availability), bool) if counted is None else counted
+        self._moving = np.flatnonzero((availability.row >= 0) & counted)
+        self.on: NDArray[np.bool_] = (availability.row < 0) & counted
         self._last = self._last_edge()
         self._rate = self._edges_per_ns()
         self._size = max(_FIRST_SLAB, len(self._moving))
@@ -54,6 +55,13 @@ class Presence:
                 return int(self._times[self._cursor + rising[0]])
             if not self._more():
                 return NEVER
+
+    def next_edge(self) -> Time:
+        """Return when a device next comes or goes, after the time advanced to; NEVER if none does."""
+        while self._cursor >= len(self._times):
+            if not self._more():
+                return NEVER
+        return int(self._times[self._cursor])
 
     def _more(self) -> bool:
         """Make the next slab of edges; say whether there can be any."""

@@ -48,27 +48,22 @@ def synchronous(world: World, rules: Rounds) -> Events:
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
-        while not len(cohort := _cohort(world, rules, version)):
-            back = world.next_candidate(rules.among)
-            if back == NEVER:
+        while rules.until is None or world.now < rules.until:
+            if len(cohort := world.draw(version, rules.among, rules.ask)):
+                break
+            if (back := world.next_candidate(rules.among)) == NEVER:
                 return "nobody can be asked any more"
-            if not _in_time(world, rules) or (rules.until is not None and back >= rules.until):
-                return "virtual time limit"
-            yield world.at(back, Phase.DISPATCH)
+            yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
+        else:
+            return "virtual time limit"
         plan = yield from _Round(world, rules, version, cohort).play()
-        if plan.closed == plan.opened and (back := world.next_on()) < NEVER:
-            yield world.at(back, Phase.DISPATCH)  # nobody was there at all: time must not stand still
+        if plan.closed == plan.opened and not any(order.heard for order in plan.orders):
+            # nobody asked could ever report: the same cohort would be asked at this instant for ever
+            if (change := world.next_change()) == NEVER:
+                return "nobody who can be asked can ever report"
+            yield world.at(change, Phase.DISPATCH)
         yield world.at(max(plan.ready, world.now), Phase.DISPATCH)
     return "all rounds done"
-
-
-def _cohort(world: World, rules: Rounds, version: int) -> Int64:
-    """Return who is asked now; nobody when time is up."""
-    return world.draw(version, rules.among, rules.ask) if _in_time(world, rules) else np.zeros(0, np.int64)
-
-
-def _in_time(world: World, rules: Rounds) -> bool:
-    return rules.until is None or world.now < rules.until
 
 
 class _Round:
@@ -77,37 +72,40 @@ class _Round:
     def __init__(self, world: World, rules: Rounds, version: int, clients: Int64) -> None:
         self.world, self.rules, self.version = world, rules, version
         self.opened = world.now
-        self.deadline = NEVER if rules.deadline is None else self.opened + rules.deadline
+        self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
         self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
         self.heard = self.settled = 0
         self.closing: simpy.Event = world.env.event()
+        phases = np.array(_PHASES)[self.cohort.outcome]
+        told = self.cohort.ends < NEVER
+        order = np.lexsort((phases, self.cohort.ends))
+        order = order[told[order]]
+        self.ends = zip(self.cohort.ends[order].tolist(), self.cohort.outcome[order].tolist(), strict=True)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
         """Let the trips run, close, and put the Plan on the tray."""
-        for end, code in zip(self.cohort.ends.tolist(), self.cohort.outcome.tolist(), strict=True):
-            if end < NEVER:
-                self.world.at(end, _PHASES[code]).callbacks.append(
-                    self._report if OUTCOMES[code] in HEARD else self._settle
-                )
+        self._next()
         if self.deadline < NEVER:
             self.world.at(self.deadline, Phase.CLOSE).callbacks.append(self._close)
         yield self.closing
         return self._conclude()
 
-    def _report(self, event: simpy.Event) -> None:
-        """Take in an update that arrives."""
-        if not self.closing.triggered:
-            self.heard += 1
-            self._settle(event)
+    def _next(self) -> None:
+        """Wait for the next end of a trip: one event at a time, so that a closed round leaves none behind."""
+        if (end := next(self.ends, None)) is not None:
+            time, code = end
+            heard = OUTCOMES[code] in HEARD
+            self.world.at(time, _PHASES[code]).callbacks.append(lambda event: self._settle(heard))
 
-    def _settle(self, event: simpy.Event) -> None:
-        """Count a trip that is over."""
+    def _settle(self, heard: bool) -> None:
+        """Count a trip that is over, and close if it was the last one waited for."""
         if self.closing.triggered:
             return
-        self.settled += 1
-        if self.heard == self.rules.quorum or self.settled == len(self.cohort):
+        self.settled, self.heard = self.settled + 1, self.heard + heard
+        if (heard and self.heard == self.rules.quorum) or self.settled == len(self.cohort):
             # those that arrive at this very nanosecond still count
             self.world.at(self.world.now, Phase.CLOSE).callbacks.append(self._close)
+        self._next()
 
     def _close(self, event: simpy.Event) -> None:
         if not self.closing.triggered:
@@ -136,7 +134,8 @@ class _Round:
     def _check(self, orders: tuple[Order, ...]) -> None:
         """Every client asked ended in exactly one outcome, and those heard are those that reported."""
         heard = sum(order.heard for order in orders)
-        if len(orders) != len({order.client for order in orders}) or heard != self.heard:
+        if [order.client for order in orders] != self.cohort.clients.tolist() or heard != self.heard:
             raise ConservationError(
-                f"round {self.version}: {len(self.cohort)} asked, {self.heard} reported, {heard} of {len(orders)} heard"
+                f"round {self.version + 1}: {len(self.cohort)} asked, {self.heard} reported,"
+                f" {heard} of {len(orders)} heard"
             )

@@ -24,12 +24,14 @@ import numpy as np
 
 from fedactors.clock.availability import Int64, integers
 from fedactors.clock.population import Population
-from fedactors.plan import NEVER, Order, Outcome, Time
+from fedactors.plan import HEARD, NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
+
+REPORTED = HEARD | {Outcome.DEPARTED}  # the server hears of these when they end
 
 
 class Trip(NamedTuple):
-    """A planned trip. `ends` is when the server hears of it, by upload or departure; NEVER if it does not."""
+    """A planned trip. `ends` is when the server no longer waits for it: upload, departure, or it can never report."""
 
     client: int
     base: int
@@ -84,9 +86,7 @@ class Trips:
         limit = deadline if gives_up == NEVER else max(deadline, gives_up)
         finish = self._finish(client, start, work, target, limit) if target else NEVER
         end, outcome = finish, Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
-        if gives_up < finish:
-            end, outcome = NEVER, Outcome.OFFLINE
-        elif finish > min(deadline, NEVER - 1) or not target:
+        if not target or finish > min(deadline, NEVER - 1) or gives_up < finish:
             end, outcome = NEVER, silent
         if departs <= deadline and departs < end and departs <= gives_up:
             end, outcome = departs, Outcome.DEPARTED
@@ -97,9 +97,9 @@ class Trips:
     def settle(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of a trip as it stands when its round closes at `closed`, `early` if by quorum."""
         outcome, finished = trip.outcome, min(closed, max(trip.gives_up, trip.started))
-        if trip.ends <= closed:
+        if trip.ends <= closed and trip.outcome in REPORTED:
             finished = trip.ends
-        elif early and trip.gives_up > closed:
+        elif trip.ends > closed and early and trip.gives_up > closed:
             outcome = Outcome.CANCELLED
         return self._order(trip, outcome, finished)
 

@@ -39,7 +39,7 @@ class World:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
         self.cohorts = Cohorts(population, trips, workloads)
-        self.presence = Presence(population.availability)
+        self.presence = Presence(population.availability, self.cohorts.has_work)
         self.plans: deque[Plan] = deque()
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
@@ -53,16 +53,16 @@ class World:
         return At(self.env, time, phase)
 
     def candidates(self, among: str) -> Int64:
-        """Return the clients that can be asked now, ascending: those `available`, or all `members`."""
+        """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""
+        people = self.population
         if among == "members":
-            return np.flatnonzero((self.population.arrive <= self.now) & (self.now < self.population.depart))
+            return np.flatnonzero((people.arrive <= self.now) & (self.now < people.depart) & self.cohorts.has_work)
         self.presence.advance(self.now)
         return self.presence.available()
 
     def draw(self, version: int, among: str, count: int | None) -> Int64:
         """Return the cohort of a round, ascending: `count` of the candidates by lot, or all of them."""
         candidates = self.candidates(among)
-        candidates = candidates[self.cohorts.has_work[candidates]]
         if count is not None and count < len(candidates):
             chosen = stream(self.seed, Purpose.COHORT, 0, version).choice(
                 len(candidates), count, replace=False, shuffle=False
@@ -71,16 +71,18 @@ class World:
         return candidates
 
     def next_candidate(self, among: str) -> Time:
-        """Return when somebody can be asked again, seen from a moment at which nobody can."""
-        if among == "members":
-            later = self.population.arrive[self.population.arrive > self.now]
-            return int(later.min()) if len(later) else NEVER
-        return self.next_on()
+        """Return when somebody can be asked again, seen from a moment at which nobody can; NEVER if never."""
+        if among == "available":
+            self.presence.advance(self.now)
+            return self.presence.next_on()
+        later = self.population.arrive[(self.population.arrive > self.now) & self.cohorts.has_work]
+        return int(later.min()) if len(later) else NEVER
 
-    def next_on(self) -> Time:
-        """Return the present if somebody is on, else when the next device comes on; NEVER if none does."""
+    def next_change(self) -> Time:
+        """Return when a device next comes, goes or arrives, after now; NEVER if none does."""
         self.presence.advance(self.now)
-        return self.now if self.presence.on.any() else self.presence.next_on()
+        later = self.population.arrive[self.population.arrive > self.now]
+        return min(self.presence.next_edge(), int(later.min()) if len(later) else NEVER)
 
     def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return who arrived and who departed since the last call, up to and including `until`."""

@@ -18,7 +18,7 @@ RULES = Rounds(
 
 def run(members, rules=RULES, wanted=3, seed=1):
     people = population(members)
-    works = [workload(1, 1, epochs=None, steps=wanted)] * len(people)
+    works = [workload(m.get("samples", 1), 1, epochs=None, steps=wanted) for m in members]
     world = World(people, Trips(people, 5, 3), works, seed)
     policy = world.env.process(synchronous(world, rules))
     world.env.run(until=policy)
@@ -74,9 +74,54 @@ def test_virtual_time_ends_a_run():
 def test_members_are_asked_even_when_they_are_off():
     plans, _ = run([{"per_sample": 10}, {"windows": [(500, 600)]}], same_but(RULES, among="members", rounds=1))
     assert [order.outcome for order in plans[0].orders] == [Outcome.COMPLETE, Outcome.OFFLINE]
-    plans, why = run([{"windows": [(0, 5)]}], same_but(RULES, among="members", deadline=None, rounds=3))
-    assert len(plans) <= 3
-    assert why
+
+
+def test_time_does_not_stand_still_when_nobody_can_report():
+    """On for 30 ticks and never again: not waited for; asked once more when something changes, and then no more."""
+    for among in ("available", "members"):
+        rules = same_but(RULES, among=among, deadline=None, rounds=10**6)
+        plans, why = run([{"windows": [(0, 30)], "aware": False, "per_sample": 10}], rules)
+        assert [plan.opened for plan in plans] == ([0] if among == "available" else [0, 30])
+        assert why.startswith("nobody ")
+        order = plans[0].orders[0]
+        assert (order.outcome, order.finished, order.down) == (Outcome.OFFLINE, 0, 0)
+
+
+def test_a_silent_trip_beside_others_shows_what_it_moved():
+    members = [{"per_sample": 10}, {"windows": [(0, 20)], "per_sample": 10}]
+    plans, _ = run(members, same_but(RULES, deadline=None, rounds=1))
+    order = plans[0].orders[1]
+    assert (order.outcome, order.steps, order.down, order.finished) == (Outcome.OFFLINE, 1, 5, plans[0].closed)
+
+
+def test_devices_without_work_are_never_waited_for():
+    """An idle device is on while those with work are off: time must still reach the others."""
+    plans, why = run([{"samples": 0}, {"windows": [(500, 600)], "per_sample": 10}], same_but(RULES, rounds=2))
+    assert [(plan.opened, [o.client for o in plan.orders]) for plan in plans] == [(500, [1]), (538, [1])]
+    assert why == "all rounds done"
+    assert run([{"samples": 0}])[1] == "nobody can be asked any more"
+    assert run([{"samples": 0}], same_but(RULES, among="members"))[1] == "nobody can be asked any more"
+
+
+def test_an_end_of_time_before_anybody_comes_is_told_as_such():
+    plans, why = run([{"windows": [(500, 600)]}], same_but(RULES, until=100))
+    assert (plans, why) == ([], "virtual time limit")
+
+
+def test_a_deadline_beyond_all_time_is_none():
+    assert run([{"per_sample": 10}], same_but(RULES, deadline=NEVER)) == run(
+        [{"per_sample": 10}], same_but(RULES, deadline=None)
+    )
+
+
+def test_closed_rounds_leave_no_events_behind():
+    members = [{"per_sample": speed} for speed in range(10, 90)]
+    people = population(members)
+    works = [workload(1, 1, epochs=None, steps=3)] * len(people)
+    world = World(people, Trips(people, 5, 3), works, 1)
+    policy = world.env.process(synchronous(world, same_but(RULES, quorum=1, rounds=50, deadline=10**6)))
+    world.env.run(until=policy)
+    assert len(world.env._queue) <= 2 * 50  # a deadline and one end of each round
 
 
 def test_arrivals_and_departures_are_told_once():

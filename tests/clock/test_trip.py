@@ -126,6 +126,14 @@ def test_an_abort_loses_the_work_when_the_window_ends():
     assert kept.outcome is Outcome.COMPLETE
 
 
+def test_an_abort_is_called_offline_only_if_the_interruption_is_to_blame():
+    """The window outlasts the deadline: uninterrupted, these would have missed it all the same."""
+    assert one({"windows": [(0, 1000)], "abort": True}, 17).outcome is Outcome.TOO_SLOW
+    assert one({"windows": [(0, 1000)], "abort": True, "aware": False}, 57).outcome is Outcome.LATE
+    assert one({"windows": [(0, 16)], "abort": True}, 17).outcome is Outcome.TOO_SLOW
+    assert one({"windows": [(0, 16)], "abort": True}, 18).outcome is Outcome.OFFLINE
+
+
 def test_a_departure_takes_the_work_in_flight_and_an_upload_at_that_instant_still_counts():
     gone = one({"windows": [(0, 57)], "depart": 57}, 80)
     assert (gone.outcome, gone.finished) == (Outcome.DEPARTED, 57)
