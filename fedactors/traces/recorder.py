@@ -29,7 +29,7 @@ from fedactors.traces.timeline import Timeline
 
 FULL = 1_000_000  # ppm
 _FILL = 0.95  # of the deadline that all epochs take when nothing competes
-_WARM, _TRIES = 50, 7
+_WARM, _TRIES, _START = 50, 5, 0.1  # steps, rounds, s that a competitor is given to start
 _CYCLE = 0.05  # s: the competitor works and rests once in this time
 _STAT = Path("/proc/stat")
 _COMPETITOR = """
@@ -81,14 +81,17 @@ def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
     with _bound_to_one_core() as core:
         wanted = protocol.epochs * _steps_per_epoch(training, protocol)
         tell(f"{wanted} steps in {protocol.epochs} epochs, {protocol.deadline} s for each round")
-        rows = []
-        for percent in protocol.competitors:
-            with _competitor(percent, core):
-                done = [_round(training, wanted, protocol.deadline) for _ in range(protocol.rounds)]
-            shares = np.array([FULL * steps // wanted for steps in done], np.int64)
-            tell(f"T{percent}: {shares.mean() / 10_000:.1f} % of the epochs, deviation {shares.std() / 10_000:.1f}")
-            length = round(protocol.deadline * SECOND)
-            rows.append(Row(f"T{percent}", np.arange(len(done)) * length, shares, len(done) * length))
+        done: dict[int, list[int]] = {percent: [] for percent in protocol.competitors}
+        for _ in range(protocol.rounds):  # in turn: whatever else the machine does meets all of them alike
+            for percent, steps in done.items():
+                with _competitor(percent, core):
+                    steps.append(_round(training, wanted, protocol.deadline))
+    rows = []
+    for percent, steps in done.items():
+        shares = np.array([FULL * count // wanted for count in steps], np.int64)
+        tell(f"T{percent}: {shares.mean() / 10_000:.1f} % of the epochs, deviation {shares.std() / 10_000:.1f}")
+        length = round(protocol.deadline * SECOND)
+        rows.append(Row(f"T{percent}", np.arange(len(steps)) * length, shares, len(steps) * length))
     return build(rows, PPM)
 
 
@@ -133,13 +136,11 @@ def _steps_per_epoch(training: Training, protocol: Protocol) -> int:
     """Return how many steps make an epoch, so that all epochs take most of the deadline when nothing competes."""
     for _ in range(_WARM):
         training.step()
-    best = 0
-    for _ in range(_TRIES):  # the best of several: the machine may be busy with something else
-        best = max(best, _round(training, sys.maxsize, protocol.deadline / 5, rest=False) * 5)
-    return max(1, int(_FILL * best) // protocol.epochs)
+    tries = [_round(training, sys.maxsize, protocol.deadline) for _ in range(_TRIES)]
+    return max(1, int(_FILL * min(tries)) // protocol.epochs)  # the worst: alone, the machine is to finish
 
 
-def _round(training: Training, wanted: int, deadline: float, *, rest: bool = True) -> int:
+def _round(training: Training, wanted: int, deadline: float) -> int:
     """Train until `wanted` steps are done or the deadline is there, and wait for it; return the steps done."""
     end, done = time.monotonic() + deadline, 0
     while done < wanted:
@@ -147,8 +148,7 @@ def _round(training: Training, wanted: int, deadline: float, *, rest: bool = Tru
         if time.monotonic() > end:  # a step that ends after the deadline does not count
             return done
         done += 1
-    if rest:
-        time.sleep(max(0.0, end - time.monotonic()))
+    time.sleep(max(0.0, end - time.monotonic()))
     return done
 
 
@@ -176,6 +176,7 @@ def _competitor(percent: int, core: int) -> Iterator[None]:
     words = [str(percent / 100), str(_CYCLE), str(core), str(os.getpid())]
     process = subprocess.Popen([sys.executable, "-c", _COMPETITOR, *words])
     try:
+        time.sleep(_START)
         yield
     finally:
         process.kill()
