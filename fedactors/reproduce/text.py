@@ -14,7 +14,10 @@ _HEADS = {"accuracy": "accuracy", "t90": "T90", "t50": "T_0.5", "sd20": "sd20", 
 def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list[str]:
     """Return the report: means over repeats, the paper's numbers, and each claim with whether it holds."""
     groups = grouped(table)
-    heads = [" ".join(map(str, at.values())) for at, _ in groups]
+    heads = [
+        " ".join(label if isinstance(label, str) else f"{axis}={label}" for axis, label in at.items())
+        for at, _ in groups
+    ]
     width = max(len(head) for head in heads)
     body = [f"{'':{width}}  " + "  ".join(f"{_HEADS.get(column, column):>8}" for column in experiment.columns)]
     for head, (_, found) in zip(heads, groups, strict=True):
