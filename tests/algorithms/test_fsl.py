@@ -43,6 +43,25 @@ def test_by_hand():
     close(after(FSLp(form="additive", server_lr_base=1.0, **options)), vector(2.25))
 
 
+def test_data_sharing_by_hand():
+    """DS and DSL, 2 clients with one sample each, 2 local steps on both their own and the server's sample; x = 0.
+
+    f(y; b) = (y - b)^2 / 2, b = (4, 0), b_0 = 2, so that client 0 follows y - 3 and client 1 y - 1. eta_l = 0.5:
+    client 0 goes 0 -> 1.5 -> 2.25, client 1 goes 0 -> 0.5 -> 0.75. Both hold 2 of the 4 samples: x = 1.5.
+    DSL, eta_0 = 0.5, two steps of the server: 1.5 -> 1.75 -> 1.875.
+    """
+    one = torch.eye(1, dtype=torch.float64)
+    gradients = [quadratic(one, vector((b + 2.0) / 2)) for b in (4.0, 0.0)]
+
+    def after(algorithm):
+        return Federation(
+            algorithm, vector(0.0), gradients, steps=2, lr=0.5, central=quadratic(one, vector(2.0))
+        ).round(weights=[2 / 4, 2 / 4])
+
+    close(after(DataSharing()), vector(1.5))
+    close(after(DSL(server_lr=0.5, server_steps=2)), vector(1.875))
+
+
 @pytest.mark.parametrize("nothing", [{"server_weight": 0.0}, {"server_steps": 0}, {"server_lr_base": 0.0}, {"own": 0}])
 @pytest.mark.parametrize("make", [FSL, FSLp])
 def test_without_a_server_step_it_is_fedavg_bitwise(make, nothing):

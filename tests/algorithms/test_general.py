@@ -7,7 +7,7 @@ import torch
 
 from fedactors import registry
 from fedactors.algorithms.fedavg import FedAvg
-from tests.algorithms.harness import Federation, close, noisy, problem, vector
+from tests.algorithms.harness import Federation, close, noisy, problem, quadratic, vector
 
 OPTIONS = {"dsl": {"server_lr": 0.05}}
 ALGORITHMS = {name: OPTIONS.get(name, {}) for name in registry.names("algorithms")}
@@ -16,6 +16,23 @@ X = vector(1.0, -2.0, 0.5, 3.0)
 
 def made(name, **options):
     return registry.lookup("algorithms", name)(**{**OPTIONS.get(name, {}), **options})
+
+
+def test_fedavg_by_hand():
+    """2 clients, 2 local steps, f_i(y) = (y - b_i)^2 / 2 with b = (2, 0), eta_l = 0.5, x = 1, n = (3, 1).
+
+    Client 0 goes 1 -> 1.5 -> 1.75, client 1 goes 1 -> 0.5 -> 0.25: x = 0.75 * 1.75 + 0.25 * 0.25 = 1.375. With
+    eta_g = 2 it moves twice as far, and with one step of client 0 only (s = 1 < K) its model is 1.5.
+    """
+    one = torch.eye(1, dtype=torch.float64)
+    gradients = [quadratic(one, vector(b)) for b in (2.0, 0.0)]
+
+    def after(global_lr, **play):
+        return Federation(FedAvg(global_lr=global_lr), vector(1.0), gradients, steps=2, lr=0.5).round(**play)
+
+    close(after(1.0, weights=[0.75, 0.25]), vector(1.375))
+    close(after(2.0, weights=[0.75, 0.25]), vector(1.75))
+    close(after(1.0, weights=[0.75, 0.25], steps=[1, 2]), vector(0.75 * 1.5 + 0.25 * 0.25))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -100,3 +117,18 @@ def test_variance_of_the_cohorts_mean(clients, cohort):
     rho = (clients - cohort) / (clients - 1) if clients > 1 else 0.0
     spread = float(((v - mean) ** 2).sum(1).mean())
     assert sum(found) / len(cohorts) == pytest.approx(rho * spread / cohort, rel=1e-10, abs=1e-14)
+
+
+def test_mean_squares_split_into_the_mean_and_the_spread():
+    """I-G7: (1/N) sum |grad f_i|^2 = |grad F|^2 + G^2, as hosts and server compute it in two sums."""
+    from fedactors.learning.dissimilarity import dissimilarity, slope
+
+    draws = torch.Generator().manual_seed(2)
+    rows = torch.randn(6, 9, generator=draws).numpy()
+    parts = [slope(rows[:2]), slope(rows[2:5]), slope(rows[5:])]
+    found = dissimilarity(parts, rows[0])
+    exact = rows.astype(float)
+    mean = exact.mean(0)
+    assert found["g2"] == pytest.approx(((exact - mean) ** 2).sum(1).mean(), rel=1e-12)
+    assert found["g2"] + mean @ mean == pytest.approx((exact**2).sum(1).mean(), rel=1e-12)
+    assert found["xi2"] == pytest.approx(((exact[0] - mean) ** 2).sum(), rel=1e-12)
