@@ -46,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         """Print the message and leave with exit code 2."""
-        if "invalid choice: " in message:
+        if message.startswith("argument COMMAND: invalid choice: "):
             found, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
             accepted = [choice.strip(" '") for choice in choices.rstrip(")").split(",")]
             message = f'no command "{found[1:-1]}"{suggestion(found[1:-1], accepted)}'

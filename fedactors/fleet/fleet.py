@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -25,6 +28,21 @@ class Fault(Exception):  # noqa: N818 - a fault is real, an error may be the use
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.text}"
+
+
+class CallError(Exception):
+    """A role raised; the message says which, where, and carries the traceback of the worker."""
+
+
+def perform(role: Any, method: str, args: Sequence[Any]) -> Any:
+    """Call a role where it lives. Raises CallError, with process and traceback, if it raises anything."""
+    try:
+        return getattr(role, method)(*args)
+    except CallError:
+        raise
+    except Exception:
+        where = f"{type(role).__name__}.{method}, process {os.getpid()}"
+        raise CallError(f"{where}:\n{traceback.format_exc()}") from None
 
 
 class Fleet(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from types import TracebackType
 from typing import Any
 
 import torch
 
-from fedactors.fleet.fleet import Fault
+from fedactors.fleet.fleet import CallError, Fault, perform
 
 
 class _Failed:
@@ -24,7 +25,8 @@ class LocalFleet:
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0) -> None:
         self.device, self.server_gpus = device, server_gpus
-        self._threads = torch.get_num_threads()
+        self._threads, self._warnings = torch.get_num_threads(), warnings.catch_warnings()
+        self._warnings.__enter__()  # roles add filters
 
     def put(self, value: object) -> object:
         """Return `value` itself."""
@@ -39,8 +41,8 @@ class LocalFleet:
         failed = next((arg for arg in args if isinstance(arg, _Failed)), None)
         if failed is None:
             try:
-                return getattr(actor, method)(*args)
-            except Exception as error:
+                return perform(actor, method, args)
+            except CallError as error:
                 failed = _Failed(Fault(type(error).__name__, str(error)))
         return failed if returns == 1 else [failed] * returns
 
@@ -54,8 +56,9 @@ class LocalFleet:
         """Do nothing: an object does not die."""
 
     def close(self) -> None:
-        """Give torch its threads back."""
+        """Give torch its threads and Python its warnings back."""
         torch.set_num_threads(self._threads)
+        self._warnings.__exit__(None, None, None)
 
     def __enter__(self) -> LocalFleet:
         return self

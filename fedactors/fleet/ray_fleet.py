@@ -26,7 +26,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from fedactors.errors import ClusterError
-from fedactors.fleet.fleet import Fault
+from fedactors.fleet.fleet import Fault, perform
 
 _REVIVE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
@@ -51,7 +51,7 @@ class _Actor:
     def call(self, method: str, *args: Any) -> Any:
         if self._role is None:
             raise _RestartedError
-        return getattr(self._role, method)(*args)
+        return perform(self._role, method, args)
 
 
 class RayFleet:
@@ -142,13 +142,15 @@ class RayFleet:
                 return
             except _RestartedError:
                 self.get(actor.become.remote(*self._actors[actor]))
+            except GetTimeoutError:
+                return  # alive, and busy with what was asked before
             except RayError as error:
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
 
     def close(self) -> None:
-        """End our actors, and Ray itself if it was started here."""
+        """End our actors, and Ray itself if it was started here; leave a cluster that was joined."""
         actors = [*self._actors, *self._idle[True], *self._idle[False]]
         self._actors, self._idle = {}, {True: [], False: []}
         for actor in actors if ray.is_initialized() else ():
@@ -174,8 +176,14 @@ class RayFleet:
 
 
 def _connect(address: str | None, cores: int, store: int | None) -> bool:
-    """Connect to Ray; return whether it was there before, so that it is left running."""
+    """Connect to Ray; return whether this process was connected before, and must stay so.
+
+    Raises ClusterError if there is no cluster at `address`, or this process is connected to another one.
+    """
     if ray.is_initialized():
+        there = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", there):
+            raise ClusterError(f"cluster.address: this process is connected to {there} already (found {address})")
         return True
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
     if address is None:
@@ -188,7 +196,7 @@ def _connect(address: str | None, cores: int, store: int | None) -> bool:
         ray.init(address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
         raise ClusterError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
-    return True
+    return False
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedactors.fleet.fleet import CallError
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.dissimilarity import Slope, dissimilarity
@@ -24,8 +25,8 @@ from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer
 
 
-class ChunkError(Exception):
-    """A chunk raised; the message says which clients, and carries the traceback of the worker."""
+class ChunkError(CallError):
+    """A chunk raised; the message says which clients, too."""
 
 
 class Role:
@@ -83,7 +84,7 @@ class ClientHost(Role):
         except Exception:
             clients = ", ".join(map(str, chunk.clients))
             raise ChunkError(
-                f"round {chunk.version}, clients {clients}, process {os.getpid()}:\n{traceback.format_exc()}"
+                f"round {chunk.version + 1}, clients {clients}, process {os.getpid()}:\n{traceback.format_exc()}"
             ) from None
 
 

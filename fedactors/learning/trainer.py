@@ -81,6 +81,8 @@ class Trainer:
         }
         loss = float(losses.sum())
         bad = () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses)
+        if not bad and not _finite(sums):  # finite updates whose sum is not
+            bad = tuple((client, steps - 1) for client, steps in zip(chunk.clients, chunk.steps, strict=True))
         seconds = time.perf_counter() - began
         return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)))
 

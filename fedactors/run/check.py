@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared, least_times, prepare
+from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.run.replay import play
 from fedactors.scenario.model import Scenario
 
@@ -18,7 +18,7 @@ def check(scenario: Scenario) -> dict[str, Any]:
     Raises UsageError for whatever would stop the run at its start.
     """
     prepared = prepare(scenario)
-    scenario.task.dataset.check()
+    check_files(scenario)
     if scenario.server.data is not None:
         scenario.server.data.check()
     sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))

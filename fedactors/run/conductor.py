@@ -16,17 +16,17 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.errors import DivergedError
+from fedactors.errors import ClusterError, DivergedError, FleetError
 from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
 from fedactors.learning.lesson import Lesson, Pretraining, Samples, share
 from fedactors.plan import SECOND, Plan
 from fedactors.report.html import write as write_report
 from fedactors.run.digests import Digests, model_digest
-from fedactors.run.folder import RunFolder, new_path
+from fedactors.run.folder import RunFolder, check_free, new_path
 from fedactors.run.learning_curve import summary as curve
 from fedactors.run.ledger import Ledger
-from fedactors.run.prepare import Prepared, prepare
+from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
 from fedactors.run.tasks import task_of
 from fedactors.scenario.model import Cluster, Scenario
@@ -35,6 +35,7 @@ _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round 
 
 FleetKind = Literal["ray", "local"]
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
+Loaded = tuple[Lesson, Samples, Labelled, Labelled]  # and the test set, and the server's own samples
 T = TypeVar("T")
 
 
@@ -56,20 +57,23 @@ def run(
     actors: int | None = None,
     address: str | None = None,
     progress: Progress | None = None,
+    report: bool = True,
 ) -> Result:
     """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
 
-    `actors` and `address` take the place of those in the scenario's cluster. Raises UsageError for what the user can
-    mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or Inf.
+    `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn. Raises
+    UsageError for what the user can mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or
+    Inf.
     """
     began = time.perf_counter()
     prepared = prepare(scenario)
-    scenario.task.dataset.check()
-    if scenario.server.data is not None:
-        scenario.server.data.check()
-    folder = RunFolder(new_path(scenario.name) if out is None else Path(out), scenario)
-    with folder, open_fleet(scenario.cluster, fleet, actors, address) as opened:
-        result = _Run(prepared, opened, folder, progress or Silent(), began).play()
+    check_files(scenario)
+    if out is not None:
+        check_free(Path(out))
+    with open_fleet(scenario.cluster, fleet, actors, address) as opened:
+        data = load(prepared)
+        with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
+            result = _Run(prepared, opened, data, folder, progress or Silent(), began).play()
     write_report(folder.path)
     return result
 
@@ -77,6 +81,8 @@ def run(
 def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, address: str | None = None) -> Fleet:
     """Return the fleet a run is executed on. Raises ClusterError if Ray or its resources cannot be had."""
     if kind == "local":
+        if (actors or 1) > 1 or address:
+            raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
         from fedactors.fleet.local import LocalFleet
 
         return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus)
@@ -95,7 +101,7 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
     )
 
 
-def load(prepared: Prepared) -> tuple[Lesson, Samples, Labelled, Labelled]:
+def load(prepared: Prepared) -> Loaded:
     """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
     scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
     data = task.dataset.load(scenario.seed, scenario.devices)
@@ -117,14 +123,16 @@ def load(prepared: Prepared) -> tuple[Lesson, Samples, Labelled, Labelled]:
 class _Run:
     """One run in progress."""
 
-    def __init__(self, prepared: Prepared, fleet: Fleet, folder: RunFolder, progress: Progress, began: float) -> None:
+    def __init__(
+        self, prepared: Prepared, fleet: Fleet, data: Loaded, folder: RunFolder, progress: Progress, began: float
+    ) -> None:
         self._prepared, self._folder, self._progress, self._began = prepared, folder, progress, began
         self._ledger, self._digests, self._rows = Ledger(prepared.ahead), Digests(), list[dict[str, Any]]()
         self._final: dict[str, float] | None = None
         self._pending: deque[tuple[Plan, Task]] = deque()
         self._clock = prepared.clock()
         self._fleet = fleet
-        self._pipeline = Pipeline(fleet, *load(prepared), on_fault=self._fault)
+        self._pipeline = Pipeline(fleet, *data, on_fault=self._fault)
 
     def play(self) -> Result:
         """Execute every plan; return when the clock has ended and the last task is done."""
@@ -146,8 +154,12 @@ class _Run:
 
     def _settle(self) -> None:
         """Wait for the oldest task and write it down."""
-        outcomes = self._pipeline.finish()
-        plan, task = self._pending.popleft()
+        plan, task = self._pending[0]
+        try:
+            outcomes = self._pipeline.finish()
+        except FleetError as error:
+            raise FleetError(f"{error}\nat virtual time {plan.closed / SECOND:.3f} s") from None
+        self._pending.popleft()
         _refuse_bad(outcomes, plan)
         row = self._ledger.add(plan) | _learned(outcomes, task)
         self._final = outcomes.examined or self._final

@@ -15,9 +15,11 @@ line by line, so that a run can be followed.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -30,6 +32,7 @@ from fedactors.errors import RunFolderError
 from fedactors.plan import Order, Plan
 from fedactors.scenario.model import Scenario
 
+_NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 _ROWS_AT_ONCE = 50_000
 _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 _ORDER_COLUMNS = ("version", *Order._fields)
@@ -41,11 +44,13 @@ class RunFolder:
     def __init__(self, path: Path, scenario: Scenario) -> None:
         self.path = path
         try:
+            check_free(path)
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
-                raise RunFolderError(f"{path}: not empty (accepted: a new folder, or an empty one)")
+            # "x" makes the claim exclusive: of two runs that begin at once, one is refused
+            self._metrics: TextIO = (path / "metrics.jsonl").open("x", encoding="utf-8")
             write(path / "scenario.yaml", yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
-            self._metrics: TextIO = (path / "metrics.jsonl").open("w", encoding="utf-8")
+        except FileExistsError:
+            raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
         except OSError as error:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
         self._plans = _Table(path / "plans.parquet", _PLAN_COLUMNS)
@@ -61,7 +66,7 @@ class RunFolder:
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics."""
-        self._metrics.write(json.dumps(row) + "\n")
+        self._metrics.write(json.dumps({key: _finite(value) for key, value in row.items()}) + "\n")
         self._metrics.flush()
 
     def fault(self, row: Mapping[str, Any]) -> None:
@@ -149,8 +154,22 @@ def write(path: Path, content: str | bytes) -> None:
     pending.replace(path)
 
 
+def check_free(path: Path) -> None:
+    """Raise RunFolderError if `path` cannot become a run folder: it holds something, or is none and cannot be made."""
+    try:
+        if path.exists() and any(path.iterdir()):
+            raise RunFolderError(f"{path}: {_NOT_EMPTY}")
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None
+
+
 def new_path(name: str, root: Path = Path("runs")) -> Path:
     """Return a folder name for a run that starts now: runs/NAME-YYYYMMDD-HHMMSS, with a number if that exists."""
     stem = f"{name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    tries = (root / (stem if number == 0 else f"{stem}-{number}") for number in range(10_000))
+    tries = (root / (f"{stem}-{number}" if number else stem) for number in count())
     return next(path for path in tries if not path.exists())
+
+
+def _finite(value: Any) -> Any:
+    """Return `value` with null in place of numbers that JSON cannot hold."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -158,3 +158,13 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     transfer = down * prepared.model_bytes / people.down + payload.up * prepared.model_bytes / people.up
     times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)
     return times
+
+
+def check_files(scenario: Scenario) -> None:
+    """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
+    try:
+        scenario.task.dataset.check()
+        if scenario.server.data is not None:
+            scenario.server.data.check()
+    except UsageError as error:
+        raise type(error)(f"{scenario.source}: {error}") from error

@@ -40,6 +40,8 @@ class Local(Options):
     def _one_measure(self) -> Local:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give either epochs or steps")
+        if self.steps is not None and self.update_unit == "epoch":
+            raise ValueError("update_unit: epoch counts whole passes (accepted: epochs in place of steps)")
         return self
 
 
@@ -161,6 +163,8 @@ class Scenario(Options):
             if names.count(name) > 1:
                 raise ValueError(f'population: two groups are called "{name}"')
         cohort, devices = self.server.cohort, self.devices
+        if self.server.quorum is not None and self.server.quorum > devices:
+            raise ValueError(f"server.quorum: {self.server.quorum} updates cannot come from {devices} devices")
         if isinstance(cohort, int) and cohort + self.server.over_selection > devices:
             raise ValueError(
                 f"server.cohort: {cohort} + {self.server.over_selection} clients cannot be asked"
