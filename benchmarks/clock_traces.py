@@ -32,7 +32,10 @@ def flash(path: Path) -> None:
 def fedscale(path: Path) -> None:
     """Write 107,749 clients."""
     recorded = list(pickle.loads((SHARED / "fedscale" / "client_behave_trace").read_bytes()).values())  # our own copy
-    path.write_bytes(pickle.dumps({k + 1: dict(recorded[k % len(recorded)]) for k in range(CLIENTS)}, protocol=4))
+    with path.open("wb") as file:
+        # as lists of their own: pickle writes an object that it meets again as a reference
+        clients = {k + 1: json.loads(json.dumps(recorded[k % len(recorded)])) for k in range(CLIENTS)}
+        pickle.dump(clients, file, protocol=4)
 
 
 def load(path: str) -> dict[str, float]:

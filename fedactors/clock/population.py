@@ -25,6 +25,7 @@ from fedactors.traces.timeline import Timeline
 
 Law = tuple[str, int]  # (trace of Table 2, levels)
 _DAY = 86_400 * SECOND
+_FINEST = 1000  # levels of a sampled trace that is counted in steps
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _laws(scenario: Scenario) -> list[Law | None]:
         if server.deadline is None or not group.deadline_aware:
             problem = "sampled participation needs server.deadline and deadline_aware: true"
             raise ScenarioError(f"population.{number}.sampled: {problem}")
-        levels = wanted.levels or server.local.epochs or server.local.steps or 1
+        levels = wanted.levels or server.local.epochs or min(server.local.steps or 1, _FINEST)
         found = [(trace, levels) for trace in wanted.traces]
         for one in found:
             law(*one)  # raises where so few levels cannot have the moments

@@ -22,7 +22,7 @@ class Sampled(Options):
     """Which laws; the k-th device takes the k-th (again from the first when they run out), or one by lot."""
     assign: Literal["in_order", "shuffle"] = "in_order"
     levels: int | None = Field(default=None, ge=1, le=10_000)
-    """In how many parts the work is counted; the local epochs, or else the local steps, when absent."""
+    """In how many parts the work is counted; the local epochs, or else the local steps (at most 1,000), when absent."""
 
     @model_validator(mode="before")
     @classmethod
