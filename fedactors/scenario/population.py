@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.recordings import Devices, Links, Places, Rates
-from fedactors.scenario.sampled import Sampled
+from fedactors.scenario.sampled import Laws, Sampled, short
 from fedactors.scenario.synthetic import Synthetic
 from fedactors.scenario.units import Duration, Rate, Speed
 
@@ -95,7 +95,11 @@ class Network(Options):
     """Standard deviation of the logarithm of both rates over the group."""
 
 
-Availability = Annotated[Always | Trace | Synthetic, BeforeValidator(_named), Field(discriminator="name")]
+Availability = Annotated[
+    Always | Trace | Synthetic,
+    Field(discriminator="name"),
+    BeforeValidator(_named, json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | Synthetic),
+]
 
 
 class Group(Options):
@@ -106,7 +110,7 @@ class Group(Options):
     availability: Availability = Always()
     compute: Compute = Compute.model_validate({"per_sample": "10ms"})
     network: Network = Network.model_validate({"down": "2 MB/s", "up": "500 kB/s", "latency": "50ms"})
-    sampled: Sampled | None = None
+    sampled: Annotated[Sampled | None, BeforeValidator(short, json_schema_input_type=Laws | Sampled | None)] = None
     """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
     deadline_aware: bool = True
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""

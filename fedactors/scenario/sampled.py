@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedactors.options import Options
 
 Trace = Literal["T0", "T30", "T50", "T70", "T90", "Thi", "Tmi", "Tlo"]
+
+
+Laws = Trace | list[Trace]  # the short form of `Sampled`
+
+
+def short(value: object) -> object:
+    """Take `T30` for `{traces: [T30]}`, and a list for the traces of one."""
+    if isinstance(value, str):
+        return {"traces": [value]}
+    return {"traces": value} if isinstance(value, list) else value
 
 
 class Sampled(Options):
@@ -23,11 +33,3 @@ class Sampled(Options):
     assign: Literal["in_order", "shuffle"] = "in_order"
     levels: int | None = Field(default=None, ge=1, le=10_000)
     """In how many parts the work is counted; the local epochs, or else the local steps (at most 1,000), when absent."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short(cls, value: object) -> object:
-        """Take `T30` for `{traces: [T30]}`, and a list for the traces of one."""
-        if isinstance(value, str):
-            return {"traces": [value]}
-        return {"traces": value} if isinstance(value, list) else value

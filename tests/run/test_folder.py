@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -10,6 +11,8 @@ from safetensors.numpy import load_file
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import DivergedError
+from fedactors.learning.network import initial
+from fedactors.run.prepare import prepare
 from fedactors.run.replay import replay
 from tests.fleet.conftest import QUICKSTART
 
@@ -85,3 +88,19 @@ def test_evaluation_can_be_rare_and_always_covers_the_last_round(tmp_path):
     scenario = Scenario.load(QUICKSTART, ["server.rounds=5", "server.evaluate_every=3"])
     result = fedactors.run(scenario, tmp_path / "run", fleet="local")
     assert ["accuracy" in row for row in result.metrics] == [False, False, True, False, True]
+
+
+def test_a_round_that_nobody_completes_leaves_the_model_alone_under_scheme_a(tmp_path):
+    """Everybody gets some steps done, nobody all of them: scheme A discards, scheme B does not."""
+    changes = ["server.rounds=2", "server.deadline=2500ms", "server.local.epochs=500"]
+    states, partial = {}, {}
+    for scheme in "AB":
+        scenario = Scenario.load(QUICKSTART, [*changes, f"server.participation={scheme}"])
+        result = fedactors.run(scenario, tmp_path / scheme, fleet="local")
+        states[scheme], partial[scheme] = result.state["x"], result.summary["outcomes"]
+    start = initial(prepare(scenario).model, scenario.seed)
+    assert partial["A"] == partial["B"]
+    assert partial["A"]["partial"] > 0
+    assert partial["A"]["complete"] == 0
+    assert np.array_equal(states["A"], start)
+    assert not np.array_equal(states["B"], start)
