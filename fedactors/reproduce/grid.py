@@ -51,7 +51,7 @@ def measured(path: Path, overrides: tuple[str, ...], out: Path) -> Measures:
     if not _complete(folder):
         from fedactors.run.conductor import run
 
-        run(scenario, _fresh(folder), fleet="local")
+        run(scenario, _fresh(folder), fleet="local", report=False)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     return measures(rows)
 
