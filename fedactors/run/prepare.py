@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.clock import Clock
+from fedactors.clock.cohort import Works
 from fedactors.clock.population import Population, build
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import Setting
@@ -150,10 +151,9 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     `(clients,)`; a naive device counts only with all its steps.
     """
     people, payload = prepared.population, prepared.payload
-    least = [
-        w.samples(w.unit if aware else w.wanted) for w, aware in zip(prepared.workloads, people.aware, strict=True)
-    ]
-    compute = np.array(least, dtype=float) * people.per_sample
+    work = Works(prepared.workloads).all()
+    least = work.samples(np.where(people.aware, work.unit, work.wanted))
+    compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once
     transfer = down * prepared.model_bytes / people.down + payload.up * prepared.model_bytes / people.up
     times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)

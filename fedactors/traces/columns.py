@@ -94,8 +94,9 @@ def from_midnight(times: Sequence[ArrayLike], mender: Mender, tick: int = SECOND
 def _filled(w: Windows, mender: Mender, place: Callable[[int], str]) -> tuple[Windows, NDArray[np.intp]]:
     """Drop windows without length; also return where each one kept stood in the recording."""
     empty = np.flatnonzero(w.on == w.off)
-    if len(empty):
-        mender.note("window without length dropped", place(int(empty[0])), count=len(empty))
+    if not len(empty):
+        return w, np.arange(len(w.on))
+    mender.note("window without length dropped", place(int(empty[0])), count=len(empty))
     index = np.flatnonzero(w.on != w.off)
     return w.keep(index), index
 
@@ -104,8 +105,9 @@ def _sorted(
     w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable[[int], str]
 ) -> tuple[Windows, NDArray[np.intp]]:
     """Sort by device, then by time; rows of one device need not stand together."""
-    by_row = np.argsort(w.row, kind="stable")
-    w, index = w.keep(by_row), index[by_row]
+    if (w.row[1:] < w.row[:-1]).any():
+        by_row = np.argsort(w.row, kind="stable")
+        w, index = w.keep(by_row), index[by_row]
     late = np.flatnonzero((w.row[1:] == w.row[:-1]) & (w.on[1:] < w.on[:-1])) + 1
     if not len(late):
         return w, index
