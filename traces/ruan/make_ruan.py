@@ -55,8 +55,9 @@ def main() -> None:
         busy = quantiles(1 - m1, WIDER * sd1, PIECES - dead)  # share of the round that transfers take
         rates = np.concatenate((np.zeros(dead), BYTES / (busy * ROUND / SECOND)))
         links.append(row(name, np.minimum(rates, 10**8), number))
-    native.write(build(shares, PPM), HERE / "share.csv")
-    native.write(build(links, BYTES_PER_SECOND), HERE / "links.csv")
+    head = "# synthetic: made by make_ruan.py, not recorded\n"
+    native.write(build(shares, PPM), HERE / "share.csv", head)
+    native.write(build(links, BYTES_PER_SECOND), HERE / "links.csv", head)
 
 
 if __name__ == "__main__":
