@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the actions to the command's parser."""
-    actions = command.add_subparsers(required=True, metavar="ACTION")
+    actions = command.add_subparsers(required=True, metavar="COMMAND")
     for name, (function, text, add) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text)
         action.set_defaults(action=function)
