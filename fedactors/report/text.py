@@ -72,7 +72,10 @@ def verify(figures: Figures) -> str:
 def _participation(figures: Figures) -> list[str]:
     asked = max(figures["asked"], 1)
     outcomes = [f"{name} {count:,} ({count / asked:.0%})" for name, count in figures["outcomes"].items() if count]
+    sampled = figures.get("sampled_devices", 0)
+    said = [f"  sampled    {sampled:,} devices take part by a law that is drawn, not by timing"] if sampled else []
     return [
+        *said,
         f"  rounds     {figures['plans']:,} in {span(figures['virtual_seconds'])} of virtual time"
         f" ({figures['empty_rounds']} heard nobody)",
         f"  asked      {figures['asked']:,}: {', '.join(outcomes)}",

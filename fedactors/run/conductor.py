@@ -175,6 +175,7 @@ class _Run:
         summary = {
             "name": self._prepared.scenario.name,
             "seed": self._prepared.scenario.seed,
+            "sampled_devices": self._prepared.sampled,
             **self._ledger.summary(),
             "wall_seconds": round(time.perf_counter() - self._began, 3),
             "ended_because": ended,

@@ -38,6 +38,11 @@ class Prepared:
     setting: Setting
 
     @property
+    def sampled(self) -> int:
+        """Devices whose participation is drawn from a law, instead of emerging from timing."""
+        return sum(law is not None for law in self.population.laws)
+
+    @property
     def model_bytes(self) -> int:
         """Size of one model on the wire."""
         return self.model.parameters * BYTES_PER_PARAMETER

@@ -54,7 +54,7 @@ def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None) -> di
         "name": prepared.scenario.name,
         "seed": prepared.scenario.seed,
         "devices": len(prepared.population),
-        "sampled_devices": sum(law is not None for law in prepared.population.laws),  # these do not emerge from timing
+        "sampled_devices": prepared.sampled,
         **ledger.summary(),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
         "wall_seconds": round(time.perf_counter() - began, 3),

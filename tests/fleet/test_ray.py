@@ -39,7 +39,7 @@ def test_work_that_raises_twice_stops_the_run_with_clients_and_traceback(scenari
         return RuntimeError(f"round {chunk.version}, clients {chunk.clients}: disk on fire")
 
     monkeypatch.setattr(ClientHost, "learn", broken)
-    with pytest.raises(FleetError, match=r"round 1 failed 2 times.*disk on fire"):
+    with pytest.raises(FleetError, match=r"(?s)round 1 failed 2 times.*disk on fire"):
         fedactors.run(scenario, tmp_path / "run", fleet="local")
     assert len((tmp_path / "run/faults.jsonl").read_text().splitlines()) == 2
 
