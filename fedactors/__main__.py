@@ -1,5 +1,5 @@
 """`python -m fedactors` is the command `fedactors`."""
 
-from fedactors.cli import main
+from fedactors.cli import console
 
-raise SystemExit(main())
+console()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
 from fedactors import cli_traces
-from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
+
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         result: int = options.command(options)
     except UsageError as error:
@@ -30,15 +33,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("fedactors: interrupted", file=sys.stderr)
-        return 130
+        return _INTERRUPTED
+    except MemoryError:
+        print("fedactors: out of memory", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        return 1
+    except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"fedactors: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     return result
 
 
+_asked_to_stop = threading.Event()
+
+
 def _as_interrupt(number: int, frame: object) -> None:
+    """End as Ctrl-C does. Raised inside a destructor the exception is lost, so a run also looks at the event."""
+    _asked_to_stop.set()
     raise KeyboardInterrupt
+
+
+def console() -> None:
+    """Run the command line and leave the process."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _as_interrupt)
+    code = main()
+    if code == _INTERRUPTED:  # nothing is left to do, and libraries that were interrupted crash in their own exits
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
 
     where = {"fleet": options.fleet, "actors": options.actors, "address": options.address}
     with redirect_stdout(sys.stderr):  # Ray speaks on stdout, which is for our figures
-        result = run(scenario, options.out, **where, progress=chosen())
+        result = run(scenario, options.out, **where, progress=chosen(_asked_to_stop.is_set))
     _print(options, {**result.summary, "folder": str(result.folder)}, "summary")
     return 0
 
@@ -137,10 +164,13 @@ def _verify(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from fedactors.report import html
 
-    if len(options.runs) == 1 and options.out is None:
-        print(html.write(options.runs[0]))
-    else:
-        print(html.write_many(options.runs, options.out or "comparison.html"))
+    try:
+        if len(options.runs) == 1 and options.out is None:
+            print(html.write(options.runs[0]))
+        else:
+            print(html.write_many(options.runs, options.out or "comparison.html"))
+    except ValueError as error:  # the drawing library's: numbers that give no picture
+        raise RunFolderError(f"{', '.join(options.runs)}: cannot be drawn: {error}") from error
     return 0
 
 
@@ -176,4 +206,4 @@ _COMMANDS: dict[str, _Command] = {
 }
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    console()

@@ -13,7 +13,9 @@ from fedactors.errors import suggestion
 class Options(BaseModel):
     """A frozen set of options; an unknown key or a value of the wrong type is an error, never ignored."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -13,7 +13,7 @@ class Constant(Options):
     """The same rate in every round."""
 
     name: Literal["constant"] = "constant"
-    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    lr: float = Field(gt=0.0, lt=1e38)
     """eta_l"""
 
     def rate(self, round: int) -> float:
@@ -25,7 +25,7 @@ class Staircase(Options):
     """eta_tau = lr0 / tau, rounds counted from 1: Ruan et al. 2021, section 5 (their tau = 0 would divide by zero)."""
 
     name: Literal["staircase"] = "staircase"
-    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    lr: float = Field(gt=0.0, lt=1e38)
     """eta_0: the rate of the first round."""
 
     def rate(self, round: int) -> float:

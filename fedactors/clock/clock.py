@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from fedactors.clock.population import Population
 from fedactors.clock.sampled import Draws, Sampled
@@ -48,6 +49,8 @@ class Clock:
         world = self._world
         while not world.plans:
             if not self._policy.is_alive:
+                if not self._policy.ok:  # an exception inside SimPy is the process's value
+                    raise cast(BaseException, self._policy.value)
                 self.ended_because = str(self._policy.value)
                 raise StopIteration
             world.env.step()

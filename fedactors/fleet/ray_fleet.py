@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from fedactors.fleet.fleet import Fault, perform
 
 _REVIVE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
+_FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
 
 
 class _RestartedError(Exception):
@@ -159,12 +160,16 @@ class RayFleet:
             ray.shutdown()
 
     def _require(self, resource: str, wanted: float) -> None:
+        """Raise ClusterError if the cluster lacks a resource, or others hold it: actors would wait in silence."""
         there = cast(Any, ray).cluster_resources().get(resource, 0.0)
-        if wanted > there:
-            raise ClusterError(
-                f"cluster: {self.hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g}"
-                " (accepted: fewer actors, or less cpus_per_actor and gpus_per_actor)"
-            )
+        limit = time.monotonic() + _FREE_SECONDS
+        while wanted > (free := cast(Any, ray).available_resources().get(resource, 0.0)):
+            if wanted > there or time.monotonic() > limit:
+                raise ClusterError(
+                    f"cluster: {self.hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g},"
+                    f" {free:g} of them free (accepted: fewer actors, or less cpus_per_actor and gpus_per_actor)"
+                )
+            self._pause.wait(0.2)
 
     def __enter__(self) -> RayFleet:
         return self
@@ -191,11 +196,12 @@ def _connect(address: str | None, cores: int, store: int | None) -> bool:
             # "local" never joins a cluster that happens to be around
             ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
         return False
-    _knock(address)
+    host = _knock(address)
     try:
-        ray.init(address, **quiet)
+        with _loopback() if host in ("127.0.0.1", "localhost", "::1") else nullcontext():
+            ray.init(address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
-        raise ClusterError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+        raise ClusterError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:500]}") from None
     return False
 
 
@@ -205,6 +211,8 @@ def _same_handlers() -> Iterator[None]:
     handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit:  # Ray's own handler, which stands while it starts
+        raise KeyboardInterrupt from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
@@ -230,12 +238,13 @@ def _loopback() -> Iterator[None]:
             os.environ[switch] = before[0]
 
 
-def _knock(address: str) -> None:
-    """Raise ClusterError if nobody listens at host:port: Ray itself would try for many minutes."""
+def _knock(address: str) -> str:
+    """Return the host of an address. Raises ClusterError if nobody listens there: Ray would try for many minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
-        return  # "auto", or something for Ray to judge
+        return ""  # "auto", or something for Ray to judge
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise ClusterError(f"no Ray cluster at {address}: {error}") from None
+    return host

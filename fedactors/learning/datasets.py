@@ -77,6 +77,10 @@ def verified(data: Data, info: Info) -> Data:
     _agree(info.name, "training images", data.x.shape, (info.train_size, *info.input_shape))
     _agree(info.name, "test samples", len(data.test_y), info.test_size)
     _agree(info.name, "test images", data.test_x.shape, (info.test_size, *info.input_shape))
+    for which, labels in (("training", data.y), ("test", data.test_y)):
+        if len(labels) and not 0 <= labels.min() <= labels.max() < info.classes:
+            found = f"{labels.min()} to {labels.max()}"
+            raise DataError(f'data set "{info.name}": {which} labels: found {found}, accepted 0 to {info.classes - 1}')
     counts = tuple(np.bincount(data.y, minlength=info.classes).tolist())
     if info.class_counts is not None:
         _agree(info.name, "training samples of each class", counts, info.class_counts)

@@ -18,6 +18,7 @@ from fedactors.streams import Purpose, stream
 
 Int64 = NDArray[np.int64]
 
+_MOST = 10**12  # samples of one client: beyond any data, and their sum still fits 64 bits
 _USUAL = 200  # samples per client where a total is not given, as in Ruan et al.
 
 
@@ -102,4 +103,5 @@ def even(total: int, clients: int) -> Int64:
 
 
 def _clipped(sizes: NDArray[np.float64], floor: int, cap: int | None) -> Int64:
-    return np.clip(sizes, floor, cap).astype(np.int64)
+    most = _MOST if cap is None else min(cap, _MOST)
+    return np.clip(np.nan_to_num(sizes, nan=_MOST), min(floor, _MOST), most).astype(np.int64)

@@ -74,8 +74,17 @@ def run(
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             result = _Run(prepared, opened, data, folder, progress or Silent(), began).play()
-    write_report(folder.path)
+    if report:
+        _draw(folder.path, progress or Silent())
     return result
+
+
+def _draw(folder: Path, progress: Progress) -> None:
+    """Draw the report; a run whose figures cannot be drawn is a run all the same."""
+    try:
+        write_report(folder)
+    except Exception as error:
+        progress.note(f"{folder}: the report could not be drawn: {type(error).__name__}: {error}")
 
 
 def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, address: str | None = None) -> Fleet:

@@ -164,10 +164,18 @@ def check_free(path: Path) -> None:
 
 
 def new_path(name: str, root: Path = Path("runs")) -> Path:
-    """Return a folder name for a run that starts now: runs/NAME-YYYYMMDD-HHMMSS, with a number if that exists."""
+    """Make an empty folder for a run that starts now: runs/NAME-YYYYMMDD-HHMMSS, with a number if that exists."""
     stem = f"{name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    tries = (root / (f"{stem}-{number}" if number else stem) for number in count())
-    return next(path for path in tries if not path.exists())
+    for number in count():
+        path = root / (f"{stem}-{number}" if number else stem)
+        try:
+            path.mkdir(parents=True)  # of two commands in one second, one makes it and the other goes on
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunFolderError(f"{path}: cannot be made: {error.strerror}") from None
+        return path
+    raise AssertionError("there is always another number")
 
 
 def _finite(value: Any) -> Any:

@@ -22,6 +22,7 @@ from fedactors.scenario.units import show_duration
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
+_MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ def _prepared(scenario: Scenario) -> Prepared:
     server = scenario.server
     central = server.data.size(info) if server.data else 0
     held = sizes + central if server.algorithm.shares else sizes
+    if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
+        raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
     works = _workloads(held, server.local)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")

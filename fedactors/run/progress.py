@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -106,9 +106,22 @@ class Live:
         self._bar.console.print(text)
 
 
-def chosen() -> Progress:
-    """Return a bar if a person is watching, else plain lines."""
-    return Live() if sys.stderr.isatty() else Plain()
+class _Stoppable:
+    """Ends the run at the next round once `stop` says so: an interrupt may have been lost on the way."""
+
+    def __init__(self, shown: Progress, stop: Callable[[], bool]) -> None:
+        self.over, self.note, self._shown, self._stop = shown.over, shown.note, shown, stop
+
+    def round(self, row: Mapping[str, Any]) -> None:
+        """Show the row. Raises KeyboardInterrupt if the run is to stop."""
+        self._shown.round(row)
+        if self._stop():
+            raise KeyboardInterrupt
+
+
+def chosen(stop: Callable[[], bool] = lambda: False) -> Progress:
+    """Return a bar if a person is watching, else plain lines; either ends the run once `stop` says so."""
+    return _Stoppable(Live() if sys.stderr.isatty() else Plain(), stop)
 
 
 def describe(row: Mapping[str, Any], rounds: int) -> str:

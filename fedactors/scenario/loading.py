@@ -84,8 +84,8 @@ def apply_override(data: Any, override: str) -> None:
         raise ScenarioError(f'--set {override}: accepted: key.path=value, such as "server.deadline=2min"')
     try:
         value = yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError):
-        raise ScenarioError(f"--set {override}: the value is not valid YAML") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise ScenarioError(f"--set {override[:80]}: the value is not valid YAML") from None
     keys = path.strip().split(".")
     for depth, key in enumerate(keys[:-1]):
         data = _enter(data, key, ".".join(keys[: depth + 1]), override)
@@ -94,6 +94,8 @@ def apply_override(data: Any, override: str) -> None:
 
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():
+            raise ScenarioError(f"{path}: cannot be read: not a file")
         if path.stat().st_size > _LARGEST_FILE:
             raise ScenarioError(f"{path}: larger than a scenario file may be ({_LARGEST_FILE:,} bytes)")
         return path.read_text(encoding="utf-8")

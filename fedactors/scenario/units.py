@@ -61,8 +61,10 @@ def rate(text: object) -> int:
     if number and (name == per_second or name not in _SIZES):
         raise ValueError(f'"{unit}" is not a rate (accepted: kB/s, MB/s, GB/s, kbit/s, Mbit/s, Gbit/s)')
     value = int(number * _SIZES.get(name, 0))
-    if not 1 <= value < NEVER:
+    if value < 1:
         raise ValueError(f'"{text}" must be at least one byte per second')
+    if value >= NEVER:
+        raise ValueError(f'"{text}" is too large')
     return value
 
 

@@ -7,19 +7,19 @@ import pytest
 import ray
 
 import fedactors
-from fedactors import Scenario
 from fedactors.fleet import pipeline
-from fedactors.run.conductor import open_fleet
+from fedactors.fleet.ray_fleet import _loopback
 from fedactors.run.progress import Silent
 from fedactors.run.verify import verify
-from tests.fleet.conftest import QUICKSTART
 
 
 @pytest.fixture(scope="module")
 def ray_running():
     """One Ray for several tests: runs join it, and leave it as they found it."""
-    with open_fleet(Scenario.load(QUICKSTART).cluster, "ray", 3):
-        yield
+    with _loopback():
+        ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
 
 
 @pytest.mark.usefixtures("ray_running")
