@@ -8,15 +8,19 @@
 The weights w_i are the participation policy's: samples (the paper's n_i / n), uniform, or Scheme A, B, C. With
 eta_g = 1 and weights that sum to 1 this averages models, as the paper writes it. A round that hears nobody
 leaves x unchanged, bit for bit.
+
+With an optimiser of the server in place of eta_g it is FedAvgM, FedAdagrad, FedAdam or FedYogi (Reddi et al. 2021,
+Algorithm 2): x_{t+1} <- SERVEROPT(x_t, -sum_i w_i Delta_i). A round that hears nobody leaves its m and v alone, too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedactors.learning.algorithm import Algorithm, Round
+from fedactors.learning.server_optimizers import ServerOptimizer, joined, split
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,3 +43,22 @@ class FedAvg(Averaging):
     """Average the clients' models after local SGD."""
 
     name: Literal["fedavg"] = "fedavg"
+    server_optimizer: ServerOptimizer | None = None
+    """How the server follows the update (SERVEROPT), in place of `global_lr`: sgd, momentum, adam, yogi, adagrad."""
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> FedAvg:
+        if self.server_optimizer is not None and "global_lr" in self.model_fields_set and self.global_lr != 1.0:
+            raise ValueError("give global_lr or server_optimizer, whose rate is server_optimizer.lr")
+        return self
+
+    def start(self, x: Tensor) -> dict[str, Tensor]:
+        """X, and what the server's optimiser keeps."""
+        return {"x": x, **(joined(self.server_optimizer.start(x), "server") if self.server_optimizer else {})}
+
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """X <- SERVEROPT(x, -sum_i w_i Delta_i)."""
+        if self.server_optimizer is None:
+            return super().aggregate(state, sums, round, central)
+        x, slots = self.server_optimizer.step(state["x"], -sums["delta"], split(state, "server"))
+        return {"x": x, **joined(slots, "server")}
