@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test test-all check bench clean
+.PHONY: quickstart test test-all check docs bench clean
 
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
@@ -17,6 +17,9 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/run
 	$(BIN)/python benchmarks/compare.py

@@ -22,7 +22,7 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         result: int = options.command(options)
     except UsageError as error:
@@ -81,7 +81,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line, with every command and its options."""
     parser = _Parser(prog="fedactors", description="Simulate federated learning; participation emerges from timing.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (function, text, extend) in _COMMANDS.items():
