@@ -180,6 +180,18 @@ class RayFleet:
         self.close()
 
 
+@contextmanager
+def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
+    """Be connected to a cluster while the context lasts. Raises ClusterError if there is none at `address`."""
+    with _same_handlers():
+        joined = _connect(address, cores or os.cpu_count() or 1, None)
+    try:
+        yield
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
 def _connect(address: str | None, cores: int, store: int | None) -> bool:
     """Connect to Ray; return whether this process was connected before, and must stay so.
 

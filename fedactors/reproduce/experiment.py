@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import NamedTuple
 
-Label = str | float
+from fedactors.study.cells import Axis, crossed
+from fedactors.study.cells import Cell as Cell
+from fedactors.study.cells import Label as Label
+
 Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
-
-
-class Cell(NamedTuple):
-    """One run of a grid: where it stands on each axis, and what that changes in the scenario."""
-
-    labels: tuple[tuple[str, Label], ...]
-    overrides: tuple[str, ...]
 
 
 class Measures(NamedTuple):
@@ -80,13 +75,5 @@ class Experiment:
 
     def cells(self) -> Iterator[Cell]:
         """Yield every run, none twice."""
-        seen = set()
-        for axes in self.grids:
-            for labels in product(*axes.values()):
-                at = tuple(zip(axes, labels, strict=True))
-                changes = [change for axis, label in at for change in axes[axis][label]]
-                for seed in self.seeds:
-                    cell = Cell((*at, ("seed", seed)), (*changes, f"seed={seed}"))
-                    if cell not in seen:
-                        seen.add(cell)
-                        yield cell
+        grids = ([Axis(name, values) for name, values in axes.items()] for axes in self.grids)
+        yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, self.seeds))

@@ -1,18 +1,16 @@
-"""Runs the cells of an experiment, each an ordinary run in a folder of its own; what is done is not done again."""
+"""Runs the cells of an experiment, and keeps of each run what the papers measure."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedactors.errors import DivergedError
 from fedactors.reproduce.experiment import Cell, Experiment, Measures, Table
 from fedactors.run.learning_curve import summary
-from fedactors.scenario.model import Scenario
+from fedactors.study.runs import Work, each, failure, finished
 
 Tell = Callable[[Cell, Measures], None]
 
@@ -23,43 +21,21 @@ def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Te
     `overrides` change the scenario of all cells. Raises what loading and running raise.
     """
     path, cells, more = scenarios / experiment.scenario, list(experiment.cells()), tuple(overrides)
-    work = [(path, (*cell.overrides, *more), out) for cell in cells]
+    work = [Work(path, (*cell.overrides, *more), out) for cell in cells]
     rows = []
-    for cell, measures in zip(cells, _results(work, jobs), strict=True):
-        tell(cell, measures)
-        rows.append((dict(cell.labels), measures))
+    for cell, found in zip(cells, each(measured, work, jobs), strict=True):
+        tell(cell, found)
+        rows.append((dict(cell.labels), found))
     return Table(rows)
 
 
-def _results(work: list[tuple[Path, tuple[str, ...], Path]], jobs: int) -> Iterator[Measures]:
-    if jobs == 1:
-        yield from (measured(*one) for one in work)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(measured, *one) for one in work]
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def measured(path: Path, overrides: tuple[str, ...], out: Path) -> Measures:
-    """Return the measures of one run, from its folder under `out` if it is complete, else by running it there."""
-    scenario = Scenario.load(path, overrides)
-    folder = out / f"run-{_key(scenario)}"
-    if not _complete(folder):
-        from fedactors.run.conductor import run
-
-        run(scenario, _fresh(folder), fleet="local", report=False)
+def measured(work: Work) -> Measures:
+    """Return the measures of one run, from its folder if it is complete, else by running it there."""
+    folder = finished(work)
+    if why := failure(folder):
+        raise DivergedError(why)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     return measures(rows)
-
-
-def _key(scenario: Scenario) -> str:
-    """Name what is run; experiments that have a run in common share it, whatever they call it."""
-    said = {key: value for key, value in scenario.dump().items() if key not in ("name", "cluster")}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def measures(rows: list[Mapping[str, Any]]) -> Measures:
@@ -76,19 +52,3 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
         sum(row["g2"] for row in apart) / len(apart) if apart else None,
         rows[-1]["wall_seconds"],
     )
-
-
-def _complete(folder: Path) -> bool:
-    written = folder / "summary.json"
-    return written.exists() and json.loads(written.read_text())["ended_because"] == "all rounds done"
-
-
-def _fresh(folder: Path) -> Path:
-    """Set an unfinished run aside and return the folder's path."""
-    number = 0
-    while folder.exists():
-        number += 1
-        aside = folder.with_name(f"{folder.name}.unfinished-{number}")
-        if not aside.exists():
-            folder.rename(aside)
-    return folder

@@ -16,7 +16,8 @@ ROOMS = {
     "fleet": {"learning", "algorithms"},
     "run": {"scenario", "traces", "clock", "learning", "algorithms", "fleet", "report"},
     "report": {"scenario"},
-    "reproduce": {"scenario", "run"},
+    "study": {"scenario", "run", "report", "fleet"},
+    "reproduce": {"scenario", "run", "study"},
 }
 FORBIDDEN = {
     "scenario": {"torch", "ray", "simpy"},
@@ -26,6 +27,7 @@ FORBIDDEN = {
     "algorithms": {"ray", "simpy"},
     "fleet": {"simpy"},
     "run": {"simpy", "ray"},
+    "study": {"torch", "ray", "simpy"},
     "reproduce": {"torch", "ray", "simpy"},
     "report": {"torch", "ray", "simpy"},
 }

@@ -12,6 +12,7 @@ from fedactors.reproduce import grid
 from fedactors.reproduce.catalogue import FULL, REDUCED
 from fedactors.reproduce.claims import at_most, less, more, narrow, rising
 from fedactors.reproduce.experiment import Measures, Table
+from fedactors.study.runs import Work
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EVERY = [
@@ -62,11 +63,11 @@ def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatc
 
 def test_an_unfinished_run_is_set_aside_and_run_again(tmp_path):
     experiment = REDUCED["fsl-conf-fig6"]
-    work = (SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
-    expected = grid.measured(*work)
+    work = Work(SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
+    expected = grid.measured(work)
     (folder,) = tmp_path.iterdir()
     (folder / "summary.json").unlink()
-    assert grid.measured(*work)._replace(wall=0) == expected._replace(wall=0)
+    assert grid.measured(work)._replace(wall=0) == expected._replace(wall=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.unfinished-1"]
 
 

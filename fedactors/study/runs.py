@@ -1,0 +1,128 @@
+"""Runs the cells of a study, each an ordinary run in a folder of its own; what is done is not done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from fedactors.errors import DivergedError
+from fedactors.scenario.model import Scenario
+
+STOPPED = "stopped by an error or by hand"
+_FAILURE = "failure.json"
+T = TypeVar("T")
+
+
+class Work(NamedTuple):
+    """One run to be had: a scenario file with overrides, and the folder in which its own folder is made."""
+
+    scenario: Path
+    overrides: tuple[str, ...]
+    out: Path
+
+
+def finished(work: Work) -> Path:
+    """Return the folder of the run of `work`: the one that is there if it is complete, else that of a new run.
+
+    A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
+    """
+    scenario = Scenario.load(work.scenario, work.overrides)
+    folder = folder_of(scenario, work.out)
+    if not complete(folder):
+        from fedactors.run.conductor import run
+
+        try:
+            run(scenario, _fresh(folder), fleet="local", report=False)
+        except DivergedError as error:
+            said = {"kind": type(error).__name__, "text": str(error)}
+            (folder / _FAILURE).write_text(json.dumps(said) + "\n", encoding="utf-8")
+    return folder
+
+
+def folder_of(scenario: Scenario, out: Path) -> Path:
+    """Return the folder of a run; studies that have a run in common share it, whatever they call it."""
+    said = {key: value for key, value in scenario.dump().items() if key not in ("name", "cluster")}
+    return out / f"run-{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
+
+
+def complete(folder: Path) -> bool:
+    """Say whether a run came to its end, or diverged and would again."""
+    written = folder / "summary.json"
+    if not written.exists():
+        return False
+    return bool(json.loads(written.read_text())["ended_because"] != STOPPED or failure(folder))
+
+
+def failure(folder: Path) -> str:
+    """Return why a run could not be finished, and never can; nothing if it was."""
+    path = folder / _FAILURE
+    return str(json.loads(path.read_text(encoding="utf-8"))["text"]) if path.exists() else ""
+
+
+def each(function: Callable[[Work], T], work: Sequence[Work], jobs: int) -> Iterator[T]:
+    """Yield what `function` makes of each piece of work, in order, `jobs` at a time in processes of this machine."""
+    if jobs == 1 or len(work) < 2:
+        yield from map(function, work)
+        return
+    with ProcessPoolExecutor(min(jobs, len(work)), multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(function, one) for one in work]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def on_cluster(work: Sequence[Work], address: str) -> Iterator[Path]:
+    """Yield the folder of each run, in order; what is not there is run by tasks of a Ray cluster, as many as it can.
+
+    Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
+    """
+    from fedactors.fleet.scatter import scatter
+
+    scenarios = [Scenario.load(one.scenario, one.overrides) for one in work]
+    folders = [folder_of(scenario, one.out) for scenario, one in zip(scenarios, work, strict=True)]
+    missing = [k for k, folder in enumerate(folders) if not complete(folder)]
+    first = scenarios[0].cluster
+    resources = {"cpus": first.cpus_per_actor, "gpus": first.gpus_per_actor}
+    found = scatter(packed, [(work[k].scenario.resolve(), work[k].overrides) for k in missing], address, **resources)
+    for k, folder in enumerate(folders):
+        if k in missing:
+            unpack(next(found), _fresh(folder))
+        yield folder
+
+
+def packed(scenario: Path, overrides: tuple[str, ...]) -> dict[str, bytes]:
+    """Run a scenario in a folder that is forgotten, and return that folder's files by their relative paths."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="fedactors-study-") as out:
+        folder = finished(Work(scenario, overrides, Path(out)))
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def unpack(files: dict[str, bytes], folder: Path) -> None:
+    """Write a folder that appears whole or not at all."""
+    pending = folder.with_name(f".{folder.name}.part")
+    for name, content in files.items():
+        path = pending / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    pending.replace(folder)
+
+
+def _fresh(folder: Path) -> Path:
+    """Set an unfinished run aside and return the folder's path."""
+    number = 0
+    while folder.exists():
+        number += 1
+        aside = folder.with_name(f"{folder.name}.unfinished-{number}")
+        if not aside.exists():
+            folder.rename(aside)
+    return folder
