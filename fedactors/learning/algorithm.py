@@ -100,6 +100,11 @@ class Algorithm(Options):
         return 0.0
 
     @property
+    def corrects(self) -> bool:
+        """Whether local steps follow more than the gradient: a correction, or the pull of `prox`."""
+        return type(self).correction is not Algorithm.correction or bool(self.prox)
+
+    @property
     def wants_gradient(self) -> bool:
         """Whether `Trip.gradient` is used; it is computed anew for those who do."""
         return False

@@ -28,7 +28,7 @@ _GATHERED = 2**22  # input values copied at a time: 16 MB
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """A dense layer with what follows it: activation and dropout."""
 
     relu: bool
@@ -38,46 +38,44 @@ class _Block:
 
 def can(model: Model) -> bool:
     """Whether `model` is a stack of dense layers, each followed by nothing, by ReLU, or by ReLU and dropout."""
-    return _blocks(model) is not None
+    return bool(blocks_of(model))
 
 
 @longest_first
 def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
     """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
-    blocks = _blocks(resident.model) or ()
+    blocks = blocks_of(resident.model)
     starts = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in starts]
-    pull = _Pull(rows, starts, None if rows.corrections is None else views(resident.model, rows.corrections))
+    pull = Pull(rows, starts, None if rows.corrections is None else views(resident.model, rows.corrections))
     losses = rows.starts.new_zeros(max(rows.steps), len(rows.clients))
     shorter = [-steps for steps in rows.steps]
     for step, batch in enumerate(_batches(resident, rows)):
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         x, hot, weights = (part[:active] for part in batch)
         mine = [tensor[:active] for tensor in moving]
-        inputs, slopes = _forward(blocks, mine, x, rows.keys[:active], step)
-        logs = torch.baddbmm(mine[-1][:, :, None], mine[-2], inputs[-1].mT).log_softmax(1)
-        losses[step, :active] = -(logs * hot * weights).sum((1, 2))
-        error = logs.exp_().sub_(hot).mul_(weights)
-        _backward(mine, inputs, slopes, error, rows.lr, pull)
+        inputs, slopes = forward(blocks, mine, x, rows.keys[:active], step)
+        error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
+        backward(mine, inputs, slopes, error, rows.lr, pull)
     deltas = [(tensor - start).flatten(1) for tensor, start in zip(moving, starts, strict=True)]
     return torch.cat(deltas, 1), losses.T
 
 
-def _blocks(model: Model) -> tuple[_Block, ...] | None:
-    """Return the dense layers of a model with what follows each; None if there is anything else."""
+def blocks_of(model: Model) -> tuple[Block, ...]:
+    """Return the dense layers of a model with what follows each; nothing if there is anything else."""
     layers = [(n, layer) for n, layer in enumerate(model.layers) if not (n == 0 and isinstance(layer, Flatten))]
-    blocks: list[_Block] = []
+    blocks: list[Block] = []
     for number, layer in layers:
         if isinstance(layer, Dense):
-            blocks.append(_Block(False, 0.0, -1))
-        elif isinstance(layer, Relu) and blocks and blocks[-1] == _Block(False, 0.0, -1):
-            blocks[-1] = _Block(True, 0.0, -1)
+            blocks.append(Block(False, 0.0, -1))
+        elif isinstance(layer, Relu) and blocks and blocks[-1] == Block(False, 0.0, -1):
+            blocks[-1] = Block(True, 0.0, -1)
         elif isinstance(layer, Dropout) and blocks and blocks[-1].relu and not blocks[-1].rate:
-            blocks[-1] = _Block(True, layer.rate, number)
+            blocks[-1] = Block(True, layer.rate, number)
         else:
-            return None
+            return ()
     usable = blocks and not blocks[-1].relu and all(block.relu for block in blocks[:-1])
-    return tuple(blocks) if usable else None
+    return tuple(blocks) if usable else ()
 
 
 def _batches(resident: Resident, rows: Rows) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -97,52 +95,69 @@ def _batches(resident: Resident, rows: Rows) -> Iterator[tuple[Tensor, Tensor, T
         yield from zip(x, hot, weights[first : first + at_once, :, None], strict=True)
 
 
-def _forward(
-    blocks: Sequence[_Block], tensors: Sequence[Tensor], x: Tensor, keys: Tensor, step: int
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the inputs of each dense layer, and the slopes of what stands between them (ReLU and dropout)."""
-    inputs, slopes = [x], []
+def forward(
+    blocks: Sequence[Block], tensors: Sequence[Tensor], x: Tensor, keys: Tensor, step: int, slope: Tensor | None = None
+) -> tuple[list[Tensor], list[Tensor | None]]:
+    """Return the inputs of each dense layer, and the slopes of what made them (ReLU and dropout); `slope` is x's."""
+    inputs, slopes = [x], [slope]
     for layer, block in enumerate(blocks[:-1]):
         weight, bias = tensors[2 * layer : 2 * layer + 2]
-        hidden = torch.baddbmm(bias[:, None], inputs[-1], weight.mT).relu_()
-        slope = (hidden > 0).to(hidden.dtype)
-        if block.rate:
-            kept = _masks(hidden, block, keys, step)
-            hidden, slope = hidden.mul_(kept), slope.mul_(kept)
+        hidden, mine = activate(torch.baddbmm(bias[:, None], inputs[-1], weight.mT), block, keys, step)
         inputs.append(hidden)
-        slopes.append(slope)
+        slopes.append(mine)
     return inputs, slopes
 
 
-def _masks(hidden: Tensor, block: _Block, keys: Tensor, step: int) -> Tensor:
+def activate(hidden: Tensor, block: Block, keys: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    """Apply ReLU and dropout in place; return (outputs, slopes)."""
+    hidden = hidden.relu_()
+    slope = (hidden > 0).to(hidden.dtype)
+    if block.rate:
+        kept = _masks(hidden, block, keys, step)
+        hidden, slope = hidden.mul_(kept), slope.mul_(kept)
+    return hidden, slope
+
+
+def classify(tensors: Sequence[Tensor], inputs: Tensor, hot: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the errors of the last layer, (C, classes, B), and each client's mean loss, (C,)."""
+    logs = torch.baddbmm(tensors[-1][:, :, None], tensors[-2], inputs.mT).log_softmax(1)
+    losses = -(logs * hot * weights).sum((1, 2))
+    return logs.exp_().sub_(hot).mul_(weights), losses
+
+
+def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int) -> Tensor:
     """Return each row's dropout mask, scaled, in the shape of `hidden`: the masks that one client alone would have."""
     masks = torch.func.vmap(lambda key: mask(prod(hidden.shape[1:]), block.rate, key, block.number, step))(keys)
     return masks.view(hidden.shape).to(hidden.dtype).mul_(1 / (1 - block.rate))
 
 
-def _backward(
+def backward(
     tensors: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    slopes: Sequence[Tensor],
+    slopes: Sequence[Tensor | None],
     error: Tensor,
     lr: float,
-    pull: _Pull,
-) -> None:
+    pull: Pull | None = None,
+) -> Tensor:
     """Move all layers by -lr times their gradients, from the last to the first; `error` is (C, classes, B).
 
-    A layer moves only after the errors below it were worked out from its old weights.
+    A layer moves only after the errors below it were worked out from its old weights. `slopes` are those of the
+    inputs of each layer, None where nothing is to be learned below; returned are the errors below the first that has.
     """
     for layer in reversed(range(len(inputs))):
         weight, bias = tensors[2 * layer : 2 * layer + 2]
-        below = torch.bmm(error.mT, weight).mul_(slopes[layer - 1]).mT if layer else None
-        pull.towards(2 * layer, weight, bias)
+        slope = slopes[layer]
+        below = None if slope is None else torch.bmm(error.mT, weight).mul_(slope).mT
+        if pull is not None:
+            pull.towards(2 * layer, weight, bias)
         weight.baddbmm_(error, inputs[layer], alpha=-lr)
         bias.sub_(error.sum(2), alpha=lr)
         if below is not None:
             error = below
+    return error
 
 
-class _Pull:
+class Pull:
     """What moves a client besides its gradient: a constant correction, and a proximal term towards its start."""
 
     def __init__(self, rows: Rows, starts: Sequence[Tensor], corrections: Sequence[Tensor] | None) -> None:

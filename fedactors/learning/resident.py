@@ -46,7 +46,7 @@ class Rows:
             [self.works[row] for row in rows],
             [self.order[row] for row in rows],
             self.keys[chosen],
-            self.starts[chosen],
+            self.starts if self.starts.stride(0) == 0 else self.starts[chosen],
             None if self.corrections is None else self.corrections[chosen],
             self.prox,
             self.lr,

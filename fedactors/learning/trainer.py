@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.learning import batches, cohort, dropout, fused, sequential
+from fedactors.learning import batches, cohort, dropout, fused, sequential, span
 from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.full_gradient import full_gradient
@@ -29,6 +29,14 @@ def engine(model: Model, device: str) -> Train:
     if fused.can(model):
         return fused.train
     return cohort.train if device == "cuda" else sequential.train
+
+
+def engine_of(lesson: Lesson, device: str) -> Train:
+    """Return the engine for the clients of a lesson: `engine`, or the span of the first layer where that is quicker."""
+    plain = not lesson.algorithm.corrects
+    if plain and device == "cpu" and span.pays(lesson.model, lesson.workloads):
+        return span.train
+    return engine(lesson.model, device)
 
 
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
@@ -56,7 +64,7 @@ class Trainer:
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._resident = Resident(lesson.model, x, y)
-        self._train = engine(lesson.model, device)
+        self._train = engine_of(lesson, device)
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
     def learn(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None] = ()) -> Learned:
@@ -119,7 +127,7 @@ class Trainer:
             works,
             order,
             self._keys(chunk),
-            torch.stack([bases[base]["x"] for base in chunk.bases]),
+            _gathered(bases, chunk.bases)["x"].expand(len(chunk.clients), -1),
             None,
             lesson.algorithm.prox,
             chunk.lr,

@@ -9,13 +9,13 @@ import torch
 from torch import nn
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning import cohort, fused, sequential
+from fedactors.learning import cohort, fused, sequential, span
 from fedactors.learning.batches import bounds, sequence
 from fedactors.learning.deal import contiguous
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.models import FslCifar, Logistic, Mlp
 from fedactors.learning.network import initial
-from fedactors.learning.trainer import Trainer, engine
+from fedactors.learning.trainer import Trainer, engine, engine_of
 from fedactors.workload import workload
 
 SIZES = np.array([23, 7, 40, 1, 16])
@@ -59,10 +59,14 @@ class Pulled(FedAvg):
         return 0.05 * sent["x"].roll(1, -1)
 
 
-@pytest.mark.parametrize("engine", [cohort, fused])
-@pytest.mark.parametrize("algorithm", [FedAvg(), Pulled()], ids=["plain", "pulled"])
+PLAIN = [(algorithm, engine) for algorithm in (FedAvg(), Pulled()) for engine in (cohort, fused)]
+
+
+@pytest.mark.parametrize(("algorithm", "engine"), [*PLAIN, (FedAvg(), span)])
 @pytest.mark.parametrize("name", MODELS)
 def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engine):
+    if engine is span and name == "logistic":
+        pytest.skip("the span is that of a first layer of two or more")
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
@@ -87,6 +91,27 @@ def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
     assert not fused.can(FslCifar().build((3, 32, 32), 10))
 
 
+def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
+    wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
+    assert engine_of(lesson(wide), "cpu") is span.train
+    assert engine_of(replace(lesson(wide), algorithm=Pulled()), "cpu") is fused.train
+    assert engine_of(lesson(MODELS["mlp"]), "cpu") is fused.train
+    assert engine_of(lesson(Logistic().build((1000,), 100)), "cpu") is fused.train
+    long = replace(lesson(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
+    assert engine_of(long, "cpu") is fused.train
+    assert engine_of(lesson(wide), "cuda") is fused.train
+
+
+@pytest.mark.parametrize("batch", [1, 3, 32])
+def test_the_span_agrees_on_long_trips_of_any_batch(batch):
+    model = MODELS["deep"]
+    the_lesson = lesson(model, batch)
+    work = chunk(tuple(w.wanted for w in the_lesson.workloads))
+    sent = [{"x": initial(model, 1)}]
+    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, span))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-4, atol=1e-5)
+
+
 def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     net = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
@@ -104,10 +129,10 @@ def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
     np.testing.assert_allclose(learned.sums["delta"], expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name):
+@pytest.mark.parametrize(("name", "engine"), [*((name, fused) for name in MODELS), ("mlp", span), ("deep", span)])
+def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name, engine):
     model = MODELS[name]
-    trainer, sent = Trainer(lesson(model), samples(model)), [{"x": initial(model, 1)}]
+    trainer, sent = with_engine(engine, lesson(model), samples(model)), [{"x": initial(model, 1)}]
     alone = (1.0, 0.0, 0.0, 0.0, 0.0)
     together = trainer.learn(chunk((6, 3, 9, 2, 5), weights=alone), sent)
     pair = trainer.learn(chunk((6, 9), clients=(0, 2), weights=(1.0, 0.0)), sent)
@@ -121,7 +146,7 @@ def test_no_step_and_no_rate_leave_the_model_as_it_was():
     assert learned.loss == 0.0
 
 
-@pytest.mark.parametrize("engine", [sequential, cohort, fused])
+@pytest.mark.parametrize("engine", [sequential, cohort, fused, span])
 def test_a_bad_update_is_named_with_client_and_step(engine):
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     data.x[data.split.of(2)[5]] = np.nan

@@ -1,0 +1,128 @@
+"""Local steps of dense stacks whose first layer never moves: it stays in the span of the samples that were seen.
+
+All the steps of a trip start from one W_0 and add products of errors and inputs to it, so after s samples
+W_s = W_0 - lr * sum_j e_j x_j^T. Then the outputs of the first layer are X W_0^T, one large product over all samples of
+the trip, less lr * (X X^T) E, in which a sample needs its inner products with the samples before it. The update,
+-lr * E^T X, is one large product again. Large products run half as fast again as those of single batches, and no
+client has a first layer of its own that is copied and moved.
+
+The arithmetic is that of `fused` in another order; a run uses one of them throughout. Shapes: C clients, T samples of a
+trip, B of them in a batch, d inputs, h hidden units.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from math import prod
+
+import torch
+from torch import Tensor
+
+from fedactors.learning import batches
+from fedactors.learning.fused import activate, backward, blocks_of, classify, forward
+from fedactors.learning.layers import Dense, Model
+from fedactors.learning.network import views
+from fedactors.learning.resident import Resident, Rows, longest_first
+from fedactors.workload import Workload
+
+_SMALL = 50_000  # weights of a first layer below which calls cost more than products
+_ALONE = 16  # samples whose inner products are not worth dividing further
+
+
+def pays(model: Model, works: Iterable[Workload]) -> bool:
+    """Whether trips are short enough for the span to be quicker on a CPU.
+
+    It saves 4 d h operations of a sample their lower speed, and costs T d / 2 and T h for the samples before it.
+    """
+    if len(blocks_of(model)) < 2:
+        return False
+    inputs, hidden = next((layer.inputs, layer.outputs) for layer in model.layers if isinstance(layer, Dense))
+    longest = max((work.samples(work.wanted) for work in set(works)), default=0)
+    return inputs * hidden >= _SMALL and longest * (inputs + 2 * hidden) <= 2.4 * inputs * hidden
+
+
+@longest_first
+def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Return the updates and losses as `fused.train` does, for rows without corrections and proximal term."""
+    block, *inner = blocks_of(resident.model)
+    weight, bias, *others = views(resident.model, rows.starts)
+    moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
+    first = _Span(resident, rows, weight, bias)
+    losses = rows.starts.new_zeros(max(rows.steps), len(rows.clients))
+    shorter = [-steps for steps in rows.steps]
+    for step in range(max(rows.steps)):
+        active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+        mine = [tensor[:active] for tensor in moving]
+        x, slope = activate(first.outputs(step, active), block, rows.keys[:active], step)
+        inputs, slopes = forward(inner, mine, x, rows.keys[:active], step, slope)
+        hot, weights = first.hot[step, :active], first.weights[step, :active, None]
+        error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
+        first.learn(step, active, backward(mine, inputs, slopes, error, rows.lr))
+    deltas = torch.empty(rows.starts.shape)
+    at = first.write(deltas, rows.lr)
+    for tensor, start in zip(moving, others, strict=True):
+        torch.sub(tensor, start, out=deltas[:, at : at + start[0].numel()].view(start.shape))
+        at += start[0].numel()
+    return deltas, losses.T
+
+
+class _Span:
+    """The first layer of the rows of a chunk: where it began, what it has seen and the errors there."""
+
+    def __init__(self, resident: Resident, rows: Rows, weight: Tensor, bias: Tensor) -> None:
+        table, weights = batches.table(rows.order, rows.works, rows.steps)
+        samples, self.weights = torch.from_numpy(table), torch.from_numpy(weights)
+        steps, clients, self._batch = samples.shape
+        self._seen = [count * self._batch for count in rows.steps]
+        flat, self._lr = resident.x.flatten(1), rows.lr
+        by_client = samples.transpose(0, 1).flatten()
+        self._x = flat.index_select(0, by_client).view(clients, steps * self._batch, -1)  # (C, T, d)
+        classes = prod(resident.model.output_shape)
+        self.hot = flat.new_zeros(steps, clients, classes, self._batch)
+        self.hot.scatter_(2, resident.y[samples][:, :, None], 1.0)
+        self._errors = flat.new_zeros(clients, steps * self._batch, weight.shape[1])  # (C, T, h)
+        self._outputs = torch.empty_like(self._errors)
+        for row, seen in enumerate(self._seen):
+            torch.addmm(bias[row], self._x[row, :seen], weight[row].T, out=self._outputs[row, :seen])
+        self._products = flat.new_zeros(clients, steps * self._batch, steps * self._batch)
+        _before(self._x, self._products, self._batch)
+
+    def outputs(self, step: int, active: int) -> Tensor:
+        """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""
+        now, before = slice(step * self._batch, (step + 1) * self._batch), slice(0, step * self._batch)
+        outputs = self._outputs[:active, now]
+        if not step:
+            return outputs.clone()
+        products, errors = self._products[:active, now, before], self._errors[:active, before]
+        return torch.baddbmm(outputs, products, errors, alpha=-self._lr)
+
+    def learn(self, step: int, active: int, error: Tensor) -> None:
+        """Take the errors of a batch at the layer's outputs, (C, h, B)."""
+        self._errors[:active, step * self._batch : (step + 1) * self._batch] = error.mT
+
+    def write(self, deltas: Tensor, lr: float) -> int:
+        """Write the layer's update to the first columns of `deltas`; return how many that are."""
+        hidden, inputs = self._errors.shape[2], self._x.shape[2]
+        size = hidden * inputs
+        for row, seen in enumerate(self._seen):
+            errors, out = self._errors[row, :seen], deltas[row, :size].view(hidden, inputs)
+            torch.addmm(out, errors.T, self._x[row, :seen], beta=0, alpha=-lr, out=out)
+        deltas[:, size : size + hidden] = self._errors.sum(1).mul_(-lr)
+        return size + hidden
+
+
+def _before(x: Tensor, products: Tensor, batch: int) -> None:
+    """Fill `products` (C, T, T) with <x_i, x_j> + 1 for every j in a batch before that of i; the 1 stands for the bias.
+
+    The lower triangle is a square and two smaller triangles: half the products are never computed.
+    """
+    spans, ones = [(0, x.shape[1])], x.new_ones(1, 1, 1)
+    while spans:
+        first, last = spans.pop()
+        rows = columns = slice(first, last)
+        if last - first > max(_ALONE, 2 * batch):
+            middle = first + (last - first) // batch // 2 * batch
+            spans += [(first, middle), (middle, last)]
+            rows, columns = slice(middle, last), slice(first, middle)
+        products[:, rows, columns] = torch.baddbmm(ones, x[:, rows], x[:, columns].mT)
