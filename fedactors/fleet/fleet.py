@@ -52,6 +52,11 @@ class Fleet(Protocol):
     hosts: int
     server_gpus: float
 
+    @property
+    def nodes(self) -> int:
+        """Machines that are paid for."""
+        ...
+
     def put(self, value: object) -> Handle:
         """Make `value` available to all actors; returns at once."""
         ...

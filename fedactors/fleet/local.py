@@ -21,7 +21,7 @@ class _Failed:
 class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
-    hosts = 1
+    hosts = nodes = 1
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0) -> None:
         self.device, self.server_gpus = device, server_gpus

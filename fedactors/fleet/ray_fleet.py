@@ -97,6 +97,11 @@ class RayFleet:
         for host in [True] * hosts + [False] * (1 if server_gpus else 2):
             self._idle[host].append(self._spawn(host))
 
+    @property
+    def nodes(self) -> int:
+        """Machines of the cluster that are up."""
+        return sum(node["Alive"] for node in cast(Any, ray).nodes())
+
     def put(self, value: object) -> Any:
         """Put `value` into the object store once."""
         return ray.put(value)

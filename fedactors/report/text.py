@@ -16,7 +16,9 @@ def summary(figures: Figures) -> str:
         [
             f"{figures['name']}: {learned}",
             *_participation(figures),
+            *_reached(figures),
             f"  wall time  {figures['wall_seconds']:.1f} s; ended because: {figures['ended_because']}",
+            *([f"  cost       {figures['cost']:.4g} for the machines' time"] if "cost" in figures else []),
             f"  digests    {', '.join(f'{k} {v[:12]}' for k, v in figures['digests'].items())}",
             f"  folder     {figures['folder']}",
         ]
@@ -82,7 +84,35 @@ def _participation(figures: Figures) -> list[str]:
         f"  clients    {figures['clients_heard']:,} different ones were heard",
         f"  steps      {figures['steps']:,} local steps aggregated, {figures['steps_wasted']:,} wasted",
         f"  traffic    {size(figures['bytes']['down'])} down, {size(figures['bytes']['up'])} up",
+        *_energy(figures),
     ]
+
+
+def _energy(figures: Figures) -> list[str]:
+    if "joules" not in figures:
+        return []
+    return [f"  energy     {joules(figures['joules'])} on devices, {joules(figures['joules_wasted'])} of it wasted"]
+
+
+def _reached(figures: Figures) -> list[str]:
+    """Return what the highest round accuracy took that was reached, where joules or money are counted."""
+    reached = figures.get("to_accuracy") or []
+    if not reached or not {"joules", "cost"} & set(reached[-1]):
+        return []
+    last = reached[-1]
+    spent = [joules(last["joules"])] if "joules" in last else []
+    spent += [f"a cost of {last['cost']:.4g}"] if "cost" in last else []
+    return [
+        f"  to {last['accuracy']:.0%}     round {last['round']:,}, {span(last['virtual_seconds'])}, {', '.join(spent)}"
+    ]
+
+
+def joules(number: float) -> str:
+    """Return an energy as a person reads it: 1500.0 -> "1.5 kJ"."""
+    for unit, length in (("MJ", 1e6), ("kJ", 1e3)):
+        if number >= length:
+            return f"{number / length:.1f} {unit}"
+    return f"{number:.3g} J"
 
 
 def size(number: float) -> str:

@@ -26,6 +26,7 @@ from fedactors.run.digests import Digests, model_digest
 from fedactors.run.folder import RunFolder, check_free, new_path
 from fedactors.run.learning_curve import summary as curve
 from fedactors.run.ledger import Ledger
+from fedactors.run.milestones import milestones
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
 from fedactors.run.tasks import task_of
@@ -136,11 +137,12 @@ class _Run:
         self, prepared: Prepared, fleet: Fleet, data: Loaded, folder: RunFolder, progress: Progress, began: float
     ) -> None:
         self._prepared, self._folder, self._progress, self._began = prepared, folder, progress, began
-        self._ledger, self._digests, self._rows = Ledger(prepared.ahead), Digests(), list[dict[str, Any]]()
+        self._ledger = Ledger(prepared.ahead, prepared.tariff)
+        self._digests, self._rows = Digests(), list[dict[str, Any]]()
         self._final: dict[str, float] | None = None
         self._pending: deque[tuple[Plan, Task]] = deque()
         self._clock = prepared.clock()
-        self._fleet = fleet
+        self._fleet, self._nodes = fleet, fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault)
 
     def play(self) -> Result:
@@ -174,7 +176,7 @@ class _Run:
         self._final = outcomes.examined or self._final
         self._digests.plan(plan)
         self._digests.metrics(row)
-        row["wall_seconds"] = round(time.perf_counter() - self._began, 3)
+        row |= self._wall()
         self._rows.append(row)
         self._folder.plan(plan)
         self._folder.metrics(row)
@@ -186,10 +188,11 @@ class _Run:
             "seed": self._prepared.scenario.seed,
             "sampled_devices": self._prepared.sampled,
             **self._ledger.summary(),
-            "wall_seconds": round(time.perf_counter() - self._began, 3),
+            **self._wall(),
             "ended_because": ended,
             "final": self._final,
             "curve": curve(self._rows),
+            "to_accuracy": milestones(self._rows),
         }
         state = self._state()
         summary["digests"] = {
@@ -201,6 +204,15 @@ class _Run:
             self._folder.model(state)
         self._folder.summary(summary)
         return Result(self._folder.path, summary, self._rows, state)
+
+    def _wall(self) -> dict[str, float]:
+        """Return how long the run has taken on this machine, and what that cost if an hour has a price."""
+        seconds = round(time.perf_counter() - self._began, 3)
+        price = self._prepared.scenario.cluster.price_per_node_hour
+        return {
+            "wall_seconds": seconds,
+            **({} if price is None else {"cost": round(seconds / 3600 * self._nodes * price, 6)}),
+        }
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
         """Return the last state that is complete; nothing if the fleet is gone."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedactors.plan import Plan
 
-WALL = frozenset({"wall_seconds"})  # keys of a metrics row that tell the machine's time, not the simulation's
+WALL = frozenset({"wall_seconds", "cost"})  # keys of a metrics row that tell the machine's time, not the simulation's
 
 
 class Digests:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from fedactors.errors import ConservationError
-from fedactors.plan import SECOND, Outcome, Plan
+from fedactors.plan import SECOND, Order, Outcome, Plan
+from fedactors.run.energy import PICO, Tariff
 
 
 class Ledger:
-    """Running totals over all plans; `ahead` bytes were sent down before the first."""
+    """Running totals over all plans; `ahead` bytes were sent down before the first, the same to each device.
 
-    def __init__(self, ahead: int = 0) -> None:
+    Where a `tariff` says what devices pay, joules are counted too.
+    """
+
+    def __init__(self, ahead: int = 0, tariff: Tariff | None = None) -> None:
         self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
         self.outcomes, self.down = dict.fromkeys(Outcome, 0), ahead
         self.virtual = 0  # ns
         self.seen: set[int] = set()
+        self._tariff = tariff
+        # picojoules: Python's integers do not overflow
+        self.energy = 0 if tariff is None else ahead // len(tariff.byte) * sum(tariff.byte.tolist())
+        self.energy_wasted = 0
 
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
@@ -40,11 +49,17 @@ class Ledger:
         self.seen.update(order.client for order in heard)
         for outcome, count in counts.items():
             self.outcomes[outcome] += count
+        self.energy += (spent := self._spent(plan.orders))
+        self.energy_wasted += spent - self._spent(heard)
         named = {outcome.value: count for outcome, count in counts.items() if count}
         return {
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
             "heard": len(heard), "outcomes": named, "steps": steps, "bytes_down": down, "bytes_up": up,
+            **({"joules": spent / PICO} if self._tariff else {}),
         }  # fmt: skip
+
+    def _spent(self, orders: Iterable[Order]) -> int:
+        return self._tariff.total(orders) if self._tariff else 0
 
     def summary(self) -> dict[str, Any]:
         """Return the totals in the form of summary.json."""
@@ -59,4 +74,10 @@ class Ledger:
             "steps": self.steps,
             "steps_wasted": self.wasted,
             "bytes": {"down": self.down, "up": self.up},
+            **self._joules(),
         }
+
+    def _joules(self) -> dict[str, float]:
+        if self._tariff is None:
+            return {}
+        return {"joules": self.energy / PICO, "joules_wasted": self.energy_wasted / PICO}

@@ -17,6 +17,7 @@ from fedactors.learning.algorithm import Setting
 from fedactors.learning.datasets import Info
 from fedactors.learning.layers import Model
 from fedactors.plan import SECOND, Payload
+from fedactors.run.energy import Tariff, tariff
 from fedactors.scenario.model import Local, Scenario
 from fedactors.scenario.units import show_duration
 from fedactors.workload import IDLE, Workload, workload
@@ -66,6 +67,11 @@ class Prepared:
     def ahead(self) -> int:
         """Bytes sent to all devices before the first round."""
         return round(self.payload.ahead * self.model_bytes) * len(self.population)
+
+    @property
+    def tariff(self) -> Tariff | None:
+        """What devices pay in joules; None if the scenario does not say."""
+        return tariff(self.scenario)
 
     def clock(self) -> Clock:
         """Return a new clock, at time 0."""

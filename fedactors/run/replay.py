@@ -38,7 +38,8 @@ def replay(scenario: Scenario, out: str | Path | None = None, *, rounds: int | N
 
 def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None) -> dict[str, Any]:
     """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans."""
-    began, ledger, digests, clock = time.perf_counter(), Ledger(prepared.ahead), Digests(), prepared.clock()
+    began, ledger = time.perf_counter(), Ledger(prepared.ahead, prepared.tariff)
+    digests, clock = Digests(), prepared.clock()
     fractions: list[int] = [0] * 11
     for plan in clock:
         row = ledger.add(plan)

@@ -140,6 +140,8 @@ class Cluster(Options):
     """GPUs of the server; more than 0 puts what it learns from its own data there."""
     object_store: Size | None = Field(default=None, ge=100_000_000)
     """Memory for models and for what clients keep, when Ray is started here; what does not fit is spilled to disk."""
+    price_per_node_hour: float | None = Field(default=None, ge=0.0)
+    """What one machine costs for an hour of wall time, in any currency; the summary then says what the run cost."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 

@@ -10,7 +10,7 @@ from fedactors.options import Options
 from fedactors.scenario.recordings import Devices, Links, Places, Rates
 from fedactors.scenario.sampled import Laws, Sampled, short
 from fedactors.scenario.synthetic import Synthetic
-from fedactors.scenario.units import Duration, Rate, Speed
+from fedactors.scenario.units import Duration, Energy, Rate, Speed
 
 
 def _named(value: Any) -> Any:
@@ -102,6 +102,15 @@ Availability = Annotated[
 ]
 
 
+class Consumption(Options):
+    """What a device's battery pays."""
+
+    per_step: Energy = 0
+    """For a local step, whether or not the server gets to see it."""
+    per_byte: Energy = 0
+    """For a byte that crosses its link, down or up."""
+
+
 class Group(Options):
     """Devices of one kind."""
 
@@ -112,6 +121,8 @@ class Group(Options):
     network: Network = Network.model_validate({"down": "2 MB/s", "up": "500 kB/s", "latency": "50ms"})
     sampled: Annotated[Sampled | None, BeforeValidator(short, json_schema_input_type=Laws | Sampled | None)] = None
     """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
+    energy: Consumption | None = None
+    """What steps and bytes cost in joules; where no group says so, none are counted."""
     deadline_aware: bool = True
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""
     on_interruption: Literal["pause", "abort"] = "pause"

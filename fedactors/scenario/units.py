@@ -1,4 +1,4 @@
-"""Durations, rates and sizes with units, as integers: "90s" -> ns, "2 MB/s" -> bytes per second, "5 MB" -> bytes.
+"""Quantities with units, as integers: "90s" -> ns, "2 MB/s" -> bytes per second, "5 MB" -> bytes, "2 J" -> picojoules.
 
 Decimal fractions are exact (they go through `Fraction`, never through a float). A bare number is refused, except 0:
 what it counts would be a guess.
@@ -32,6 +32,10 @@ _SIZES = {
     "b": Fraction(1), "kb": Fraction(10**3), "mb": Fraction(10**6), "gb": Fraction(10**9), "tb": Fraction(10**12),
     "kib": Fraction(2**10), "mib": Fraction(2**20), "gib": Fraction(2**30),
     "bit": Fraction(1, 8), "kbit": Fraction(10**3, 8), "mbit": Fraction(10**6, 8), "gbit": Fraction(10**9, 8),
+}  # fmt: skip
+_ENERGIES = {
+    "pj": 1, "nj": 10**3, "uj": 10**6, "µj": 10**6, "mj": 10**9, "j": 10**12, "kj": 10**15,
+    "mwh": 3_600 * 10**9, "wh": 3_600 * 10**12,
 }  # fmt: skip
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _QUANTITY = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([^\d\s].*?)\s*", re.DOTALL)
@@ -94,6 +98,21 @@ def speed(text: object) -> int:
     if number and (not name.endswith("flop") or prefix not in _PREFIXES or not unit.endswith("/s")):
         raise ValueError(f'"{unit}" is not a speed (accepted: FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s)')
     return _positive(number * _PREFIXES.get(prefix, 1), text, "operation per second")
+
+
+def energy(text: object) -> int:
+    """Return the picojoules of "2 J", "35 nJ" or "1.5 mWh". Raises ValueError if it is anything else."""
+    number, unit = _quantity(text, 'an energy such as "2 J" or "35 nJ"')
+    factor = _ENERGIES.get(unit.lower())
+    if number and (factor is None or unit == "MJ"):  # a mega that reads as a milli is none
+        raise ValueError(f'"{unit}" is not an energy (accepted: pJ, nJ, uJ, mJ, J, kJ, mWh, Wh)')
+    return _whole(number * (factor or 1), text, "picojoules")
+
+
+def show_energy(picojoules: int) -> str:
+    """Return an energy in the largest unit that divides it; `energy` reads it back."""
+    unit = next(u for u in ("kJ", "J", "mJ", "uJ", "nJ", "pJ") if picojoules % _ENERGIES[u.lower()] == 0)
+    return f"{picojoules // _ENERGIES[unit.lower()]} {unit}"
 
 
 def show_work(number: int) -> str:
@@ -161,3 +180,4 @@ Rate = Annotated[int, BeforeValidator(rate), PlainSerializer(show_rate, str), _s
 Work = Annotated[int, BeforeValidator(work), PlainSerializer(show_work, str), _schema("300 MFLOP")]  # operations
 Speed = Annotated[int, BeforeValidator(speed), PlainSerializer(show_speed, str), _schema("5 GFLOP/s")]  # 1/s
 Size = Annotated[int, BeforeValidator(size), PlainSerializer(show_size, str), _schema("5 MB")]  # bytes
+Energy = Annotated[int, BeforeValidator(energy), PlainSerializer(show_energy, str), _schema("2 J")]  # picojoules

@@ -1,0 +1,30 @@
+"""What it took to get to an accuracy: rounds, virtual time, bytes, joules, wall time and money.
+
+An accuracy is reached in the first round whose evaluation shows at least as much; between evaluations nobody knows.
+Energy and bytes count everything that was spent until then, heard or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_SUMS = ("bytes_down", "bytes_up", "joules")  # of each round; other columns count from the beginning
+
+
+def milestones(rows: Iterable[Mapping[str, Any]], levels: Sequence[float] = LEVELS) -> list[dict[str, Any]]:
+    """Return a line for each of the ascending `levels` of accuracy that was reached, in the columns of metrics."""
+    found: list[dict[str, Any]] = []
+    sums: dict[str, float] = {}
+    for row in rows:
+        for column in _SUMS:
+            if column in row:
+                sums[column] = round(sums.get(column, 0) + row[column], 6)
+        while len(found) < len(levels) and (row.get("accuracy") or 0.0) >= levels[len(found)]:
+            found.append({"accuracy": levels[len(found)], **_line(row), **sums})
+    return found
+
+
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("round", "virtual_seconds", "wall_seconds", "cost") if key in row}
