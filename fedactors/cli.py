@@ -107,6 +107,20 @@ def _out(command: argparse.ArgumentParser) -> None:
 
 def _fleet(command: argparse.ArgumentParser) -> None:
     _out(command)
+    _machines(command)
+
+
+def _resumption(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override: cluster.actors=2, and nothing else"
+    )
+    command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
+    command.add_argument("--json", action="store_true", help="print figures as JSON")
+    _machines(command)
+
+
+def _machines(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
     command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
@@ -126,11 +140,23 @@ def _positive(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     scenario = Scenario.load(options.scenario, options.set)
     from fedactors.run.conductor import run
+
+    return _play(options, lambda where: run(scenario, options.out, **where))
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from fedactors.run.conductor import resume
+
+    return _play(options, lambda where: resume(options.run, options.set, previous=options.previous, **where))
+
+
+def _play(options: argparse.Namespace, start: Callable[[dict[str, Any]], Any]) -> int:
+    """Run what `start` begins, given fleet and progress, and print its summary."""
     from fedactors.run.progress import chosen
 
     where = {"fleet": options.fleet, "actors": options.actors, "address": options.address}
     with redirect_stdout(sys.stderr):  # Ray speaks on stdout, which is for our figures
-        result = run(scenario, options.out, **where, progress=chosen(_asked_to_stop.is_set))
+        result = start({**where, "progress": chosen(_asked_to_stop.is_set)})
     _print(options, {**result.summary, "folder": str(result.folder)}, "summary")
     return 0
 
@@ -197,6 +223,7 @@ def _print(options: argparse.Namespace, figures: dict[str, Any], form: str) -> N
 _Command = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.ArgumentParser], None]]
 _COMMANDS: dict[str, _Command] = {
     "run": (_run, "run a scenario", _fleet),
+    "resume": (_resume, "go on with a run that was stopped, with the same bits", _resumption),
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),

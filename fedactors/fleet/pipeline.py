@@ -7,8 +7,9 @@ hosts, and give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fedactors.errors import FleetError
@@ -45,11 +46,24 @@ class Outcomes(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What a run goes on from: the server's state before round `version`, and what each client keeps."""
+    """What a run goes on from: the server's state before round `version`, and what each client keeps.
+
+    `older` holds what was sent in earlier versions, as far as later tasks still start from them.
+    """
 
     version: int
     state: Vectors
     kept: Iterable[tuple[int, Vectors]] = ()
+    older: Mapping[int, Vectors] = MappingProxyType({})
+
+
+class Snapshot(NamedTuple):
+    """Handles of what is in `Saved`: taken at once, fetched whenever there is time."""
+
+    version: int
+    public: Mapping[int, Handle]  # by version, this one the last
+    private: Handle
+    kept: Sequence[tuple[int, Handle]]
 
 
 @dataclass
@@ -100,6 +114,7 @@ class Pipeline:
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
         self._flights: list[_Flight] = []
+        self._done = 0 if saved is None else saved.version
         if saved is None:
             self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
         else:
@@ -110,6 +125,8 @@ class Pipeline:
         put, state = self._fleet.put, saved.state
         self._public[saved.version] = put({name: value for name, value in state.items() if name in sends})
         self._private[saved.version] = put({name: value for name, value in state.items() if name not in sends})
+        for version, sent in saved.older.items():
+            self._public[version] = put(sent)
         for client, vectors in saved.kept:
             self._states.restore(client, put(vectors))
 
@@ -120,7 +137,13 @@ class Pipeline:
         self._launch(flight)
 
     def finish(self) -> Outcomes:
-        """Wait for the oldest task in flight. Raises FleetError if it cannot be done."""
+        """Wait for the oldest task in flight and adopt what it left. Raises FleetError if it cannot be done."""
+        outcomes = self.outcomes()
+        self.adopt()
+        return outcomes
+
+    def outcomes(self) -> Outcomes:
+        """Wait for the oldest task in flight, which stays there. Raises FleetError if it cannot be done."""
         flight = self._flights[0]
         while True:
             try:
@@ -130,18 +153,34 @@ class Pipeline:
                 break
             except Fault as fault:
                 self._again(flight, fault)
-        self._flights.pop(0)
-        facts = flight.task.facts
-        self._states.adopt(facts.version)
-        self._states.forget(facts.departed)
-        self._forget(flight.task.oldest)
-        return Outcomes(facts.version, said["loss"], said["bad"], said["busy"], examined, apart)
+        version = flight.task.facts.version
+        return Outcomes(version, said["loss"], said["bad"], said["busy"], examined, apart)
+
+    def adopt(self) -> None:
+        """Take the oldest task, which is done, out of flight: what it left is what a run would go on from."""
+        task = self._flights.pop(0).task
+        self._states.adopt(task.facts.version)
+        self._states.forget(task.facts.departed)
+        self._done = task.facts.version + 1
+        self._forget(task.oldest)
 
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors."""
-        version = max(version, min(self._public))  # a refused round has left the same state under the next number
         public, private = self._fleet.get(self._public[version]), self._fleet.get(self._private[version])
         return {**public, **private}
+
+    def snapshot(self) -> Snapshot:
+        """Return handles of all that the tasks after those adopted can need."""
+        public = {version: self._public[version] for version in sorted(self._public) if version <= self._done}
+        return Snapshot(self._done, public, self._private[self._done], self._states.items())
+
+    def fetch(self, snapshot: Snapshot) -> Saved:
+        """Return what the handles of `snapshot` stand for, that of clients one by one. Raises Fault if it is lost."""
+        get = self._fleet.get
+        *older, (version, last) = snapshot.public.items()
+        state = {**get(last), **get(snapshot.private)}
+        kept = ((client, get(handle)) for client, handle in snapshot.kept)
+        return Saved(version, state, kept, {number: get(sent) for number, sent in older})
 
     def kept(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""

@@ -5,6 +5,7 @@
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
     checkpoint/model.safetensors   the server's state
+    checkpoint/round-N/            what the run can be resumed from, see `fedactors.run.checkpoint`
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -14,6 +15,7 @@ line by line, so that a run can be followed.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
@@ -39,15 +41,21 @@ _ORDER_COLUMNS = ("version", *Order._fields)
 
 
 class RunFolder:
-    """The folder of a new run. Raises RunFolderError if it cannot be made or already holds something."""
+    """The folder of a run, claimed by it alone until it is closed.
 
-    def __init__(self, path: Path, scenario: Scenario) -> None:
+    Args:
+        path: where it is or will be.
+        scenario: the run's.
+        past: bytes of metrics that a run which goes on keeps; None for a new run.
+
+    Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it.
+
+    """
+
+    def __init__(self, path: Path, scenario: Scenario, past: int | None = None) -> None:
         self.path = path
         try:
-            check_free(path)
-            path.mkdir(parents=True, exist_ok=True)
-            # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-            self._metrics: TextIO = (path / "metrics.jsonl").open("x", encoding="utf-8")
+            self._metrics: TextIO = _new(path) if past is None else _again(path, past)
             write(path / "scenario.yaml", yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
         except FileExistsError:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
@@ -55,6 +63,14 @@ class RunFolder:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
         self._plans = _Table(path / "plans.parquet", _PLAN_COLUMNS)
         self._orders = _Table(path / "orders.parquet", _ORDER_COLUMNS)
+
+    def metrics_length(self) -> int:
+        """Return the bytes of metrics.jsonl written so far."""
+        return os.fstat(self._metrics.fileno()).st_size
+
+    def sync(self) -> None:
+        """Have the lines written so far reach the disk."""
+        os.fsync(self._metrics.fileno())
 
     def plan(self, plan: Plan) -> None:
         """Write down a plan and its orders."""
@@ -66,7 +82,7 @@ class RunFolder:
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics."""
-        self._metrics.write(json.dumps({key: _finite(value) for key, value in row.items()}) + "\n")
+        self._metrics.write(json.dumps(row) + "\n")
         self._metrics.flush()
 
     def fault(self, row: Mapping[str, Any]) -> None:
@@ -135,6 +151,11 @@ class _Table:
         self._rows = []
 
 
+def finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of metrics with null in place of numbers that JSON cannot hold."""
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+
+
 def _array(values: tuple[Any, ...], kind: Any) -> Any:
     import pyarrow as pa
 
@@ -152,6 +173,47 @@ def write(path: Path, content: str | bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     pending.replace(path)
+
+
+def _new(path: Path) -> TextIO:
+    """Claim a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
+    check_free(path)
+    path.mkdir(parents=True, exist_ok=True)
+    # "x" makes the claim exclusive: of two runs that begin at once, one is refused
+    return _claim((path / "metrics.jsonl").open("x", encoding="utf-8"), path)
+
+
+def _again(path: Path, past: int) -> TextIO:
+    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes."""
+    file = _claim((path / "metrics.jsonl").open("a", encoding="utf-8"), path)
+    file.truncate(past)
+    _mend(path / "faults.jsonl")
+    for stale in ("summary.json", "report.html"):
+        (path / stale).unlink(missing_ok=True)
+    return file
+
+
+def check_unclaimed(path: Path) -> None:
+    """Raise RunFolderError if another process is writing to the run folder `path`."""
+    if (path / "metrics.jsonl").exists():
+        _claim((path / "metrics.jsonl").open("a", encoding="utf-8"), path).close()
+
+
+def _claim(file: TextIO, path: Path) -> TextIO:
+    """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise RunFolderError(f"{path}: a run is writing to this folder (accepted: wait until it has ended)") from None
+    return file
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line that was not written to its end."""
+    if path.exists():
+        whole = path.read_bytes()
+        write(path, whole[: whole.rfind(b"\n") + 1])
 
 
 def check_free(path: Path) -> None:
@@ -176,8 +238,3 @@ def new_path(name: str, root: Path = Path("runs")) -> Path:
             raise RunFolderError(f"{path}: cannot be made: {error.strerror}") from None
         return path
     raise AssertionError("there is always another number")
-
-
-def _finite(value: Any) -> Any:
-    """Return `value` with null in place of numbers that JSON cannot hold."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,7 +14,8 @@ from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
 from fedactors.scenario.units import Duration, Size
 
-Window = Annotated[Duration | None, BeforeValidator(lambda value: None if value == "none" else value)]
+_none = BeforeValidator(lambda value: None if value == "none" else value)
+Window = Annotated[Duration | None, _none]
 
 
 class Task(Options):
@@ -142,6 +143,8 @@ class Cluster(Options):
     """Memory for models and for what clients keep, when Ray is started here; what does not fit is spilled to disk."""
     price_per_node_hour: float | None = Field(default=None, ge=0.0)
     """What one machine costs for an hour of wall time, in any currency; the summary then says what the run cost."""
+    checkpoint_every: Annotated[Annotated[int, Field(ge=1)] | None, _none] = 25
+    """Rounds between checkpoints, and one when the run ends; `none` writes that one alone."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 

@@ -13,7 +13,7 @@ from fedactors import Scenario
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.run import conductor
+from fedactors.run import conductor, execution
 from fedactors.run.prepare import prepare
 from fedactors.run.progress import Silent
 from fedactors.run.tasks import task_of
@@ -79,13 +79,13 @@ def pipelines(monkeypatch):
 @pytest.fixture
 def kept(monkeypatch):
     """Keep what the clients of each run keep at its end."""
-    found, original = [], conductor._Run._conclude
+    found, original = [], execution.Execution._conclude
 
     def conclude(self, ended):
         found.append({client: {k: np.copy(v) for k, v in state.items()} for client, state in self._pipeline.kept()})
         return original(self, ended)
 
-    monkeypatch.setattr(conductor._Run, "_conclude", conclude)
+    monkeypatch.setattr(execution.Execution, "_conclude", conclude)
     return found
 
 

@@ -18,21 +18,20 @@ def test_a_round_trip_over_several_shards(tmp_path):
     kept = [
         (client, {"c": np.full(3, client, np.float32), "m": np.zeros(2, np.float32)}) for client in range(0, 300, 2)
     ]
-    client_files.save(tmp_path / "clients", kept)
-    client_files.save(tmp_path / "clients", kept)  # replaces
-    assert len(list((tmp_path / "clients").iterdir())) == 3
-    found = list(client_files.load(tmp_path / "clients"))
+    paths = list(client_files.save(tmp_path, kept))
+    assert sorted(tmp_path.iterdir()) == paths
+    assert len(paths) == 3
+    found = list(client_files.load(reversed(paths)))
     assert [client for client, _ in found] == [client for client, _ in kept]
     for (_, one), (_, other) in zip(found, kept, strict=True):
         assert all(np.array_equal(one[name], other[name]) for name in ("c", "m"))
 
 
 def test_a_damaged_shard_is_named(tmp_path):
-    client_files.save(tmp_path / "clients", [(5, {"c": np.ones(3, np.float32)})])
-    (shard,) = (tmp_path / "clients").iterdir()
+    (shard,) = client_files.save(tmp_path, [(5, {"c": np.ones(3, np.float32)})])
     shard.write_bytes(shard.read_bytes()[:20])
     with pytest.raises(RunFolderError, match=r"clients-00000005\.safetensors"):
-        list(client_files.load(tmp_path / "clients"))
+        list(client_files.load([shard]))
 
 
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "fsl"])
@@ -51,8 +50,7 @@ def test_a_pipeline_goes_on_from_what_was_saved(algorithm, tmp_path):
         play(whole, tasks)
         first = Pipeline(fleet, *load(prepared))
         play(first, tasks[:3])
-        client_files.save(tmp_path / "clients", first.kept())
-        saved = Saved(3, first.state(3), client_files.load(tmp_path / "clients"))
+        saved = Saved(3, first.state(3), client_files.load(client_files.save(tmp_path, first.kept())))
         second = Pipeline(fleet, *load(prepared), saved=saved)
         play(second, tasks[3:])
         for name, value in whole.state(6).items():

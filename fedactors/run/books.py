@@ -1,0 +1,77 @@
+"""All that is written down about a run, kept in step: totals, digests, rows of metrics, and the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedactors.errors import RunFolderError
+from fedactors.plan import Plan
+from fedactors.run.checkpoint import Checkpoint
+from fedactors.run.digests import Digests, model_digest
+from fedactors.run.folder import RunFolder, finite
+from fedactors.run.learning_curve import summary as curve
+from fedactors.run.ledger import Ledger
+from fedactors.run.milestones import milestones
+
+Figures = Mapping[str, Any]
+
+
+class Books:
+    """The books of one run, which keep a `ledger`."""
+
+    def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
+        self.folder, self.rows = folder, list[dict[str, Any]]()
+        self.final: Mapping[str, float] | None = None
+        self._ledger, self._digests = ledger, Digests()
+
+    @property
+    def plans(self) -> int:
+        """Rounds written down."""
+        return self._ledger.plans
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Digests of the plans and metrics so far."""
+        return {"plans": self._digests.plans_digest(), "metrics": self._digests.metrics_digest()}
+
+    def enter(self, plan: Plan, learned: Figures, examined: Mapping[str, float] | None, wall: Figures) -> None:
+        """Write down a round: its plan, and a row with what was `learned` and what the `wall` clock said."""
+        row = finite({**self._ledger.add(plan), **learned})
+        self.final = examined or self.final
+        self._digests.plan(plan)
+        self._digests.metrics(row)
+        row |= wall
+        self.rows.append(row)
+        self.folder.plan(plan)
+        self.folder.metrics(row)
+
+    def recall(self, plan: Plan, row: dict[str, Any]) -> None:
+        """Take in a round of the past, whose row of metrics is in the folder already."""
+        self._ledger.add(plan)
+        self._digests.plan(plan)
+        self._digests.metrics(row)
+        self.rows.append(row)
+        self.folder.plan(plan)
+
+    def check_past(self, start: Checkpoint) -> None:
+        """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
+        self.final = start.final
+        if start.plans and self.digests["plans"] != start.digests["plans"]:
+            raise RunFolderError(
+                f"{self.folder.path}: the clock gives other plans than when the checkpoint was written"
+                " (accepted: the same recordings, scenario and version of fedactors)"
+            )
+
+    def summary(self, said: Figures, ended: str, wall: Figures, state: Figures) -> dict[str, Any]:
+        """Return the summary of the run, which `said` opens, from the server's last `state`."""
+        return {
+            **said,
+            **self._ledger.summary(),
+            **wall,
+            "ended_because": ended,
+            "final": self.final,
+            "curve": curve(self.rows),
+            "to_accuracy": milestones(self.rows),
+            "digests": {**self.digests, "model": model_digest(state)},
+        }

@@ -1,0 +1,217 @@
+"""One run in progress: takes Plans from the clock, has the fleet execute them, writes down what came of it.
+
+The clock and the submission run ahead of training by a bounded window. What is written depends on the Plans and the
+gradients alone; the wall clock appears only in the keys that say so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.errors import DivergedError, FleetError
+from fedactors.fleet.fleet import Fault, Fleet
+from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
+from fedactors.learning.lesson import Lesson, Samples
+from fedactors.plan import SECOND, Plan
+from fedactors.run.books import Books
+from fedactors.run.checkpoint import Checkpoint
+from fedactors.run.folder import RunFolder
+from fedactors.run.interrupts import put_off
+from fedactors.run.ledger import Ledger
+from fedactors.run.prepare import Prepared
+from fedactors.run.progress import Progress
+from fedactors.run.saver import Saver
+from fedactors.run.tasks import task_of
+
+_WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
+
+Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
+Loaded = tuple[Lesson, Samples, Labelled, Labelled]  # and the test set, and the server's own samples
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run leaves: its folder, its summary, its rows of metrics and the final state."""
+
+    folder: Path | None
+    summary: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    state: dict[str, NDArray[np.float32]]
+
+
+class Execution:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        fleet: Fleet,
+        data: Loaded,
+        folder: RunFolder,
+        progress: Progress,
+        start: Checkpoint,
+        began: float,
+    ) -> None:
+        self._prepared, self._progress, self._start = prepared, progress, start
+        self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff))
+        self._began, self._before = began, dict[str, float]()
+        self._pending: deque[tuple[Plan, Task]] = deque()
+        self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
+        self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
+        self._saver = Saver(folder.path, prepared.scenario.cluster.checkpoint_every, start.plans, progress.note)
+
+    def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
+        """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.
+
+        Returns when the clock has ended and the last task is done.
+        """
+        scenario = self._prepared.scenario
+        try:
+            with self._progress.over(scenario.name, scenario.server.rounds):
+                ended = self._rounds(past, stop)
+            self._save()
+        except BaseException as error:
+            self._close_after(error)
+            raise
+        finally:
+            self._saver.close()
+        return self._conclude(ended)
+
+    def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
+        """Play all rounds; return why the run ended."""
+        plans = with_last(self._clock)
+        for row, (plan, _) in zip(past, plans, strict=False):
+            self._books.recall(plan, row)
+            self._before = row
+        self._books.check_past(self._start)
+        for plan, last in plans:
+            if plan.version == stop:
+                break
+            task = task_of(plan, self._prepared, self._fleet.device, last=last)
+            self._pipeline.submit(task)
+            self._pending.append((plan, task))
+            if len(self._pending) >= _WINDOW:
+                self._settle()
+        while self._pending:
+            self._settle()
+        return self._clock.ended_because or f"stopped after {self._books.plans} rounds, as asked"
+
+    def _settle(self) -> None:
+        """Wait for the oldest task and write it down."""
+        plan, task = self._pending[0]
+        try:
+            outcomes = self._pipeline.outcomes()
+        except FleetError as error:
+            raise FleetError(f"{error}\nat virtual time {plan.closed / SECOND:.3f} s") from None
+        _refuse_bad(outcomes, plan)
+        with put_off():  # a checkpoint can be taken before or after this, and not in between
+            self._pipeline.adopt()
+            self._pending.popleft()
+            self._books.enter(plan, _learned(outcomes, task), outcomes.examined, self._wall())
+        if self._saver.due(self._books.plans):
+            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._progress.round(self._books.rows[-1])
+
+    def _checkpoint(self) -> Checkpoint:
+        """Return what is known now, for a checkpoint."""
+        books = self._books
+        books.folder.sync()  # a checkpoint must not outlive the lines it counts
+        return replace(
+            self._start,
+            plans=books.plans,
+            digests=books.digests,
+            metrics_bytes=books.folder.metrics_length(),
+            final=books.final,
+        )
+
+    def _save(self) -> None:
+        """Write a checkpoint of this moment, and wait for it."""
+        if self._books.plans > self._start.plans:
+            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._saver.finish()
+
+    def _close_after(self, error: BaseException) -> None:
+        """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
+        try:
+            self._save()
+            self._conclude(reason(error))
+            self._progress.note(f"`fedactors resume {self._books.folder.path}` goes on after round {self._books.plans}")
+        except (OSError, Fault) as further:
+            self._progress.note(f"{self._books.folder.path}: not all could be saved: {further}")
+
+    def _conclude(self, ended: str) -> Result:
+        scenario, state = self._prepared.scenario, self._state()
+        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
+        summary = self._books.summary(said, ended, self._wall(), state)
+        if state:
+            self._books.folder.model(state)
+        self._books.folder.summary(summary)
+        return Result(self._books.folder.path, summary, self._books.rows, state)
+
+    def _state(self) -> dict[str, NDArray[np.float32]]:
+        """Return the last state that is complete; nothing if the fleet is gone."""
+        try:
+            return self._pipeline.state(self._books.plans)
+        except Fault:
+            return {}
+
+    def _wall(self) -> dict[str, float]:
+        """Return how long the run has taken, before it was resumed too, and what that cost if an hour has a price."""
+        seconds, before = time.perf_counter() - self._began, self._before
+        price = self._prepared.scenario.cluster.price_per_node_hour
+        cost = None if price is None else before.get("cost", 0.0) + seconds / 3600 * self._nodes * price
+        return {
+            "wall_seconds": round(before.get("wall_seconds", 0.0) + seconds, 3),
+            **({} if cost is None else {"cost": round(cost, 6)}),
+        }
+
+    def _fault(self, version: int, fault: Fault) -> None:
+        row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
+        self._books.folder.fault(row)
+        self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
+
+
+def reason(error: BaseException) -> str:
+    """Return why a run ended that was stopped."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
+    """Return the columns of a metrics row that come from training."""
+    steps = sum(chunk.cost for chunk in task.chunks)
+    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
+    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})
+
+
+def _refuse_bad(outcomes: Outcomes, plan: Plan) -> None:
+    """Raise DivergedError if an update of this plan held NaN or Inf."""
+    if outcomes.bad:
+        named = "; ".join(f"client {client} from local step {step}" for client, step in outcomes.bad[:5])
+        more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
+        raise DivergedError(
+            f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in the update of"
+            f" {named}{more}; a smaller server.schedule.lr often helps"
+        )
+
+
+def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Yield each item with whether it is the last one."""
+    waiting: list[T] = []
+    for item in items:
+        if waiting:
+            yield waiting.pop(), False
+        waiting.append(item)
+    for item in waiting:
+        yield item, True
