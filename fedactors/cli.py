@@ -121,9 +121,13 @@ def _resumption(command: argparse.ArgumentParser) -> None:
 
 
 def _machines(command: argparse.ArgumentParser) -> None:
+    _where(command)
+    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
+
+
+def _where(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
-    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
 
 
 def _verify_options(command: argparse.ArgumentParser) -> None:
@@ -174,8 +178,16 @@ def _replay(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from fedactors.run.check import check
 
-    _print(options, check(Scenario.load(options.scenario, options.set)), "check")
+    scenario = Scenario.load(options.scenario, options.set)
+    fleet = None if options.quick else options.fleet
+    _print(options, check(scenario, fleet, options.actors), "check")
     return 0
+
+
+def _check_options(command: argparse.ArgumentParser) -> None:
+    _scenario(command)
+    command.add_argument("--quick", action="store_true", help="no forecast of time and memory, which takes seconds")
+    _where(command)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -225,7 +237,7 @@ _COMMANDS: dict[str, _Command] = {
     "run": (_run, "run a scenario", _fleet),
     "resume": (_resume, "go on with a run that was stopped, with the same bits", _resumption),
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
-    "check": (_check, "say what a scenario will do, or what is wrong with it", _scenario),
+    "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),

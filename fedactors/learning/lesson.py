@@ -7,13 +7,12 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, Setting
-from fedactors.learning.deal import Split
 from fedactors.learning.layers import Model
 from fedactors.workload import Workload
 
@@ -73,14 +72,22 @@ class Samples:
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
-    split: Split | Shared
+    split: Holdings
+
+
+class Holdings(Protocol):
+    """Who holds which samples: a `Split`, or what is made of one."""
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        """Return the samples of `client`."""
+        ...
 
 
 @dataclass(frozen=True)
 class Shared:
     """A split in which every client holds the same further samples."""
 
-    own: Split | Shared
+    own: Holdings
     further: NDArray[np.int64]  # (n_0,)
 
     def of(self, client: int) -> NDArray[np.int64]:

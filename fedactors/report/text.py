@@ -56,9 +56,20 @@ def check(figures: Figures) -> str:
         f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
         f"  memory     {size(memory['data'])} of data on each node, {size(memory['host'])} for each client host",
     ]
+    if figures["forecast"]:
+        lines.append(_forecast(figures["forecast"]))
     if figures["too_slow_devices"]:
         lines.append(f"  note       {figures['too_slow_devices']:,} devices cannot make the deadline even undisturbed")
     return "\n".join(lines)
+
+
+def _forecast(figures: Figures) -> str:
+    where = "in this process" if figures["fleet"] == "local" else f"on Ray with {figures['actors']} client hosts"
+    gpu = f", {size(figures['gpu_bytes'])} of a GPU" if figures["gpu_bytes"] else ""
+    return (
+        f"  forecast   {span(figures['wall_seconds'])} {where}: {span(figures['seconds_per_round'])} a round,"
+        f" {figures['steps_per_second']:,.0f} local steps/s; {size(figures['host_bytes'])} for each host{gpu}"
+    )
 
 
 def verify(figures: Figures) -> str:

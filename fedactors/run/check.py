@@ -12,9 +12,10 @@ _ROUNDS = 20  # replayed to learn what rounds look like
 _WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
 
 
-def check(scenario: Scenario) -> dict[str, Any]:
+def check(scenario: Scenario, fleet: str | None = None, actors: int | None = None) -> dict[str, Any]:
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
+    With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory.
     Raises UsageError for whatever would stop the run at its start.
     """
     prepared = prepare(scenario)
@@ -47,7 +48,14 @@ def check(scenario: Scenario) -> dict[str, Any]:
         "too_slow_devices": _hopeless(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
+        "forecast": None if fleet is None else _forecast(prepared, fleet, actors),
     }
+
+
+def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
+    from fedactors.run.forecast import forecast  # imports torch
+
+    return forecast(prepared, fleet, actors)
 
 
 def _hopeless(prepared: Prepared) -> int:

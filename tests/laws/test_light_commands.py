@@ -20,7 +20,9 @@ raise SystemExit(code)
 """
 
 
-@pytest.mark.parametrize("command", [["--help"], ["schema"], ["check", "quickstart"], ["replay", "quickstart"]])
+@pytest.mark.parametrize(
+    "command", [["--help"], ["schema"], ["check", "quickstart", "--quick"], ["replay", "quickstart"]]
+)
 def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
     words = [str(ROOT / "scenarios/quickstart.yaml") if word == "quickstart" else word for word in command]
     words += ["--out", str(tmp_path / "out")] if command[0] == "replay" else []

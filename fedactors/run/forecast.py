@@ -1,0 +1,166 @@
+"""What a run will take on this machine: its own engine is timed for two seconds, and the clock says how much there is.
+
+Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and keeping books take in
+a round are figures measured once, see benchmarks/NOTES.md; so is the start.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedactors.fleet.pipeline import Task, spread
+from fedactors.learning.central import CentralLearner
+from fedactors.learning.evaluation import Examiner
+from fedactors.learning.lesson import Chunk, Lesson, Samples
+from fedactors.learning.network import initial
+from fedactors.learning.trainer import Trainer
+from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared
+from fedactors.run.tasks import task_of
+from fedactors.workload import workload
+
+_ROUNDS = 20  # looked at
+_SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
+_SAMPLES = 1_000  # of noise
+_START = {"ray": 8.5, "local": 3.5}  # seconds, without the data
+_ROUND = {"ray": 0.005, "local": 0.001}  # seconds of a round besides learning, of all processes together
+_BYTE = {"ray": 12e-9, "local": 3e-9}  # seconds, of all processes together, for each byte of the models that move
+
+
+class Speeds(NamedTuple):
+    """Seconds of one core (or GPU) for one of each."""
+
+    step: float  # local step
+    central: float  # round of the server's own learning
+    examined: float  # test sample
+    sample: float  # forward and backward, in a local step
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Whatever a client holds, it is some of the same few samples."""
+
+    held: NDArray[np.int64]
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        return np.arange(self.held[client], dtype=np.int64) % _SAMPLES
+
+
+def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -> dict[str, Any]:
+    """Return the wall time in seconds and the memory in bytes that a run will take, and what they were made from.
+
+    `kind` is the fleet, "ray" or "local"; `actors` take the place of those in the scenario's cluster.
+    """
+    cluster, server = prepared.scenario.cluster, prepared.scenario.server
+    cores = os.cpu_count() or 1
+    hosts = 1 if kind == "local" else actors or cluster.actors or cores
+    device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(1)
+    began, clock = time.perf_counter(), prepared.clock()
+    plans = list(islice(clock, _ROUNDS))
+    tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
+    speeds = measure(prepared, tasks, device)
+    rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, kind) for task in tasks]
+    each = sum(rounds) / len(rounds) if rounds else 0.0
+    steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
+    count = len(tasks) if clock.ended_because else server.rounds
+    if server.until is not None and plans and plans[-1].ready:
+        count = min(count, server.until * len(plans) // plans[-1].ready)
+    return {
+        "fleet": kind,
+        "actors": hosts,
+        "wall_seconds": _START[kind] + count * each,
+        "seconds_per_round": each,
+        "steps_per_second": steps / each if each else 0.0,
+        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
+        "calibration_seconds": time.perf_counter() - began,
+    }
+
+
+def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, kind: str) -> float:
+    """Return the seconds of a round: those of its longest path, or of all its work on all cores, whatever is more."""
+    server, info = prepared.scenario.server, prepared.info
+    loads, costs = [0.0] * hosts, [chunk.cost * speeds.step for chunk in task.chunks]
+    for chunk, place in enumerate(spread([chunk.cost for chunk in task.chunks], hosts, 0)):
+        loads[place] += costs[chunk]
+    payload = prepared.payload
+    moved = (payload.down + payload.up) * prepared.model_bytes * (min(hosts, len(task.chunks)) + 1)
+    beside = _ROUND[kind] + moved * _BYTE[kind]
+    examined = info.test_size * speeds.examined / server.evaluate_every
+    slopes = 0.0 if server.dissimilarity_every is None else info.train_size * speeds.sample / server.dissimilarity_every
+    work = sum(costs) + speeds.central + beside + examined + slopes
+    return max(max(loads) + speeds.central + beside / cores, work / cores)
+
+
+def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
+    """Time the engine on noise, in chunks as the first rounds have them."""
+    info, server = prepared.info, prepared.scenario.server
+    draws = np.random.Generator(np.random.Philox(0))
+    x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
+    y = draws.integers(0, info.classes, _SAMPLES)
+    lesson = Lesson(
+        prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
+    )
+    trainer = Trainer(lesson, Samples(x, y, _Noise(prepared.held)), device)
+    sent = {name: initial(prepared.model, 0) for name in server.algorithm.sends}
+    step = sample = 0.0
+    chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
+    if chunk is not None and chunk.cost:
+        few = _cut(chunk, 2)
+        once = _timed(lambda: _learn(trainer, few, sent))
+        chunk = _cut(chunk, max(2, int(_SECONDS / 3 / once * 2)))
+        step = _timed(lambda: _learn(trainer, chunk, sent)) / chunk.cost
+        sample = step / prepared.workloads[chunk.clients[0]].batch
+    model, size = initial(prepared.model, 0), min(info.test_size, _SAMPLES)
+    examiner = Examiner(prepared.model, x[:size], y[:size], device)
+    examined = _timed(lambda: examiner.examine(model)) / size if size else 0.0
+    return Speeds(step, _central(prepared, lesson, x, y, device), examined, sample)
+
+
+def _learn(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> None:
+    trainer.learn(chunk, [sent] * (1 + max(chunk.bases)), [None] * len(chunk.clients))
+
+
+def _cut(chunk: Chunk, most: int) -> Chunk:
+    """Return the chunk with at most `most` steps of each client."""
+    return chunk._replace(steps=tuple(min(steps, most) for steps in chunk.steps))
+
+
+def _central(prepared: Prepared, lesson: Lesson, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
+    """Return the seconds that the server learns in a round."""
+    work = lesson.algorithm.central_work(prepared.setting)
+    if not work.wanted:
+        return 0.0
+    size = min(prepared.setting.central, _SAMPLES)
+    learner = CentralLearner(prepared.model, 0, x[:size], y[:size], device)
+    start = torch.from_numpy(initial(prepared.model, 0))
+    few = workload(size, work.batch, epochs=None, steps=min(work.wanted, 5))
+    return _timed(lambda: learner.learn(start, 0.01, few, 0)) / few.wanted * work.wanted
+
+
+def _timed(call: Callable[[], object]) -> float:
+    """Return the median of several durations of a call, after one that nobody counts."""
+    call()
+    durations: list[float] = []
+    while len(durations) < 2 or (sum(durations) < _SECONDS and len(durations) < 50):
+        began = time.perf_counter()
+        call()
+        durations.append(time.perf_counter() - began)
+    return float(np.median(durations))
+
+
+def _gpu_bytes(prepared: Prepared) -> int:
+    """Return the GPU memory of a host: what the calibration took, and the training samples."""
+    data = prepared.info.train_size * prod(prepared.info.input_shape) * BYTES_PER_PARAMETER
+    return int(torch.cuda.max_memory_allocated()) + data
