@@ -22,11 +22,23 @@ BUILTIN: dict[str, dict[str, str]] = {
     "algorithms": {
         "ds": "fedactors.algorithms.data_sharing:DataSharing",
         "dsl": "fedactors.algorithms.data_sharing:DSL",
+        "fed-ams": "fedactors.algorithms.fed_ams:FedAMS",
+        "fed-lamb": "fedactors.algorithms.fed_lamb:FedLAMB",
+        "fed-sgd": "fedactors.algorithms.fed_sgd:FedSGD",
         "fedavg": "fedactors.algorithms.fedavg:FedAvg",
         "feddyn": "fedactors.algorithms.feddyn:FedDyn",
+        "fednova": "fedactors.algorithms.fednova:FedNova",
+        "fedprox": "fedactors.algorithms.fedprox:FedProx",
         "fsl": "fedactors.algorithms.fsl:FSL",
         "fsl-p": "fedactors.algorithms.fsl_p:FSLp",
         "scaffold": "fedactors.algorithms.scaffold:Scaffold",
+    },
+    "optimizers": {
+        "sgd": "fedactors.learning.optimizers:SGD",
+        "momentum": "fedactors.learning.optimizers:Momentum",
+        "adam": "fedactors.learning.optimizers:Adam",
+        "amsgrad": "fedactors.learning.optimizers:AMSGrad",
+        "lamb": "fedactors.learning.optimizers:Lamb",
     },
     "participation": {
         "samples": "fedactors.algorithms.participation:Samples",

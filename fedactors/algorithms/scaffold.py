@@ -51,6 +51,11 @@ class Scaffold(Algorithm):
     """Server step (eta_g); by default the square root of the cohort."""
 
     @property
+    def wants_sgd(self) -> str:
+        """Control variates are mean gradients only along a path of SGD."""
+        return "its control variates are differences of models over the length of SGD's steps"
+
+    @property
     def wants_gradient(self) -> bool:
         """Option I uses the gradient of the first local step."""
         return self.option == "I"

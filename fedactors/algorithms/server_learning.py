@@ -53,6 +53,12 @@ class ServerLearning(Algorithm):
             raise ValueError("give server_epochs or server_steps, not both")
         return self
 
+    @property
+    def wants_sgd(self) -> str:
+        """The coupled rate of the server has the clients' steps in it."""
+        coupled = self.server_lr_base is None and self.server_weight
+        return "the server's rate is coupled to that of SGD; give server_lr_base, or take sgd" if coupled else ""
+
     def step(self, setting: Setting) -> float:
         """Return eta_g."""
         return sqrt(setting.cohort) if self.global_lr is None else self.global_lr
@@ -99,6 +105,11 @@ class Incremental(ServerLearning):
             if self.global_lr not in (None, 1.0) or self.server_lr_base is not None or self.server_weight != 1.0:
                 raise ValueError("version: conference averages models and has server_lr only")
         return self
+
+    @property
+    def wants_sgd(self) -> str:
+        """The conference version's rate of the server is its own."""
+        return super().wants_sgd if self.version == "journal" else ""
 
     def step(self, setting: Setting) -> float:
         """Return eta_g."""

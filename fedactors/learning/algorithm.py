@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+from fedactors.learning.optimizers import PLAIN, Optimizer
 from fedactors.options import Options
 from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload
@@ -31,6 +32,7 @@ class Setting(NamedTuple):
     epochs: int | None = None  # E_c, if clients count in passes
     steps: float = 0.0  # K: local steps asked of a client, the mean over those that hold data
     sample_size: float = 0.0  # one sample on the wire, in models
+    optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -46,6 +48,7 @@ class Trip(NamedTuple):
     lr: float  # eta_l
     kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
     gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
+    state: Vectors = NOTHING  # of the client's optimiser at the end
 
 
 UNKNOWN = Setting()
@@ -109,8 +112,17 @@ class Algorithm(Options):
         """Whether `Trip.gradient` is used; it is computed anew for those who do."""
         return False
 
+    @property
+    def wants_sgd(self) -> str:
+        """Why the clients' steps must be plain SGD; empty if any optimiser will do."""
+        return ""
+
     def check(self, setting: Setting) -> None:
         """Look whether the options go with the scenario. Raises ScenarioError if not."""
+
+    def optimizer(self, setting: Setting) -> Optimizer:
+        """Return what takes the clients' local steps: what the scenario says, unless the paper prescribes it."""
+        return setting.optimizer
 
     def central_work(self, setting: Setting) -> Workload:
         """Return the server's own local steps in a round."""
@@ -127,6 +139,10 @@ class Algorithm(Options):
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
         """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""
         return None
+
+    def moments(self, sent: Vectors, kept: Vectors) -> Vectors:
+        """Return the vectors of the optimiser's state that are not zero when a trip begins."""
+        return {}
 
     def upload(self, trip: Trip) -> dict[str, Tensor]:
         """Return what a client sends; each vector is summed over clients with the participation weights."""

@@ -53,5 +53,4 @@ class CentralLearner:
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
         row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, None, 0.0, lr)
-        moved, _ = self._train(self._resident, row)
-        return (start[0] + moved[0]).to(x.device)
+        return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)

@@ -13,33 +13,29 @@ from torch.func import grad_and_value, vmap
 from torch.nn import functional
 
 from fedactors.learning import batches
-from fedactors.learning.descent import descend
+from fedactors.learning.descent import Walk
 from fedactors.learning.layers import Model
-from fedactors.learning.network import forward, views
-from fedactors.learning.resident import Resident, Rows, longest_first
+from fedactors.learning.network import forward
+from fedactors.learning.resident import Resident, Rows, Trained, longest_first
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows; see `Trained`."""
     model, device = resident.model, rows.starts.device
     longest = max(rows.steps)
     losses = torch.zeros(longest, len(rows.clients), device=device)
-    moving = rows.starts.clone()
-    tensors, starts = views(model, moving), views(model, rows.starts)
-    corrections = None if rows.corrections is None else views(model, rows.corrections)
+    walk = Walk(model, rows)
     samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
     shorter = [-steps for steps in rows.steps]
     for step in range(longest):
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         chosen = samples[step, :active]
-        mine = [tensor[:active] for tensor in tensors]
-        inputs = (tuple(mine), resident.x[chosen], resident.y[chosen], weights[step, :active])
+        mine = tuple(tensor[:active] for tensor in walk.tensors)
+        inputs = (mine, resident.x[chosen], resident.y[chosen], weights[step, :active])
         grads, losses[step, :active] = _gradient(model)(*inputs, rows.keys[:active], step)
-        first = [tensor[:active] for tensor in starts]
-        correction = None if corrections is None else [tensor[:active] for tensor in corrections]
-        descend(mine, grads, first, correction, rows.prox, rows.lr)
-    return moving - rows.starts, losses.T
+        walk.move(grads, step, active)
+    return Trained(walk.delta, losses.T, walk.state)
 
 
 @lru_cache(maxsize=16)

@@ -2,7 +2,8 @@
 
 `vmap(grad)` writes out every client's gradient, which is as large as its model, only to add it to the model and forget
 it. Here the gradient of a weight never exists: it is a product of two thin matrices, errors and inputs, and goes into
-the weight by `baddbmm_`. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+the weight by `baddbmm_`. An optimiser with a state needs it, and gets it from the same two matrices. The same
+arithmetic otherwise, and the reference it is tested against is `sequential`.
 
 Shapes: C clients, B samples in a batch. Activations are (C, B, features). The logits are (C, classes, B): a softmax
 over a short last axis costs ten times one over a middle axis.
@@ -11,7 +12,7 @@ over a short last axis costs ten times one over a middle axis.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -19,10 +20,12 @@ import torch
 from torch import Tensor
 
 from fedactors.learning import batches
+from fedactors.learning.descent import Walk
 from fedactors.learning.dropout import mask
 from fedactors.learning.layers import Dense, Dropout, Flatten, Model, Relu
 from fedactors.learning.network import views
-from fedactors.learning.resident import Resident, Rows, longest_first
+from fedactors.learning.optimizers import SGD
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, longest_first
 
 _GATHERED = 2**22  # input values copied at a time: 16 MB
 
@@ -42,23 +45,21 @@ def can(model: Model) -> bool:
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows; see `Trained`."""
     blocks = blocks_of(resident.model)
-    starts = views(resident.model, rows.starts)
-    moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in starts]
-    pull = Pull(rows, starts, None if rows.corrections is None else views(resident.model, rows.corrections))
+    walk = _InPlace(resident.model, rows) if isinstance(rows.optimizer, SGD) else _Collected(resident.model, rows)
     losses = rows.starts.new_zeros(max(rows.steps), len(rows.clients))
     shorter = [-steps for steps in rows.steps]
     for step, batch in enumerate(_batches(resident, rows)):
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         x, hot, weights = (part[:active] for part in batch)
-        mine = [tensor[:active] for tensor in moving]
+        mine = [tensor[:active] for tensor in walk.tensors]
         inputs, slopes = forward(blocks, mine, x, rows.keys[:active], step)
         error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
-        backward(mine, inputs, slopes, error, rows.lr, pull)
-    deltas = [(tensor - start).flatten(1) for tensor, start in zip(moving, starts, strict=True)]
-    return torch.cat(deltas, 1), losses.T
+        backward(mine, inputs, slopes, error, walk.hear)
+        walk.settle(step, active)
+    return Trained(walk.delta, losses.T, walk.state)
 
 
 def blocks_of(model: Model) -> tuple[Block, ...]:
@@ -132,42 +133,80 @@ def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int) -> Tensor:
 
 
 def backward(
-    tensors: Sequence[Tensor],
-    inputs: Sequence[Tensor],
-    slopes: Sequence[Tensor | None],
-    error: Tensor,
-    lr: float,
-    pull: Pull | None = None,
+    tensors: Sequence[Tensor], inputs: Sequence[Tensor], slopes: Sequence[Tensor | None], error: Tensor, hear: Hear
 ) -> Tensor:
-    """Move all layers by -lr times their gradients, from the last to the first; `error` is (C, classes, B).
+    """Let each layer hear of its gradient, from the last to the first; `error` is (C, classes, B).
 
-    A layer moves only after the errors below it were worked out from its old weights. `slopes` are those of the
-    inputs of each layer, None where nothing is to be learned below; returned are the errors below the first that has.
+    A layer does only after the errors below it were worked out from its old weights: it may move at once. `slopes` are
+    those of the inputs of each layer, None where nothing is to be learned below; returned are the errors below the
+    first that has.
     """
     for layer in reversed(range(len(inputs))):
         weight, bias = tensors[2 * layer : 2 * layer + 2]
         slope = slopes[layer]
         below = None if slope is None else torch.bmm(error.mT, weight).mul_(slope).mT
-        if pull is not None:
-            pull.towards(2 * layer, weight, bias)
-        weight.baddbmm_(error, inputs[layer], alpha=-lr)
-        bias.sub_(error.sum(2), alpha=lr)
+        hear(2 * layer, weight, bias, error, inputs[layer])
         if below is not None:
             error = below
     return error
 
 
-class Pull:
-    """What moves a client besides its gradient: a constant correction, and a proximal term towards its start."""
+Hear = Callable[[int, Tensor, Tensor, Tensor, Tensor], None]
+"""Takes the number of a layer's first tensor, its weight and bias, and the two factors of its gradient: errors and
+inputs."""
 
-    def __init__(self, rows: Rows, starts: Sequence[Tensor], corrections: Sequence[Tensor] | None) -> None:
-        self._starts, self._corrections = starts, corrections
-        self._prox, self._lr = rows.prox, rows.lr
 
-    def towards(self, first: int, *tensors: Tensor) -> None:
-        """Y <- y - lr * (corr + prox * (y - x)), for the rows of tensor number `first` and those after it."""
-        for number, tensor in enumerate(tensors, first):
+def descending(lr: float) -> Hear:
+    """Return plain SGD, which moves a layer by -lr times its gradient without writing the gradient out."""
+
+    def hear(first: int, weight: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
+        weight.baddbmm_(error, inputs, alpha=-lr)
+        bias.sub_(error.sum(2), alpha=lr)
+
+    return hear
+
+
+class _InPlace:
+    """Plain SGD with what moves a client besides: a constant correction, and a proximal term towards its start."""
+
+    state = NO_STATE
+
+    def __init__(self, model: Model, rows: Rows) -> None:
+        self._starts, self._prox, self._lr = views(model, rows.starts), rows.prox, rows.lr
+        self._corrections = None if rows.corrections is None else views(model, rows.corrections)
+        self._descend = descending(rows.lr)
+        self.tensors = [tensor.clone(memory_format=torch.contiguous_format) for tensor in self._starts]
+
+    def hear(self, first: int, weight: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
+        """Y <- y - lr * (g + corr + prox * (y - x)), for the rows of tensor number `first` and the next."""
+        for number, tensor in enumerate((weight, bias), first):
             if self._prox:
                 tensor.lerp_(self._starts[number][: len(tensor)], self._lr * self._prox)
             if self._corrections is not None:
                 tensor.add_(self._corrections[number][: len(tensor)], alpha=-self._lr)
+        self._descend(first, weight, bias, error, inputs)
+
+    def settle(self, step: int, active: int) -> None:
+        """Do nothing more: all layers have moved."""
+
+    @property
+    def delta(self) -> Tensor:
+        """Y - x."""
+        deltas = [(tensor - start).flatten(1) for tensor, start in zip(self.tensors, self._starts, strict=True)]
+        return torch.cat(deltas, 1)
+
+
+class _Collected(Walk):
+    """Any other optimiser, which needs all gradients of a step at once."""
+
+    def __init__(self, model: Model, rows: Rows) -> None:
+        super().__init__(model, rows)
+        self._grads = list(self.tensors)
+
+    def hear(self, first: int, weight: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
+        """Write out the gradients of tensors number `first` and the next."""
+        self._grads[first : first + 2] = torch.bmm(error, inputs), error.sum(2)
+
+    def settle(self, step: int, active: int) -> None:
+        """Take the step."""
+        self.move(self._grads, step, active)

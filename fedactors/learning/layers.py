@@ -153,6 +153,13 @@ class TensorSpec(NamedTuple):
     fan_in: int  # inputs that one output of the layer sees
 
 
+class Layers(NamedTuple):
+    """Lengths of the runs of a flat parameter vector that count as layers, in order; empty if it is all one."""
+
+    tensor: tuple[int, ...] = ()  # one for each parameter tensor
+    module: tuple[int, ...] = ()  # one for each layer that has parameters: its weight and bias together
+
+
 @dataclass(frozen=True)
 class Model:
     """A chain of layers for samples of `input_shape`.
@@ -197,6 +204,15 @@ class Model:
             for number, layer in enumerate(self.layers)
             for name, shape in layer.tensors()
         )
+
+    @cached_property
+    def runs(self) -> Layers:
+        """Where its layers lie in the flat parameter vector."""
+        modules: dict[str, int] = {}
+        for tensor in self.tensors:
+            module = tensor.name.rpartition(".")[0]
+            modules[module] = modules.get(module, 0) + prod(tensor.shape)
+        return Layers(tuple(prod(tensor.shape) for tensor in self.tensors), tuple(modules.values()))
 
     @cached_property
     def parameters(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.learning.layers import Model
+from fedactors.learning.optimizers import PLAIN, Optimizer
 from fedactors.workload import Workload
+
+NO_STATE: Mapping[str, Tensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,24 +41,40 @@ class Rows:
     corrections: Tensor | None  # (rows, parameters)
     prox: float
     lr: float
+    optimizer: Optimizer = PLAIN
+    state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
+    """Of the optimiser at the start of each trip, (rows, parameters)."""
 
     def take(self, rows: Sequence[int]) -> Rows:
         """Return these rows in another order."""
         chosen = torch.tensor(rows, device=self.starts.device)
-        return Rows(
-            [self.clients[row] for row in rows],
-            [self.steps[row] for row in rows],
-            [self.works[row] for row in rows],
-            [self.order[row] for row in rows],
-            self.keys[chosen],
-            self.starts if self.starts.stride(0) == 0 else self.starts[chosen],
-            None if self.corrections is None else self.corrections[chosen],
-            self.prox,
-            self.lr,
+        return replace(
+            self,
+            clients=[self.clients[row] for row in rows],
+            steps=[self.steps[row] for row in rows],
+            works=[self.works[row] for row in rows],
+            order=[self.order[row] for row in rows],
+            keys=self.keys[chosen],
+            starts=_reordered(self.starts, chosen),
+            corrections=None if self.corrections is None else self.corrections[chosen],
+            state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
         )
 
 
-Train = Callable[[Resident, Rows], tuple[Tensor, Tensor]]  # -> updates (clients, parameters), losses (clients, steps)
+def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
+    """Return `rows[chosen]`; the same vector for all stays one in memory."""
+    return rows if rows.stride(0) == 0 else rows[chosen]
+
+
+class Trained(NamedTuple):
+    """What came of rows."""
+
+    deltas: Tensor  # (rows, parameters): y - x
+    losses: Tensor  # (rows, steps), 0 where none was done
+    state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)
+
+
+Train = Callable[[Resident, Rows], Trained]
 
 
 def longest_first(train: Train) -> Train:
@@ -63,14 +84,14 @@ def longest_first(train: Train) -> Train:
     that is thrown away.
     """
 
-    def sorted_train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
+    def sorted_train(resident: Resident, rows: Rows) -> Trained:
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
-            return torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0)
+            return Trained(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
         if by_length == list(range(len(by_length))):
             return train(resident, rows)
-        deltas, losses = train(resident, rows.take(by_length))
+        deltas, losses, state = train(resident, rows.take(by_length))
         back = torch.tensor(by_length, device=rows.starts.device).argsort()
-        return deltas[back], losses[back]
+        return Trained(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
 
     return sorted_train

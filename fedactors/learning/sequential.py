@@ -7,29 +7,30 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedactors.learning import batches
-from fedactors.learning.descent import descend
-from fedactors.learning.network import forward, views
-from fedactors.learning.resident import Resident, Rows
+from fedactors.learning.descent import Walk
+from fedactors.learning.network import forward
+from fedactors.learning.resident import Resident, Rows, Trained
 
 
-def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return the updates y - x, `(clients, parameters)`, and the losses, `(clients, steps)` (0 where none was done)."""
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows; see `Trained`."""
     deltas = torch.zeros_like(rows.starts)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
+    state = {name: vectors.clone() for name, vectors in rows.state.items()}
     for row in range(len(rows.clients)):
         if rows.steps[row]:
-            deltas[row] = _trip(resident, rows, row, losses[row])
-    return deltas, losses
+            walk = _trip(resident, rows, row, losses[row])
+            deltas[row] = walk.delta
+            for name, vector in walk.state.items():
+                state[name][row] = vector
+    return Trained(deltas, losses, state)
 
 
-def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Tensor:
-    """Train one client and return y - x; its losses are written to `losses`."""
-    model, start = resident.model, rows.starts[row]
-    moving = start.clone()
-    tensors = [tensor.requires_grad_() for tensor in views(model, moving)]
-    starts = views(model, start)
-    corrections = None if rows.corrections is None else views(model, rows.corrections[row])
-    order = torch.from_numpy(rows.order[row]).to(start.device)
+def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Walk:
+    """Train one client; its losses are written to `losses`."""
+    model, walk = resident.model, Walk(resident.model, rows, row)
+    tensors = [tensor.requires_grad_() for tensor in walk.tensors]
+    order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
@@ -38,8 +39,8 @@ def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Tensor:
         grads = torch.autograd.grad(loss, tensors)
         losses[step] = loss.detach()
         with torch.no_grad():
-            descend(tensors, grads, starts, corrections, rows.prox, rows.lr)
-    return moving.detach() - start
+            walk.move(grads, step)
+    return walk
 
 
 def _laid_out(x: Tensor) -> Tensor:

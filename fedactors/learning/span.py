@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from fedactors.learning import batches
-from fedactors.learning.fused import activate, backward, blocks_of, classify, forward
+from fedactors.learning.fused import activate, backward, blocks_of, classify, descending, forward
 from fedactors.learning.layers import Dense, Model
 from fedactors.learning.network import views
-from fedactors.learning.resident import Resident, Rows, longest_first
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, longest_first
 from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
@@ -43,13 +43,13 @@ def pays(model: Model, works: Iterable[Workload]) -> bool:
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return the updates and losses as `fused.train` does, for rows without corrections and proximal term."""
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows as `fused.train` does, by plain SGD without corrections and proximal term."""
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
     first = _Span(resident, rows, weight, bias)
-    losses = rows.starts.new_zeros(max(rows.steps), len(rows.clients))
+    losses, hear = rows.starts.new_zeros(max(rows.steps), len(rows.clients)), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
@@ -58,13 +58,13 @@ def train(resident: Resident, rows: Rows) -> tuple[Tensor, Tensor]:
         inputs, slopes = forward(inner, mine, x, rows.keys[:active], step, slope)
         hot, weights = first.hot[step, :active], first.weights[step, :active, None]
         error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
-        first.learn(step, active, backward(mine, inputs, slopes, error, rows.lr))
+        first.learn(step, active, backward(mine, inputs, slopes, error, hear))
     deltas = torch.empty(rows.starts.shape)
     at = first.write(deltas, rows.lr)
     for tensor, start in zip(moving, others, strict=True):
         torch.sub(tensor, start, out=deltas[:, at : at + start[0].numel()].view(start.shape))
         at += start[0].numel()
-    return deltas, losses.T
+    return Trained(deltas, losses.T, NO_STATE)
 
 
 class _Span:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,8 @@ from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Dropout, Model
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
-from fedactors.learning.resident import Resident, Rows, Train
+from fedactors.learning.optimizers import PLAIN, SGD
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Train
 
 
 def engine(model: Model, device: str) -> Train:
@@ -33,7 +34,8 @@ def engine(model: Model, device: str) -> Train:
 
 def engine_of(lesson: Lesson, device: str) -> Train:
     """Return the engine for the clients of a lesson: `engine`, or the span of the first layer where that is quicker."""
-    plain = not lesson.algorithm.corrects
+    algorithm = lesson.algorithm
+    plain = not algorithm.corrects and isinstance(algorithm.optimizer(lesson.setting), SGD)
     if plain and device == "cpu" and span.pays(lesson.model, lesson.workloads):
         return span.train
     return engine(lesson.model, device)
@@ -77,10 +79,11 @@ class Trainer:
         given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
         if (correction := algorithm.correction(given, held)) is not None:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
-        deltas, losses = self._train(self._resident, rows)
+        rows = self._optimized(rows, algorithm.moments(given, held))
+        deltas, losses, state = self._train(self._resident, rows)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
-        trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient)
+        trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
         uploads, keeps = algorithm.upload(trip), algorithm.keep(trip)
         equal = (1.0,) * len(chunk.weights)
         sums = {
@@ -109,10 +112,18 @@ class Trainer:
             for name in names
         }
 
+    def _optimized(self, rows: Rows, moments: Mapping[str, Tensor]) -> Rows:
+        """Return `rows` with the clients' optimiser and its state before the first step."""
+        optimizer = self._lesson.algorithm.optimizer(self._lesson.setting)
+        zeros = rows.starts.new_zeros(1)
+        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.holds}
+        return replace(rows, optimizer=optimizer, state=state)
+
     def _first_gradient(self, rows: Rows) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
-        once = replace(rows, steps=[min(1, steps) for steps in rows.steps], corrections=None, prox=0.0, lr=1.0)
-        return -self._train(self._resident, once)[0]
+        steps = [min(1, steps) for steps in rows.steps]
+        once = replace(rows, steps=steps, corrections=None, prox=0.0, lr=1.0, optimizer=PLAIN, state=NO_STATE)
+        return -self._train(self._resident, once).deltas
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
         lesson = self._lesson

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model.parameters)
+    _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     prepared = Prepared(scenario, info, sizes, held, model, build(scenario, model.flops), works, setting)
     _check_deadline(prepared)
@@ -127,7 +129,17 @@ def _setting(
         # images travel as bytes, other samples as float32; a label takes one byte
         sample_size=(pixels * (1 if len(info.input_shape) == 3 else BYTES_PER_PARAMETER) + 1)
         / (parameters * BYTES_PER_PARAMETER),
+        optimizer=server.local.optimizer,
     )
+
+
+def _check_optimizer(algorithm: Any, setting: Setting) -> None:
+    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
+    asked, name = setting.optimizer.name, algorithm.name
+    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
+        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
+    if asked != "sgd" and (reason := algorithm.wants_sgd):
+        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
 
 
 def _workloads(sizes: NDArray[np.int64], local: Local) -> list[Workload]:

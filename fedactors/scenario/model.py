@@ -36,6 +36,8 @@ class Local(Options):
     """Leave out the short batch at the end of a pass."""
     update_unit: Literal["step", "epoch"] = "step"
     """What counts as work done when time runs out: single steps, or whole passes."""
+    optimizer: Annotated[Any, Choice("optimizers")] = Field(default="sgd", validate_default=True)
+    """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> Local:

@@ -1,8 +1,8 @@
 """Drives the halves of an algorithm in double precision, with any losses: what host and server do, without a fleet.
 
 `gradients[i](y, step)` is the gradient that client i meets at y in local step `step` of the round; the server's own is
-`central(y, step)`. Local steps are the engine's own (`descend`), and calls are made as the hosts and the server make
-them, so a test of an algorithm here is a test of what runs.
+`central(y, step)`. Local steps are the engine's own (`descend`, `Descent`), and calls are made as the hosts and the
+server make them, so a test of an algorithm here is a test of what runs.
 """
 
 from types import MappingProxyType
@@ -10,7 +10,8 @@ from types import MappingProxyType
 import torch
 
 from fedactors.learning.algorithm import Round, Setting, Trip
-from fedactors.learning.descent import descend
+from fedactors.learning.descent import Descent, descend
+from fedactors.learning.optimizers import SGD, WHOLE
 
 
 def vector(*values):
@@ -23,6 +24,15 @@ def local_sgd(x, lr, steps, gradient, correction=None, prox=0.0):
     for step in range(steps if lr else 0):
         descend([y], [gradient(y, step).clone()], [x], None if correction is None else [correction], prox, lr)
     return y - x
+
+
+def local_steps(optimizer, x, lr, steps, gradient, state, correction=None, prox=0.0, layers=WHOLE):
+    """Return (y - x, state) after `steps` steps of any optimiser from x."""
+    state = {name: state.get(name, torch.zeros_like(x)) for name in optimizer.holds}
+    walk = Descent(optimizer, x, state, lr=lr, correction=correction, prox=prox, layers=layers)
+    for step in range(steps if lr else 0):
+        walk.step(gradient(walk.y, step).clone(), step + 1)
+    return walk.y - x, walk.state
 
 
 class Central:
@@ -43,9 +53,11 @@ class Central:
 class Federation:
     """Clients, a server and the state of one algorithm between rounds."""
 
-    def __init__(self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None):
+    def __init__(
+        self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None, layers=WHOLE
+    ):
         self.algorithm, self.gradients, self.steps, self.lr = algorithm, gradients, steps, lr
-        self.central = Central(central)
+        self.central, self.layers = Central(central), layers
         count = len(gradients) if members is None else members
         base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
         self.setting = Setting(**{**base, **(setting or {})})
@@ -90,9 +102,15 @@ class Federation:
         x, algorithm = sent["x"], self.algorithm
         kept = self.kept.get(client, {name: torch.zeros_like(x) for name in algorithm.keeps})
         correction = algorithm.correction(MappingProxyType(sent), kept)
-        delta = local_sgd(x, self.lr, steps, self.gradients[client], correction, algorithm.prox)
+        optimizer, gradient = algorithm.optimizer(self.setting), self.gradients[client]
+        pull = {"correction": correction, "prox": algorithm.prox}
+        if isinstance(optimizer, SGD):
+            delta, state = local_sgd(x, self.lr, steps, gradient, **pull), {}
+        else:
+            state = algorithm.moments(sent, kept)
+            delta, state = local_steps(optimizer, x, self.lr, steps, gradient, state, **pull, layers=self.layers)
         gradient = -local_sgd(x, 1.0, min(steps, 1), self.gradients[client]) if algorithm.wants_gradient else None
-        return Trip(x, delta, sent, steps, self.lr, kept, gradient)
+        return Trip(x, delta, sent, steps, self.lr, kept, gradient, state)
 
     def mean_kept(self, name, members):
         """Return the mean over `members` clients of what they keep; those never heard keep zeros."""

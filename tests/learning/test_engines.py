@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning import cohort, fused, sequential, span
 from fedactors.learning.batches import bounds, sequence
@@ -95,6 +96,7 @@ def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
     assert engine_of(lesson(wide), "cpu") is span.train
     assert engine_of(replace(lesson(wide), algorithm=Pulled()), "cpu") is fused.train
+    assert engine_of(replace(lesson(wide), algorithm=FedAMS()), "cpu") is fused.train
     assert engine_of(lesson(MODELS["mlp"]), "cpu") is fused.train
     assert engine_of(lesson(Logistic().build((1000,), 100)), "cpu") is fused.train
     long = replace(lesson(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
