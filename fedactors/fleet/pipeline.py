@@ -43,6 +43,7 @@ class Outcomes(NamedTuple):
     busy: float  # wall seconds of all hosts
     examined: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None
+    sound: bool = True  # whether the model after it is finite
 
 
 class Saved(NamedTuple):
@@ -154,7 +155,12 @@ class Pipeline:
             except Fault as fault:
                 self._again(flight, fault)
         version = flight.task.facts.version
-        return Outcomes(version, said["loss"], said["bad"], said["busy"], examined, apart)
+        return Outcomes(version, said["loss"], said["bad"], said["busy"], examined, apart, said["sound"])
+
+    def amend(self, task: Task) -> None:
+        """Put `task` in the place of the oldest one in flight, and submit it and all later ones anew."""
+        self._flights[0].task = task
+        self._resubmit()
 
     def adopt(self) -> None:
         """Take the oldest task, which is done, out of flight: what it left is what a run would go on from."""
@@ -253,9 +259,12 @@ class Pipeline:
             self._revive()
         if version == 0:
             self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
+        self._resubmit()
+
+    def _resubmit(self) -> None:
         self._states.drop()
-        for later in self._flights:
-            self._launch(later)
+        for flight in self._flights:
+            self._launch(flight)
 
     def _revive(self) -> None:
         """Wait for all actors. Raises FleetError if one does not come back."""

@@ -121,6 +121,7 @@ class Server(Role):
             "loss": sum(part.loss for part in learned),
             "bad": bad,
             "busy": sum(part.seconds for part in learned),
+            "sound": True,
         }
         if bad:
             return public, private, said
@@ -133,6 +134,7 @@ class Server(Role):
         )
         if algorithm.keeps and (facts.arrived or facts.departed):
             after = algorithm.moved(after, facts, gone)
+        said["sound"] = all(bool(value.isfinite().all()) for value in after.values())
         return *self._parted(after), said
 
     def dissimilarity(self, public: Vectors, *slopes: Slope) -> dict[str, float]:

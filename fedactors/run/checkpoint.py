@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class Checkpoint:
     made_with: Mapping[str, str]  # versions of programs: bits may depend on them
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
+    quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
     final: Mapping[str, float] | None = None  # accuracy and loss of the last examination
     path: Path = Path()
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> {"bytes", "sha256"}

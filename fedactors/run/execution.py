@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.errors import DivergedError, FleetError
+from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
 from fedactors.learning.lesson import Lesson, Samples
@@ -27,6 +27,7 @@ from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.folder import RunFolder
 from fedactors.run.interrupts import put_off
 from fedactors.run.ledger import Ledger
+from fedactors.run.numbers import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
@@ -64,6 +65,7 @@ class Execution:
     ) -> None:
         self._prepared, self._progress, self._start = prepared, progress, start
         self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff))
+        self._aside = dict(start.quarantined)
         self._began, self._before = began, dict[str, float]()
         self._pending: deque[tuple[Plan, Task]] = deque()
         self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
@@ -89,38 +91,68 @@ class Execution:
 
     def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans = with_last(self._clock)
+        plans, threshold = with_last(self._clock), self._prepared.scenario.server.divergence_threshold
         for row, (plan, _) in zip(past, plans, strict=False):
-            self._books.recall(plan, row)
+            self._books.recall(quarantined(plan, self._aside.get(plan.version, ())), row)
             self._before = row
         self._books.check_past(self._start)
+        if ended := diverged(self._books.rows, threshold):
+            return ended
         for plan, last in plans:
             if plan.version == stop:
                 break
-            task = task_of(plan, self._prepared, self._fleet.device, last=last)
-            self._pipeline.submit(task)
-            self._pending.append((plan, task))
-            if len(self._pending) >= _WINDOW:
-                self._settle()
+            self._submit(plan, last)
+            if len(self._pending) >= _WINDOW and (ended := self._settle()):
+                return ended
         while self._pending:
-            self._settle()
+            if ended := self._settle():
+                return ended
         return self._clock.ended_because or f"stopped after {self._books.plans} rounds, as asked"
 
-    def _settle(self) -> None:
-        """Wait for the oldest task and write it down."""
-        plan, task = self._pending[0]
-        try:
-            outcomes = self._pipeline.outcomes()
-        except FleetError as error:
-            raise FleetError(f"{error}\nat virtual time {plan.closed / SECOND:.3f} s") from None
-        _refuse_bad(outcomes, plan)
+    def _submit(self, plan: Plan, last: bool) -> None:
+        task = task_of(plan, self._prepared, self._fleet.device, last=last)
+        self._pipeline.submit(task)
+        self._pending.append((plan, task))
+
+    def _settle(self) -> str:
+        """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
+        server = self._prepared.scenario.server
+        outcomes = self._outcomes()
+        if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0][0])):
+            return f"diverged: {wrong}"
+        while outcomes.bad and server.bad_updates == "quarantine":
+            outcomes = self._without(outcomes)
+        refuse_bad(outcomes, self._pending[0][0])
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
-            self._pending.popleft()
+            plan, task = self._pending.popleft()
             self._books.enter(plan, _learned(outcomes, task), outcomes.examined, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        if ratio := spike(self._books.rows):
+            self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
         self._progress.round(self._books.rows[-1])
+        return diverged(self._books.rows, server.divergence_threshold)
+
+    def _outcomes(self) -> Outcomes:
+        """Wait for the oldest task."""
+        try:
+            return self._pipeline.outcomes()
+        except FleetError as error:
+            plan, _ = self._pending[0]
+            raise FleetError(f"{error}\nat virtual time {plan.closed / SECOND:.3f} s") from None
+
+    def _without(self, outcomes: Outcomes) -> Outcomes:
+        """Set bad updates of the oldest task aside, and return what comes of it without them."""
+        plan, task = self._pending[0]
+        clients = sorted({client for client, _ in outcomes.bad})
+        self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
+        self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
+        plan = quarantined(plan, clients)
+        task = task_of(plan, self._prepared, self._fleet.device, last=task.examine)
+        self._pending[0] = (plan, task)
+        self._pipeline.amend(task)
+        return self._outcomes()
 
     def _checkpoint(self) -> Checkpoint:
         """Return what is known now, for a checkpoint."""
@@ -131,6 +163,7 @@ class Execution:
             plans=books.plans,
             digests=books.digests,
             metrics_bytes=books.folder.metrics_length(),
+            quarantined=dict(self._aside),
             final=books.final,
         )
 
@@ -193,17 +226,6 @@ def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
     steps = sum(chunk.cost for chunk in task.chunks)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
     return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})
-
-
-def _refuse_bad(outcomes: Outcomes, plan: Plan) -> None:
-    """Raise DivergedError if an update of this plan held NaN or Inf."""
-    if outcomes.bad:
-        named = "; ".join(f"client {client} from local step {step}" for client, step in outcomes.bad[:5])
-        more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
-        raise DivergedError(
-            f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in the update of"
-            f" {named}{more}; a smaller server.schedule.lr often helps"
-        )
 
 
 def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

@@ -93,6 +93,11 @@ class Server(Options):
     evaluate_every: int = Field(default=1, ge=1)
     """Rounds between evaluations on the test set; the last round is always evaluated."""
 
+    bad_updates: Literal["fail", "quarantine", "stop"] = "fail"
+    """When an update holds NaN or Inf: an error, or go on without it, or end the run there as diverged."""
+    divergence_threshold: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    """The run ends, as diverged, with the first round whose train loss is above this."""
+
     @model_validator(mode="after")
     def _a_round_can_end(self) -> Server:
         if isinstance(self.cohort, int) and self.cohort < 1:

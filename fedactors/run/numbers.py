@@ -1,0 +1,57 @@
+"""Numbers gone bad: updates with NaN or Inf, a model that holds them, losses that jump or run away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from fedactors.errors import DivergedError
+from fedactors.fleet.pipeline import Outcomes
+from fedactors.plan import SECOND, Outcome, Plan
+
+_BEFORE = 10  # rounds that a loss is compared with
+_SPIKE = 3.0  # times their median
+
+
+def quarantined(plan: Plan, clients: Collection[int]) -> Plan:
+    """Return the plan in which the updates of `clients` have been set aside."""
+    orders = (
+        order._replace(outcome=Outcome.QUARANTINED) if order.heard and order.client in clients else order
+        for order in plan.orders
+    )
+    return replace(plan, orders=tuple(orders)) if clients else plan
+
+
+def complaint(outcomes: Outcomes, plan: Plan) -> str:
+    """Return what is wrong with the numbers of a round; nothing if they are sound."""
+    where = f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in"
+    if outcomes.bad:
+        named = "; ".join(f"client {client} from local step {step}" for client, step in outcomes.bad[:5])
+        more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
+        return f"{where} the update of {named}{more}; a smaller server.schedule.lr often helps"
+    return "" if outcomes.sound else f"{where} the server's model, though every update that counted was finite"
+
+
+def refuse_bad(outcomes: Outcomes, plan: Plan) -> None:
+    """Raise DivergedError if an update of this plan, or the model after it, holds NaN or Inf."""
+    if wrong := complaint(outcomes, plan):
+        raise DivergedError(wrong)
+
+
+def spike(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return how many times the median of the ten rounds before the last round's train loss is, if that is a jump."""
+    losses = [row["train_loss"] for row in rows[-_BEFORE - 1 :] if row.get("train_loss") is not None]
+    if len(losses) <= _BEFORE or rows[-1].get("train_loss") is None:
+        return None
+    ratio = float(losses[-1] / usual) if (usual := median(losses[:-1])) > 0 else 0.0
+    return ratio if ratio >= _SPIKE else None
+
+
+def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None) -> str:
+    """Return why a run has to end whose loss went beyond `threshold`; nothing if it goes on."""
+    loss = rows[-1].get("train_loss") if rows else None
+    if threshold is None or loss is None or loss <= threshold:
+        return ""
+    return f"diverged: train loss {loss:.4g} in round {rows[-1]['round']} is above {threshold:g}"
