@@ -48,6 +48,10 @@ BUILTIN: dict[str, dict[str, str]] = {
         "B": "fedactors.algorithms.participation:SchemeB",
         "C": "fedactors.algorithms.participation:SchemeC",
     },
+    "membership": {
+        "vanilla": "fedactors.algorithms.objective:Vanilla",
+        "fast-reboot": "fedactors.algorithms.objective:FastReboot",
+    },
     "schedules": {
         "constant": "fedactors.algorithms.schedule:Constant",
         "staircase": "fedactors.algorithms.schedule:Staircase",

@@ -32,6 +32,7 @@ class Purpose(IntEnum):
     CENTRAL_BATCH = 14  # batches of the central learner
     SERVER_DATA = 15  # choice of the server's data
     SIZES = 16  # sizes of the clients' data
+    HOLDOUT = 17  # which test sample lies at which client
 
 
 _WORD = 2**64 - 1

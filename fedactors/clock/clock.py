@@ -87,4 +87,5 @@ def rules(scenario: Scenario, payload: Payload) -> Rounds:
         during=payload.during * per_sample,
         after=payload.after * per_sample,
         first=payload.first * per_sample,
+        early=server.close_early,
     )

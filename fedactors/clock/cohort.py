@@ -107,7 +107,7 @@ class Cohorts:
         """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
         alone = {
             int(k): self._trips.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
-            for k in np.flatnonzero(~self._plain[clients])
+            for k in np.flatnonzero(~self._plain[clients] | self._hands_in(clients, deadline))
         }
         cohort = self._planned(clients, base, start, deadline, alone)
         for k, trip in alone.items():
@@ -128,6 +128,11 @@ class Cohorts:
         if self._trips.once:
             self._meet(orders)
         return tuple(orders)
+
+    def _hands_in(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
+        """Return which clients depart by `deadline` and stop in time for it."""
+        departs = self._p.depart[clients]
+        return self._p.keeps[clients] & (departs <= deadline) & (departs < NEVER)
 
     def _meet(self, orders: Sequence[Order]) -> None:
         """Spare those who completed a download what is sent once."""

@@ -52,6 +52,7 @@ class Population:
     abort: NDArray[np.bool_]  # loses its work when interrupted
     arrive: Int64  # ns; 0 for devices that are there from the start
     depart: Int64  # ns; NEVER for devices that stay
+    keeps: NDArray[np.bool_]  # hands in what it has before it departs
     flows: Flows | None = None
     laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
 
@@ -98,11 +99,17 @@ def build(scenario: Scenario, flops: int) -> Population:
         latency=np.concatenate([m.latency for m in machines]),
         aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
-        arrive=np.concatenate([p.arrive for p in present]),
-        depart=np.concatenate([p.depart for p in present]),
+        arrive=np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)]),
+        depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
+        keeps=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
     )
+
+
+def _leaves(group: Group) -> Time:
+    """Return when a group leaves, as far as the scenario says."""
+    return NEVER if group.depart is None else group.depart
 
 
 def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:

@@ -6,9 +6,12 @@ never become objects. Edges are made a slab of time at a time, so that looping r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock import ontime
 from fedactors.clock.availability import Availability, Int64
 from fedactors.clock.ontime import search
 from fedactors.plan import NEVER, Time
@@ -16,13 +19,29 @@ from fedactors.plan import NEVER, Time
 _FIRST_SLAB = 4_096  # edges, or one per device: each slab looks at every device once
 _LARGEST_SLAB = 2_000_000  # about 64 MB while they are sorted
 
+Edges = tuple[Int64, Int64, NDArray[np.bool_]]  # times, devices, states after
+
+
+class Stay(NamedTuple):
+    """When each device belongs to the population: from `arrive` until `depart`, `(devices,)` ns."""
+
+    arrive: Int64
+    depart: Int64
+
 
 class Presence:
-    """The set of devices that are on, as time goes forward; of those `counted`, `(devices,)`, if not of all."""
+    """The set of devices that are on and there, as time goes forward; of those `counted`, `(devices,)`, if not of all.
 
-    def __init__(self, availability: Availability, counted: NDArray[np.bool_] | None = None) -> None:
+    A device is there during its `stay`; by default, always.
+    """
+
+    def __init__(
+        self, availability: Availability, counted: NDArray[np.bool_] | None = None, stay: Stay | None = None
+    ) -> None:
         self._a = availability
         counted = np.ones(len(availability), bool) if counted is None else counted
+        self._stay = stay or _always(len(availability))
+        self._guests = np.flatnonzero(counted & ((self._stay.arrive > 0) | (self._stay.depart < NEVER)))
         self._moving = np.flatnonzero((availability.row >= 0) & counted)
         self.on: NDArray[np.bool_] = (availability.row < 0) & counted
         self._last = self._last_edge()
@@ -32,6 +51,7 @@ class Presence:
         self._cursor = 0
         self._times, self._devices, self._states = _no_edges()
         self.on[self._moving] = self._state_at_zero()
+        self.on &= self._stay.arrive <= 0
 
     def advance(self, time: Time) -> None:
         """Apply every edge up to and including `time`."""
@@ -70,9 +90,30 @@ class Presence:
         length = int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
         self._size = min(2 * self._size, _LARGEST_SLAB)
         begin, self._end = self._end, min(self._end + length, NEVER)
-        self._times, self._devices, self._states = edges(self._a, self._moving, begin, self._end)
+        found = edges(self._a, self._moving, begin, self._end)
+        self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._guests) else found
         self._cursor = 0
         return True
+
+    def _during_stays(self, found: Edges, begin: Time) -> Edges:
+        """Return the edges `found` from `begin` without those of devices that are not there, and with comings and goings.
+
+        A device that is on comes when it arrives, and goes when it departs; off comes before on, as ever.
+        """
+        times, devices, states = found
+        arrive, depart = self._stay
+        there = ((arrive[devices] <= 0) | (times > arrive[devices])) & (times < depart[devices])
+        comes, goes = (
+            self._guests[(column[self._guests] >= max(begin, 1)) & (column[self._guests] < self._end)]
+            for column in self._stay
+        )
+        at = arrive[comes]
+        comes = comes[ontime.elapsed(self._a, comes, at + 1) > ontime.elapsed(self._a, comes, at)]
+        times = np.concatenate([depart[goes], times[there], arrive[comes]])
+        devices = np.concatenate([goes, devices[there], comes])
+        states = np.concatenate([np.zeros(len(goes), bool), states[there], np.ones(len(comes), bool)])
+        order = np.lexsort((states, times))
+        return times[order], devices[order], states[order]
 
     def _state_at_zero(self) -> NDArray[np.bool_]:
         """Which moving devices are on just before time 0 counts: a window that began earlier has no edge."""
@@ -86,15 +127,15 @@ class Presence:
 
     def _last_edge(self) -> Time:
         """Return the time after which nothing changes any more."""
-        a, devices = self._a, self._moving
+        a, devices, guests = self._a, self._moving, self._guests
         rows = a.row[devices]
         filled = a.windows.counts[rows] > 0
-        if not filled.any():
-            return 0
-        if (a.period[devices] > 0)[filled].any():
-            return NEVER
-        ends = a.windows.off[a.windows.starts[rows + 1][filled] - 1] - a.shift[devices][filled]
-        return int(ends.max()) + 1
+        devices, rows = devices[filled], rows[filled]
+        ends = a.windows.off[a.windows.starts[rows + 1] - 1] - a.shift[devices]
+        ends = np.minimum(np.where(a.period[devices] > 0, NEVER, ends), self._stay.depart[devices])
+        departs = self._stay.depart[guests]
+        moves = np.concatenate([self._stay.arrive[guests], departs[departs < NEVER]])
+        return min(max(int(ends.max(initial=-1)), int(moves.max(initial=-1))) + 1, NEVER)
 
     def _edges_per_ns(self) -> float:
         a, rows = self._a, self._a.row[self._moving]
@@ -102,7 +143,11 @@ class Presence:
         return float((2 * a.windows.counts[rows] / span).sum())
 
 
-def edges(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+def _always(devices: int) -> Stay:
+    return Stay(np.zeros(devices, np.int64), np.full(devices, NEVER, np.int64))
+
+
+def edges(a: Availability, devices: Int64, begin: Time, end: Time) -> Edges:
     """Return (times, devices, states) of all window edges in [begin, end), sorted by time, then off before on."""
     device, turn = _turns(a, devices, begin, end)
     origin = turn * a.period[device] - a.shift[device]
@@ -144,5 +189,5 @@ def _edges_of(
     return column[k] + np.repeat(origin, count), np.repeat(device, count)
 
 
-def _no_edges() -> tuple[Int64, Int64, NDArray[np.bool_]]:
+def _no_edges() -> Edges:
     return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)

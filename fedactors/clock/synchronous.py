@@ -1,7 +1,7 @@
 """Synchronous rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again.
 
     opened      the cohort is drawn and asked
-    closed      everybody has reported, or the quorum has, or the deadline is there
+    closed      everybody has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
     ready       the server's own work is done: the next version exists
 
 The policy is a SimPy process: it yields events, and puts one Plan per round on the world's tray.
@@ -39,6 +39,7 @@ class Rounds:
     during: Time  # server work beside the clients
     after: Time  # server work after the aggregation
     first: Time = 0  # server work before the first round
+    early: bool = True  # close before the deadline when everybody asked has reported
 
 
 def synchronous(world: World, rules: Rounds) -> Events:
@@ -102,7 +103,8 @@ class _Round:
         if self.closing.triggered:
             return
         self.settled, self.heard = self.settled + 1, self.heard + heard
-        if (heard and self.heard == self.rules.quorum) or self.settled == len(self.cohort):
+        everybody = self.settled == len(self.cohort) and (self.rules.early or self.deadline == NEVER)
+        if (heard and self.heard == self.rules.quorum) or everybody:
             # those that arrive at this very nanosecond still count
             self.world.at(self.world.now, Phase.CLOSE).callbacks.append(self._close)
         self._next()

@@ -11,7 +11,8 @@ window closes, counts.
     too_slow    no                uninterrupted, a deadline-aware device could not have uploaded one step in time
     late        no                uninterrupted, a naive device would have been late all the same
     offline     no                off at the wrong moment: uninterrupted, it would have arrived
-    departed    no                left for good with the work in flight
+    departed    no                left for good with the work in flight; a device that `keeps` its work stops in time to
+                                  hand it in, and departs only where not one step and an upload fitted
     cancelled   no                the round closed before (quorum)
 """
 
@@ -61,7 +62,7 @@ class Trips:
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
         self._aware, self._abort = integers(population.aware), integers(population.abort)
-        self._depart = integers(population.depart)
+        self._depart, self._keeps = integers(population.depart), integers(population.keeps)
 
     @property
     def transfers(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -81,12 +82,14 @@ class Trips:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
         origin = self._a.elapsed(client, start)
         departs = self._depart[client]
-        target, silent = self._target(client, start, deadline, work, foresee=departs > deadline)
+        hands_in = departs <= deadline and departs < NEVER and bool(self._keeps[client])
+        last = departs if hands_in else deadline  # when an upload must have arrived
+        target, silent = self._target(client, start, last, work, foresee=departs > deadline, hands_in=hands_in)
         gives_up = self._a.window_end(client, start) if self._abort[client] else NEVER
-        limit = deadline if gives_up == NEVER else max(deadline, gives_up)
+        limit = last if gives_up == NEVER else max(last, gives_up)
         finish = self._finish(client, start, work, target, limit) if target else NEVER
         end, outcome = finish, Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
-        if not target or finish > min(deadline, NEVER - 1) or gives_up < finish:
+        if not target or finish > min(last, NEVER - 1) or gives_up < finish:
             end, outcome = NEVER, silent
         if departs <= deadline and departs < end and departs <= gives_up:
             end, outcome = departs, Outcome.DEPARTED
@@ -104,13 +107,16 @@ class Trips:
         return self._order(trip, outcome, finished)
 
     def _target(
-        self, client: int, start: Time, deadline: Time, work: Workload, *, foresee: bool
+        self, client: int, start: Time, deadline: Time, work: Workload, *, foresee: bool, hands_in: bool = False
     ) -> tuple[int, Outcome]:
         """Return the steps a device goes for, and what it is called if nothing arrives.
 
         A deadline-aware device knows its own on-time until the deadline (`foresee`), not that it will depart, nor
-        that it will be interrupted when interruptions lose the work.
+        that it will be interrupted when interruptions lose the work. One that `hands_in` stops before it departs, aware
+        of deadlines or not.
         """
+        if hands_in:
+            return self._feasible(client, start, deadline, work), Outcome.OFFLINE
         nominal = self._nominal(client, start, deadline, work) if deadline < NEVER else work.wanted
         if not self._aware[client]:
             return work.wanted, Outcome.OFFLINE if nominal == work.wanted else Outcome.LATE

@@ -11,7 +11,7 @@ import simpy
 from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import Cohorts
 from fedactors.clock.population import Population
-from fedactors.clock.presence import Presence
+from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.trip import Trips
 from fedactors.plan import NEVER, Phase, Plan, Time
 from fedactors.streams import Purpose, stream
@@ -39,7 +39,9 @@ class World:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
         self.cohorts = Cohorts(population, trips, workloads)
-        self.presence = Presence(population.availability, self.cohorts.has_work)
+        self.presence = Presence(
+            population.availability, self.cohorts.has_work, Stay(population.arrive, population.depart)
+        )
         self.plans: deque[Plan] = deque()
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
@@ -32,6 +35,7 @@ class Task(NamedTuple):
     examine: bool
     oldest: int  # oldest version that later tasks may still start from
     measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose full gradients are wanted: all, or none
+    audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
 
 
 class Outcomes(NamedTuple):
@@ -116,6 +120,7 @@ class Pipeline:
         self._private: dict[int, Handle] = {}
         self._flights: list[_Flight] = []
         self._done = 0 if saved is None else saved.version
+        self._audience: tuple[Any, Handle] = None, None
         if saved is None:
             self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
         else:
@@ -208,8 +213,14 @@ class Pipeline:
         state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
         after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, *gone, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
-        flight.examined = fleet.call(self.evaluator, "examine", self._public[version + 1]) if task.examine else None
+        flight.examined = self._examine(task) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
+
+    def _examine(self, task: Task) -> Handle:
+        """Have the model that a task leads to examined; who is to be examined for is sent when it changes."""
+        if task.audience is not self._audience[0]:
+            self._audience = task.audience, self._fleet.put(task.audience)
+        return self._fleet.call(self.evaluator, "examine", self._public[task.facts.version + 1], *self._audience[1:])
 
     def _calls(self, chunks: Sequence[Chunk], places: Sequence[int]) -> list[tuple[int, list[Chunk]]]:
         """Return the calls of a round as (host, chunks): one for each host.

@@ -154,10 +154,17 @@ class Evaluator(Role):
     def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
         self._examiner = Examiner(lesson.model, x, y, device)
+        self._holdout = lesson.holdout
 
-    def examine(self, public: Vectors) -> dict[str, float]:
-        """Return accuracy and loss of the model in `public`."""
-        return self._examiner.examine(public["x"])
+    def examine(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
+        """Return accuracy and loss of the model in `public`: on the test set, or what of it an audience holds out.
+
+        `audience` is a mask, `(clients,)`; an audience that holds nothing learns nothing.
+        """
+        if audience is None or self._holdout is None:
+            return self._examiner.examine(public["x"])
+        held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
+        return self._examiner.examine(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
 
 def _place(learned: Learned) -> int:

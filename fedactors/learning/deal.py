@@ -28,7 +28,15 @@ class Split(NamedTuple):
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
 
 
-def deal(labels: Int64, hosted: Int64, shares: Int64, seed: int, *, replace: bool = False) -> Split:
+def deal(
+    labels: Int64,
+    hosted: Int64,
+    shares: Int64,
+    seed: int,
+    *,
+    replace: bool = False,
+    purpose: Purpose = Purpose.PARTITION,
+) -> Split:
     """Give client k `shares[k, u]` samples of label `hosted[k, u]`; both are `(clients, labels per client)`.
 
     No sample is given twice, unless `replace` is set and a pool is empty: then the rest is drawn from it
@@ -36,7 +44,7 @@ def deal(labels: Int64, hosted: Int64, shares: Int64, seed: int, *, replace: boo
     """
     classes = int(max(labels.max(initial=-1), hosted.max(initial=-1))) + 1
     wanted = supplied(np.bincount(labels, minlength=classes), hosted, shares, replace=replace)
-    pools = [_pool(labels, label, int(count), seed) for label, count in enumerate(wanted)]
+    pools = [_pool(labels, label, int(count), seed, purpose) for label, count in enumerate(wanted)]
     by_label = np.argsort(hosted.ravel(), kind="stable")  # clients stay in ascending order
     lengths = shares.ravel()
     begins = np.empty_like(lengths)
@@ -66,11 +74,11 @@ def supplied(available: Int64, hosted: Int64, shares: Int64, *, replace: bool) -
     return wanted
 
 
-def _pool(labels: Int64, label: int, wanted: int, seed: int) -> Int64:
+def _pool(labels: Int64, label: int, wanted: int, seed: int, purpose: Purpose) -> Int64:
     """Return `wanted` samples of `label` in random order: all different while they last."""
     if not wanted:
         return np.empty(0, dtype=np.int64)
-    draws = stream(seed, Purpose.PARTITION, 1 + label)
+    draws = stream(seed, purpose, 1 + label)
     members = draws.permutation(np.flatnonzero(labels == label))
     missing = max(0, wanted - len(members))
     again = members[draws.integers(len(members), size=missing)]

@@ -21,12 +21,21 @@ class Examiner:
         self._x, self._y = torch.from_numpy(x).to(self._device), torch.from_numpy(y).to(self._device)
 
     @torch.no_grad()
-    def examine(self, flat: NDArray[np.float32]) -> dict[str, float]:
-        """Return {"accuracy", "loss"} of the model with parameters `flat`, `(parameters,)`; dropout is off."""
+    def examine(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
+        """Return {"accuracy", "loss"} of the model with parameters `flat`, `(parameters,)`; dropout is off.
+
+        Of all test samples, or of `rows` of them; nothing if there are none.
+        """
         tensors = views(self._model, torch.from_numpy(flat).to(self._device))
+        samples, labels = self._x, self._y
+        if rows is not None:
+            chosen = torch.from_numpy(rows).to(self._device)
+            samples, labels = samples[chosen], labels[chosen]
+        if not len(labels):
+            return {}
         right, loss = 0, 0.0
-        for x, y in zip(torch.split(self._x, _BATCH), torch.split(self._y, _BATCH), strict=True):
+        for x, y in zip(torch.split(samples, _BATCH), torch.split(labels, _BATCH), strict=True):
             logits = forward(self._model, tensors, x)
             right += int((logits.argmax(1) == y).sum())
             loss += float(functional.cross_entropy(logits, y, reduction="sum"))
-        return {"accuracy": right / len(self._y), "loss": loss / len(self._y)}
+        return {"accuracy": right / len(labels), "loss": loss / len(labels)}

@@ -11,10 +11,10 @@ from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, PrivateAttr
 
 from fedactors.errors import DataError, ScenarioError
-from fedactors.learning.datasets import Info
+from fedactors.learning.datasets import Data, Info
 from fedactors.learning.deal import Split, contiguous, deal, supplied
 from fedactors.learning.sizes import Samples, drawn, even
 from fedactors.options import Options
@@ -43,6 +43,10 @@ class Partition(Protocol):
         """
         ...
 
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out. Raises ScenarioError if a label has too few."""
+        ...
+
 
 class _Dealt(Options):
     """Options of the partitions that give samples away."""
@@ -51,6 +55,22 @@ class _Dealt(Options):
     """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
     replace: bool = False
     """Where samples run out, draw from them again with replacement, instead of refusing."""
+    test_samples: PositiveInt | None = None
+    """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
+    the test set is shared out as training samples are that are not counted."""
+    _purpose: Purpose = PrivateAttr(default=Purpose.PARTITION)
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out; see `Partition.holdout`."""
+        counts = tuple(np.bincount(data.test_y, minlength=data.classes).tolist())
+        info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts)
+        alike = self.model_copy(update={"samples": self.test_samples})
+        alike._purpose = Purpose.HOLDOUT
+        return alike.split(data.test_y, data.classes, alike.sizes(info, clients, seed), seed)
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        raise NotImplementedError
 
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
@@ -74,7 +94,7 @@ class Iid(_Dealt):
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
         one_pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
-        return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace)
+        return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
 
 
 class Classes(_Dealt):
@@ -119,7 +139,7 @@ class Classes(_Dealt):
         shares = self._shares(counts, hosted, sizes)
         if not np.array_equal(shares.sum(axis=1), sizes):
             raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
-        return deal(labels, hosted, shares, seed, replace=self.replace)
+        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
     def hosted(self, classes: int, clients: int, seed: int) -> Int64:
         """Return the distinct labels that each client holds, `(clients, labels per client)`.
@@ -190,7 +210,7 @@ class Dirichlet(_Dealt):
                 shares[k] = _taken(draws, sizes[k], proportions[k], left)
                 left -= shares[k]
         hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
-        return deal(labels, hosted, shares, seed, replace=self.replace)
+        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
 
 def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
@@ -230,3 +250,9 @@ class Natural(Options):
         if sizes.sum() != len(labels):
             raise DataError(f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced")
         return contiguous(sizes)
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out; see `Partition.holdout`."""
+        if data.test_clients is None:
+            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
+        return contiguous(np.diff(data.test_clients))

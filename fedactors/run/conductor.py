@@ -138,5 +138,6 @@ def load(prepared: Prepared) -> Loaded:
         tuple(prepared.workloads),
         prepared.setting,
         before,
+        task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
     )
     return lesson, share(samples, *own) if server.algorithm.shares else samples, (data.test_x, data.test_y), own

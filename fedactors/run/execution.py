@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from fedactors.run.folder import RunFolder
 from fedactors.run.interrupts import put_off
 from fedactors.run.ledger import Ledger
 from fedactors.run.numbers import complaint, diverged, quarantined, refuse_bad, spike
+from fedactors.run.objective import Move, Objective, Standing, Verdict, recorded
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
@@ -50,6 +51,14 @@ class Result:
     state: dict[str, NDArray[np.float32]]
 
 
+class _Due(NamedTuple):
+    """A round that has been handed out, and is to be written down."""
+
+    plan: Plan
+    task: Task
+    standing: Standing | None
+
+
 class Execution:
     """One run in progress."""
 
@@ -67,7 +76,8 @@ class Execution:
         self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff))
         self._aside = dict(start.quarantined)
         self._began, self._before = began, dict[str, float]()
-        self._pending: deque[tuple[Plan, Task]] = deque()
+        self._pending: deque[_Due] = deque()
+        self._objective = Objective(prepared) if prepared.scenario.server.membership else None
         self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
         self._saver = Saver(folder.path, prepared.scenario.cluster.checkpoint_every, start.plans, progress.note)
@@ -95,6 +105,8 @@ class Execution:
         for row, (plan, _) in zip(past, plans, strict=False):
             self._books.recall(quarantined(plan, self._aside.get(plan.version, ())), row)
             self._before = row
+            if self._objective:
+                self._objective.at(plan, recorded(row))
         self._books.check_past(self._start)
         if ended := diverged(self._books.rows, threshold):
             return ended
@@ -110,23 +122,28 @@ class Execution:
         return self._clock.ended_because or f"stopped after {self._books.plans} rounds, as asked"
 
     def _submit(self, plan: Plan, last: bool) -> None:
-        task = task_of(plan, self._prepared, self._fleet.device, last=last)
+        standing = self._objective.at(plan, self._decide) if self._objective else None
+        task = task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
         self._pipeline.submit(task)
-        self._pending.append((plan, task))
+        self._pending.append(_Due(plan, task, standing))
+
+    def _decide(self, objective: Objective, client: int, done: int) -> Verdict:
+        raise NotImplementedError
 
     def _settle(self) -> str:
         """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
         server = self._prepared.scenario.server
         outcomes = self._outcomes()
-        if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0][0])):
+        if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
             return f"diverged: {wrong}"
         while outcomes.bad and server.bad_updates == "quarantine":
             outcomes = self._without(outcomes)
-        refuse_bad(outcomes, self._pending[0][0])
+        refuse_bad(outcomes, self._pending[0].plan)
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
-            plan, task = self._pending.popleft()
-            self._books.enter(plan, _learned(outcomes, task), outcomes.examined, self._wall())
+            plan, task, standing = self._pending.popleft()
+            learned = _learned(outcomes, task, standing.moves if standing else ())
+            self._books.enter(plan, learned, outcomes.examined, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         if ratio := spike(self._books.rows):
@@ -139,18 +156,18 @@ class Execution:
         try:
             return self._pipeline.outcomes()
         except FleetError as error:
-            plan, _ = self._pending[0]
-            raise FleetError(f"{error}\nat virtual time {plan.closed / SECOND:.3f} s") from None
+            closed = self._pending[0].plan.closed / SECOND
+            raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None
 
     def _without(self, outcomes: Outcomes) -> Outcomes:
         """Set bad updates of the oldest task aside, and return what comes of it without them."""
-        plan, task = self._pending[0]
+        plan, task, standing = self._pending[0]
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
         plan = quarantined(plan, clients)
-        task = task_of(plan, self._prepared, self._fleet.device, last=task.examine)
-        self._pending[0] = (plan, task)
+        task = task_of(plan, self._prepared, self._fleet.device, last=task.examine, standing=standing)
+        self._pending[0] = _Due(plan, task, standing)
         self._pipeline.amend(task)
         return self._outcomes()
 
@@ -221,11 +238,12 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
-def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
-    """Return the columns of a metrics row that come from training."""
+def _learned(outcomes: Outcomes, task: Task, moves: Sequence[Move]) -> dict[str, Any]:
+    """Return the columns of a metrics row that come from training, and from what moved the objective."""
     steps = sum(chunk.cost for chunk in task.chunks)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
-    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})
+    said = {"moves": [move._asdict() for move in moves]} if moves else {}
+    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {}) | said
 
 
 def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

@@ -13,22 +13,25 @@ from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk
 from fedactors.learning.trainer import chunk_sizes
 from fedactors.plan import Order, Plan
+from fedactors.run.objective import Standing
 from fedactors.run.prepare import Prepared
 
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
 
-def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
+def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing: Standing | None = None) -> Task:
     """Return the task of `plan`; the `last` one is always examined.
+
+    `standing` is the objective as it counts in this round, where it follows arrivals and departures.
 
     Chunks depend on the Plan, the model and the device type, never on the number of hosts. An update whose weight is
     0 (an incomplete one under Scheme A) cannot change the model and is not computed.
     """
     server = prepared.scenario.server
     orders = list(plan.heard())
-    weights = server.participation.weights([_update(o, prepared) for o in orders], _members(plan, prepared))
+    weights = _weights(orders, plan, prepared, standing)
     counted = [(order, weight) for order, weight in zip(orders, weights, strict=True) if weight]
-    lr = server.schedule.rate(plan.version + 1)
+    lr = server.schedule.rate(standing.round if standing else plan.version + 1)
     bases = tuple(sorted({order.base for order, _ in counted}))
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
     chunks = tuple(_chunk(plan, counted[at:end], bases, lr) for at, end in pairwise([0, *ends]))
@@ -38,12 +41,29 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool) -> Task:
         sum(weight for _, weight in counted),
         lr,
         prepared.setting,
-        _population(plan, prepared),
-        plan.arrived,
-        plan.departed,
+        *_moved(plan, prepared, standing),
     )
     examine = last or (plan.version + 1) % server.evaluate_every == 0
-    return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared))
+    audience = standing.audience if standing else None
+    return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
+
+
+def _weights(orders: Sequence[Order], plan: Plan, prepared: Prepared, standing: Standing | None) -> list[float]:
+    """Return the weight of each update heard, those of devices that have just arrived as the membership policy says."""
+    members = standing.members if standing else _members(plan, prepared)
+    policy = prepared.scenario.server.participation
+    weights: list[float] = policy.weights([_update(order, prepared) for order in orders], members)
+    if standing is None or not standing.factors:
+        return weights
+    factors = (standing.factors.get(order.client, 1.0) for order in orders)
+    return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
+
+
+def _moved(plan: Plan, prepared: Prepared, standing: Standing | None) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
+    if standing is None:
+        return _population(plan, prepared), plan.arrived, plan.departed
+    return standing.before, standing.changed("arrival", "include"), standing.changed("departure", "exclude")
 
 
 def _population(plan: Plan, prepared: Prepared) -> int:

@@ -65,6 +65,8 @@ class Server(Options):
     """How many clients a round wants."""
     deadline: Window = None
     """How long a round waits for them; `none` waits for everybody."""
+    close_early: bool = True
+    """Close a round when everybody asked has reported; if not, every round lasts until its deadline."""
     until: Window = None
     """Virtual time at which no further round begins."""
     over_selection: int = Field(default=0, ge=0, le=10_000_000)
@@ -79,6 +81,9 @@ class Server(Options):
     participation: Annotated[Any, Choice("participation", optional=True)] = None
     """What weight each update has; by default what the algorithm's paper has."""
     local: Local = Local(epochs=1)
+    membership: Annotated[Any, Choice("membership", optional=True)] = None
+    """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
+    over those asked, and the whole test set counts."""
     schedule: Annotated[Any, Choice("schedules")] = Field(
         default={"name": "constant", "lr": 0.1}, validate_default=True
     )
@@ -104,6 +109,8 @@ class Server(Options):
             raise ValueError("cohort must be at least 1")
         if self.deadline == 0:
             raise ValueError("deadline must be longer than 0; write none to wait for everybody")
+        if not self.close_early and self.deadline is None:
+            raise ValueError("close_early: false needs a deadline")
         if self.cohort == "all" and self.over_selection:
             raise ValueError("over_selection needs a cohort that is a number, not all")
         asked = None if self.cohort == "all" else self.cohort + self.over_selection

@@ -127,3 +127,15 @@ class Group(Options):
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""
     on_interruption: Literal["pause", "abort"] = "pause"
     """When its window ends in the middle: go on in the next window, or lose the round's work."""
+    arrive: Duration = 0
+    """When its devices join, counted from the beginning of the run; a recording may let them join later still."""
+    depart: Duration | None = None
+    """When its devices leave for good; a recording may let them leave earlier."""
+    on_departure: Literal["lost", "kept"] = "lost"
+    """What becomes of work in flight then: it is lost, or the device stops in time to hand in the steps it has done."""
+
+    @model_validator(mode="after")
+    def _leaves_after_it_came(self) -> Group:
+        if self.depart is not None and self.depart <= self.arrive:
+            raise ValueError("depart must be later than arrive")
+        return self

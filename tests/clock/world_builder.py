@@ -43,4 +43,5 @@ def population(devices):
         abort=column("abort", False, bool),
         arrive=column("arrive", 0),
         depart=column("depart", NEVER),
+        keeps=column("keeps", False, bool),
     )
