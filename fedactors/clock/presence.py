@@ -96,7 +96,7 @@ class Presence:
         return True
 
     def _during_stays(self, found: Edges, begin: Time) -> Edges:
-        """Return the edges `found` from `begin` without those of devices that are not there, and with comings and goings.
+        """Return the edges `found` from `begin`: of devices that are there, and with their comings and goings.
 
         A device that is on comes when it arrives, and goes when it departs; off comes before on, as ever.
         """

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.reproduce import fsl_conference, fsl_full, fsl_journal
+from fedactors.reproduce import flexible, fsl_conference, fsl_full, fsl_journal
 from fedactors.reproduce.experiment import Experiment
 
-REDUCED: dict[str, Experiment] = {**fsl_journal.REDUCED, **fsl_conference.REDUCED, **fsl_full.IMAGES}
-FULL: dict[str, Experiment] = fsl_full.FULL
+REDUCED: dict[str, Experiment] = {
+    **fsl_journal.REDUCED,
+    **fsl_conference.REDUCED,
+    **fsl_full.IMAGES,
+    **flexible.REDUCED,
+}
+FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL}
 
 
 def find(name: str, *, reduced: bool) -> Experiment:

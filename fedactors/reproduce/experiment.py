@@ -13,6 +13,14 @@ from fedactors.study.cells import Label as Label
 Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
 
 
+class Point(NamedTuple):
+    """What was found on the test set after a round."""
+
+    round: int
+    accuracy: float
+    loss: float
+
+
 class Measures(NamedTuple):
     """What is kept of a run; None where it was not measured or never reached."""
 
@@ -23,6 +31,7 @@ class Measures(NamedTuple):
     xi2: float | None  # means over the rounds measured
     g2: float | None
     wall: float  # seconds
+    curve: tuple[Point, ...] = ()  # of every round that was examined
 
 
 class Claim(NamedTuple):
@@ -42,11 +51,11 @@ class Table:
 
     def values(self, measure: str, **labels: Label) -> list[float]:
         """Return a measure of every run at `labels`. Raises KeyError if there is none."""
-        found = [
-            getattr(measures, measure)
-            for at, measures in self.rows
-            if all(at.get(axis) == label for axis, label in labels.items())
-        ]
+        return [getattr(measures, measure) for measures in self.runs(**labels)]
+
+    def runs(self, **labels: Label) -> list[Measures]:
+        """Return every run at `labels`. Raises KeyError if there is none."""
+        found = [measures for at, measures in self.rows if all(at.get(axis) == label for axis, label in labels.items())]
         if not found:
             raise KeyError(f"no run at {labels}")
         return found
@@ -72,6 +81,7 @@ class Experiment:
     claims: Callable[[Table], list[Claim]] = lambda table: []
     reported: str = ""  # the paper's own numbers, where it prints some
     columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
+    beside: Callable[[Table], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
 
     def cells(self) -> Iterator[Cell]:
         """Yield every run, none twice."""

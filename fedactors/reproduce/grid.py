@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import DivergedError
-from fedactors.reproduce.experiment import Cell, Experiment, Measures, Table
+from fedactors.reproduce.experiment import Cell, Experiment, Measures, Point, Table
 from fedactors.run.learning_curve import summary
 from fedactors.study.runs import Work, each, failure, finished
 
@@ -51,4 +51,5 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
         sum(row["xi2"] for row in apart) / len(apart) if apart else None,
         sum(row["g2"] for row in apart) / len(apart) if apart else None,
         rows[-1]["wall_seconds"],
+        tuple(Point(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
     )

@@ -13,6 +13,12 @@ _HEADS = {"accuracy": "accuracy", "t90": "T90", "t50": "T_0.5", "sd20": "sd20", 
 
 def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list[str]:
     """Return the report: means over repeats, the paper's numbers, and each claim with whether it holds."""
+    said = [f"  {_verdict(claim):<12} {claim.text}: {claim.ours}" for claim in claims]
+    note = [f"paper: {experiment.reported}"] if experiment.reported else []
+    return [experiment.title, "", *(experiment.beside(table) or _body(experiment, table)), "", *note, *said]
+
+
+def _body(experiment: Experiment, table: Table) -> list[str]:
     groups = grouped(table)
     heads = [
         " ".join(label if isinstance(label, str) else f"{axis}={label}" for axis, label in at.items())
@@ -22,9 +28,7 @@ def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list
     body = [f"{'':{width}}  " + "  ".join(f"{_HEADS.get(column, column):>8}" for column in experiment.columns)]
     for head, (_, found) in zip(heads, groups, strict=True):
         body.append(f"{head:{width}}  " + "  ".join(f"{shown(found, c):>8}" for c in experiment.columns))
-    said = [f"  {_verdict(claim):<12} {claim.text}: {claim.ours}" for claim in claims]
-    note = [f"paper: {experiment.reported}"] if experiment.reported else []
-    return [experiment.title, "", *body, "", *note, *said]
+    return body
 
 
 def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[str, Any]:
@@ -33,6 +37,7 @@ def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[
         "title": experiment.title,
         "reported": experiment.reported,
         "runs": [{**at, **found._asdict()} for at, found in table.rows],
+        "beside": experiment.beside(table),
         "claims": [claim._asdict() for claim in claims],
         "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
     }
