@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,11 @@ def test_every_cell_is_a_scenario_that_loads(experiment):
 
 
 def test_every_full_experiment_has_a_reduced_twin_and_every_file_is_used():
-    bare = {name.removesuffix("-cifar").removesuffix("-emnist").removesuffix("a").removesuffix("b") for name in FULL}
+    data = re.compile("-(cifar|emnist|mnist)$")
+    bare = {data.sub("", name).removesuffix("a").removesuffix("b") for name in FULL}
     assert bare <= set(REDUCED)
     used = {experiment.scenario for experiment in (*FULL.values(), *REDUCED.values())}
-    assert used == {str(path.relative_to(SCENARIOS)) for path in SCENARIOS.glob("papers/fsl/*.yaml")}
+    assert used == {str(path.relative_to(SCENARIOS)) for path in SCENARIOS.glob("papers/*/*.yaml")}
 
 
 def command(tmp_path, *more):
