@@ -64,7 +64,7 @@ class Lesson:
     workloads: tuple[Workload, ...]  # one per client
     setting: Setting = UNKNOWN
     pretraining: Pretraining | None = None
-    holdout: Split | None = None  # of the test set, where it follows the members
+    holdout: Holdings | None = None  # of the test set, where it follows the members
 
 
 @dataclass(frozen=True)
