@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
+from fedactors.fleet.places import spread
 from fedactors.fleet.roles import ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk, Lesson, Samples, Vectors
@@ -291,16 +292,3 @@ class Pipeline:
         for states in (self._public, self._private):
             for version in [v for v in states if v < kept]:
                 del states[version]
-
-
-def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
-    """Return a host for each chunk: the costliest first, each to the least loaded; another one at each try.
-
-    Where a chunk is computed never changes its bits.
-    """
-    load, places = [0] * hosts, [0] * len(costs)
-    for chunk in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
-        host = min(range(hosts), key=lambda h: (load[h], h))
-        load[host] += costs[chunk]
-        places[chunk] = (host + tries) % hosts
-    return places
