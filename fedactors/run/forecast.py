@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedactors.fleet.pipeline import Task, spread
+from fedactors.fleet.pipeline import Task
+from fedactors.fleet.places import spread
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.evaluation import Examiner
 from fedactors.learning.lesson import Chunk, Lesson, Samples
