@@ -16,6 +16,7 @@ from fedactors import cli_traces
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
+from fedactors.study import command as study
 
 _INTERRUPTED = 130
 
@@ -240,6 +241,8 @@ _COMMANDS: dict[str, _Command] = {
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
+    "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
+    "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "traces": (cli_traces.run, "look at recordings, convert, sample and make them", cli_traces.extend),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),

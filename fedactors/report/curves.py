@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
-from fedactors.report.measures import Floats, byte_unit, every, time_unit
+from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
 from fedactors.report.records import Records
 
 _POINTS = 2_000
 _MARKS = 300
-AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "wall": "wall time"}
+AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "wall": "wall time"}
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Axis:
 
 def axes(runs: Sequence[Records]) -> list[Axis]:
     """Return the axes that these runs can be drawn against, in one unit each."""
-    columns = [_progress(records) for records in runs]
+    columns = [progress(records) for records in runs]
     largest = {key: max((float(np.nanmax(c[key], initial=0)) for c in columns), default=0.0) for key in AXES}
     units = {
         "round": ("", 1.0),
         "virtual": time_unit(largest["virtual"]),
         "bytes": byte_unit(largest["bytes"]),
+        "joules": energy_unit(largest["joules"]),
         "wall": time_unit(largest["wall"]),
     }
     return [
@@ -45,13 +46,15 @@ def axes(runs: Sequence[Records]) -> list[Axis]:
     ]
 
 
-def _progress(records: Records) -> dict[str, Floats]:
+def progress(records: Records) -> dict[str, Floats]:
+    """Return what each axis counts, by the end of each round."""
     metrics = records.metrics
     moved = np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"])
     return {
         "round": metrics["round"],
         "virtual": metrics["virtual_seconds"],
         "bytes": moved,
+        "joules": np.cumsum(metrics["joules"]),  # NaN where none are counted
         "wall": metrics["wall_seconds"],
     }
 
@@ -121,8 +124,8 @@ def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict
     if not len(rows):
         return float("nan")
     rows = rows[every(len(rows), _POINTS)]
-    progress = _progress(records)
-    columns = {way.key: progress[way.key][rows] / way.scale for way in ways}
+    reached = progress(records)
+    columns = {way.key: reached[way.key][rows] / way.scale for way in ways}
     data = {"x": columns["round"], "y": values[rows], "run": [name] * len(rows), **columns}
     source = ColumnDataSource(data, tags=["switch"])
     tags = look.get("tags", [])
@@ -149,9 +152,9 @@ def _moves(made: Any, records: Records, ways: list[Axis]) -> None:
 def _mark(made: Any, records: Records, rows: Any, column: str, shape: str, color: str, ways: list[Axis]) -> None:
     from bokeh.models import ColumnDataSource
 
-    progress = _progress(records)
+    reached = progress(records)
     floor = float(np.nanmin(records.metrics["accuracy"]))
-    columns = {way.key: progress[way.key][rows] / way.scale for way in ways}
+    columns = {way.key: reached[way.key][rows] / way.scale for way in ways}
     data = {"x": columns["round"], "y": np.full(len(rows), floor), "number": records.plans[column][rows], **columns}
     source = ColumnDataSource(data, tags=["switch"])
     drawn = made.scatter("x", "y", source=source, marker=shape, size=9, color=color, legend_label=f"devices {column}")

@@ -153,3 +153,11 @@ def byte_unit(number: float) -> tuple[str, float]:
         if number >= length:
             return unit, length
     return "bytes", 1.0
+
+
+def energy_unit(joules: float) -> tuple[str, float]:
+    """Return the unit to show an energy in, and its joules."""
+    for unit, length in (("MJ", 1e6), ("kJ", 1e3)):
+        if joules >= length:
+            return unit, length
+    return "J", 1.0

@@ -26,7 +26,7 @@ _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
 _ORDER_COLUMNS = ("version", *Order._fields)
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
-    "accuracy", "loss", "train_loss",
+    "accuracy", "loss", "train_loss", "joules", "cost",
 )  # fmt: skip
 
 
@@ -70,8 +70,8 @@ class Records:
         return max(sum(group.count for group in self.groups), int(self.summary.get("devices", 0)), seen)
 
 
-def read(folder: str | Path) -> Records:
-    """Read a run folder of `run` or `replay`, also one of an interrupted run.
+def read(folder: str | Path, *, tables: bool = True) -> Records:
+    """Read a run folder of `run` or `replay`, also one of an interrupted run; without `tables` these stay empty.
 
     Raises RunFolderError if `folder` is not a run folder, or if a file in it is damaged.
     """
@@ -86,8 +86,8 @@ def read(folder: str | Path) -> Records:
         name=str(summary.get("name") or resolved.get("name") or path.name),
         summary=summary,
         metrics=_metrics(path / "metrics.jsonl"),
-        plans=_table(path / "plans.parquet", _PLAN_COLUMNS, ("arrived", "departed")),
-        orders=_table(path / "orders.parquet", _ORDER_COLUMNS),
+        plans=_table(path / "plans.parquet" if tables else None, _PLAN_COLUMNS, ("arrived", "departed")),
+        orders=_table(path / "orders.parquet" if tables else None, _ORDER_COLUMNS),
         faults=tuple(row for _, row in _lines(path / "faults.jsonl")),
         scenario=scenario,
         groups=_groups(resolved),
@@ -181,9 +181,9 @@ def _metrics(path: Path) -> Table:
     return {name: np.array(values, np.float64) for name, values in columns.items()}
 
 
-def _table(path: Path, columns: tuple[str, ...], lists: tuple[str, ...] = ()) -> Table:
+def _table(path: Path | None, columns: tuple[str, ...], lists: tuple[str, ...] = ()) -> Table:
     """Read integer columns, and the lengths of list columns; all empty if the file is not there."""
-    if not path.exists():
+    if path is None or not path.exists():
         return {name: np.zeros(0, np.int64) for name in (*columns, *lists)}
     import pyarrow as pa
     import pyarrow.compute as pc

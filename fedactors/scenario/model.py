@@ -12,6 +12,7 @@ from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
+from fedactors.scenario.sweep import Sweep
 from fedactors.scenario.units import Duration, Size
 
 _none = BeforeValidator(lambda value: None if value == "none" else value)
@@ -172,6 +173,8 @@ class Scenario(Options):
     population: list[Group] = Field(min_length=1)
     server: Server
     cluster: Cluster = Cluster()
+    sweep: Sweep | None = Field(default=None, exclude=True)
+    """Variants of this scenario for `fedactors sweep`; no part of any run."""
     _source: str = PrivateAttr(default="")
     _folder: Path = PrivateAttr(default=Path())
 

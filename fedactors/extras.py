@@ -1,0 +1,18 @@
+"""Libraries that are not always installed: they belong to extras of the package."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from fedactors.errors import UsageError
+
+
+def needed(library: str, extra: str) -> Any:
+    """Return a library. Raises UsageError that says how to install it, if it is not there."""
+    try:
+        return importlib.import_module(library)
+    except ModuleNotFoundError as error:
+        if error.name is None or not library.startswith(error.name):
+            raise  # it is there, and lacks something itself
+        raise UsageError(f"{library} is not installed (accepted: pip install 'fedactors[{extra}]')") from None

@@ -1,0 +1,100 @@
+"""Curves of several runs that belong together: their mean, in a band that tells how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedactors.report.curves import AXES, Axis, axes, progress
+from fedactors.report.figure import Chart, blank, hover, legend, zoomable
+from fedactors.report.measures import Floats, every
+from fedactors.report.palette import RUNS
+from fedactors.report.records import Records
+
+Half = Callable[[Sequence[float]], float]  # half the width of a mean's confidence interval; NaN if it has none
+_POINTS = 600
+
+
+def mean_curve(runs: Sequence[Records], column: str) -> tuple[Floats, Floats, dict[str, Floats]]:
+    """Return (rounds, values of each run `(runs, rounds)`, means of each axis at these rounds).
+
+    The rounds are those that every run has a value of `column` for.
+    """
+    seen = [np.flatnonzero(np.isfinite(one.metrics[column])) for one in runs]
+    common = seen[0]
+    for rows in seen[1:]:
+        common = np.intersect1d(common, rows)
+    common = common[every(len(common), _POINTS)]
+    ways = [progress(one) for one in runs]
+    with np.errstate(invalid="ignore"):
+        means = {key: np.mean([way[key][common] for way in ways], axis=0) for key in AXES}
+    values = np.array([one.metrics[column][common] for one in runs])
+    return means["round"], values, means
+
+
+def accuracy(variants: Mapping[str, Sequence[Records]], half: Half) -> Chart | None:
+    """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated."""
+    from bokeh.models import NumeralTickFormatter
+
+    drawn = {name: runs for name, runs in variants.items() if runs and _evaluated(runs)}
+    if not drawn:
+        return None
+    ways = axes([one for runs in drawn.values() for one in runs])
+    made = blank(340, "round", "accuracy on the test set")
+    made.yaxis.formatter = NumeralTickFormatter(format="0%")
+    made.xaxis.tags = ["progress"]
+    lasts = [_variant(made, name, runs, half, ways, k) for k, (name, runs) in enumerate(drawn.items())]
+    legend(made, "bottom_right")
+    zoomable(made)
+    said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
+    text = "Mean over seeds, and its confidence interval. Other axes show the mean progress at each round."
+    return Chart("bands", "Accuracy", text, made, f"Mean accuracy against progress: {said}.")
+
+
+def _evaluated(runs: Sequence[Records]) -> bool:
+    return bool(len(mean_curve(runs, "accuracy")[0]))
+
+
+def _variant(made: Any, name: str, runs: Sequence[Records], half: Half, ways: list[Axis], k: int) -> float:
+    from bokeh.models import ColumnDataSource
+
+    rounds, values, means = mean_curve(runs, "accuracy")
+    middle = values.mean(axis=0)
+    width = np.array([half(column.tolist()) for column in values.T])
+    color = RUNS[k % len(RUNS)]
+    columns = {way.key: means[way.key] / way.scale for way in ways}
+    data = {"x": rounds, "y": middle, "low": middle - width, "high": middle + width, "run": [name] * len(rounds)}
+    source = ColumnDataSource(data | columns, tags=["switch"])
+    if np.isfinite(width).all():
+        made.varea("x", "low", "high", source=source, fill_color=color, fill_alpha=0.16, legend_label=name)
+    dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
+    line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name)
+    tips = [("", "@run"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
+    made.add_tools(hover([*tips, *((way.label, f"@{way.key}{{0,0.[00]}}") for way in ways)], [line], mode="vline"))
+    return float(middle[-1])
+
+
+def differences(found: Sequence[tuple[str, float, float | None]], baseline: str, name: str) -> Chart | None:
+    """Return differences from the baseline as points with whiskers: (variant, mean, half width) each."""
+    from bokeh.models import ColumnDataSource
+    from bokeh.models.annotations import Span
+
+    if not found:
+        return None
+    names = [variant for variant, _, _ in found]
+    made = blank(max(140, 60 + 44 * len(found)), f"{name}: difference from {baseline}", "", y_range=names[::-1])
+    zero = Span(location=0, dimension="height", line_width=1, line_dash="dashed", tags=["muted"])
+    made.add_layout(zero)
+    middle = np.array([mean for _, mean, _ in found])
+    width = np.array([np.nan if half is None else half for _, _, half in found])
+    data = {"y": names, "mean": middle, "low": middle - width, "high": middle + width}
+    source = ColumnDataSource(data | {"color": [RUNS[(k + 1) % len(RUNS)] for k in range(len(found))]})
+    made.segment("low", "y", "high", "y", source=source, line_width=3, color="color")
+    points = made.scatter("mean", "y", source=source, size=11, color="color")
+    tips = [("", "@y"), ("difference", "@mean{+0.0000}"), ("from", "@low{+0.0000}"), ("to", "@high{+0.0000}")]
+    made.add_tools(hover(tips, [points]))
+    said = "; ".join(f"{variant} {mean:+.3f}" for variant, mean, _ in found)
+    text = "Seed by seed: what both variants had to face cancels. A whisker that leaves out 0 is a difference."
+    return Chart("differences", "Differences in pairs", text, made, f"Differences from {baseline}: {said}.")

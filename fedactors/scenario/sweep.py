@@ -1,0 +1,48 @@
+"""What a scenario file may say about its own variants: a grid of keys, a list of named changes, seeds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from fedactors.options import Options
+
+Values = Annotated[list[Any], Field(min_length=1)]
+Seeds = int | Annotated[list[int], Field(min_length=1)]
+
+
+class Variant(Options):
+    """A change of several keys that has a name."""
+
+    label: str = Field(min_length=1, max_length=100)
+    set: dict[str, Any] = Field(default_factory=dict)
+    """The value of each key: `server.algorithm: fsl`."""
+
+
+Variants = list[Variant]
+
+
+class Sweep(Options):
+    """Which variants `fedactors sweep` runs: every point of the grid, with every entry of the list and every seed."""
+
+    grid: dict[str, Values] = Field(default_factory=dict)
+    """The values of each key: `server.schedule.lr: [0.01, 0.1]`."""
+    list: Variants = Field(default_factory=list)
+    """Changes that go together, each with its label."""
+    seeds: Seeds = 1
+    """How many seeds, counted from the scenario's own; or which."""
+    measure: str = "accuracy"
+    """What the heat map shows."""
+
+    @model_validator(mode="after")
+    def _something(self) -> Sweep:
+        if not self.grid and not self.list:
+            raise ValueError("nothing is varied (accepted: a grid, a list, or both)")
+        labels = [variant.label for variant in self.list]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f'list: two entries are called "{label}"')
+        if isinstance(self.seeds, int) and not 1 <= self.seeds <= 10_000:
+            raise ValueError("seeds must be from 1 to 10,000")
+        return self

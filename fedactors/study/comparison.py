@@ -1,0 +1,157 @@
+"""A comparison in pairs: variants of one scenario, each with the same seeds, and what differs between them.
+
+For a seed, all variants face the same devices, windows and speeds, since no random stream depends on the algorithm. So
+differences are taken seed by seed, where most of the chance cancels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import ScenarioError, suggestion
+from fedactors.scenario.model import Scenario
+from fedactors.study.cells import Axis, Cell, axis, crossed
+from fedactors.study.figures import MEASURES, Figures, Row, common_target, figures, row
+from fedactors.study.runs import Work, each, finished, on_cluster
+from fedactors.study.statistics import Interval, interval, paired
+
+Tell = Callable[[Row], None]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measure of one variant: its mean over seeds, and its difference from the baseline seed by seed."""
+
+    variant: str
+    measure: str
+    value: Interval | None
+    difference: Interval | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants, in order, and their runs; `target` is the accuracy that "to target" speaks of."""
+
+    name: str
+    variants: Mapping[str, Sequence[Row]]  # each ascending by seed
+    baseline: str
+    target: float | None
+    confidence: float
+    window: int
+
+    @property
+    def rows(self) -> list[Row]:
+        """All runs."""
+        return [one for rows in self.variants.values() for one in rows]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that every variant was run with."""
+        return [one.seed for one in self.variants[self.baseline]]
+
+    def figures(self, variant: str) -> list[Figures]:
+        """Return the figures of each run of a variant."""
+        return [figures(one, self.target, self.window) for one in self.variants[variant]]
+
+    def estimates(self) -> list[Estimate]:
+        """Return every measure of every variant that has any."""
+        found = {variant: self.figures(variant) for variant in self.variants}
+        return [
+            self._estimate(found, variant, measure)
+            for variant in self.variants
+            for measure in MEASURES
+            if any(one[measure] is not None for runs in found.values() for one in runs)
+        ]
+
+    def _estimate(self, found: Mapping[str, Sequence[Figures]], variant: str, measure: str) -> Estimate:
+        values, base = ([one[measure] for one in found[name]] for name in (variant, self.baseline))
+        mean = interval([value for value in values if value is not None], self.confidence)
+        apart = None if variant == self.baseline else paired(values, base, self.confidence)
+        return Estimate(variant, measure, mean, apart)
+
+    def unlike(self) -> list[str]:
+        """Return the variants whose plans are not those of the baseline in every seed."""
+        plans = [one.plans for one in self.variants[self.baseline]]
+        return [name for name, rows in self.variants.items() if [one.plans for one in rows] != plans]
+
+    def frame(self) -> Any:
+        """Return a pandas DataFrame of the runs: a row each, with its figures. Needs pandas."""
+        from fedactors.study.frames import frame
+
+        return frame(self.rows, self.target, self.window)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
+        from fedactors.study.plots import accuracies
+
+        return accuracies(self, axes)
+
+
+def compare(
+    scenario: str | Path,
+    vary: Mapping[str, Sequence[Any]] | Sequence[Axis],
+    seeds: int | Sequence[int] = 5,
+    *,
+    out: str | Path | None = None,
+    overrides: Iterable[str] = (),
+    baseline: str | None = None,
+    target: float | None = None,
+    confidence: float = 0.95,
+    window: int = 1,
+    jobs: int | None = None,
+    address: str | None = None,
+    tell: Tell = lambda row: None,
+) -> Comparison:
+    """Run every variant of `scenario` with every seed, as far as that is not done, and compare them.
+
+    `vary` gives the values of each key; all combinations are run. `seeds` are the seeds, or how many, counted from the
+    scenario's own. Runs lie in `out`, by default runs/studies/NAME; `jobs` are run at a time, by default one per core,
+    or on the Ray cluster at `address`. The `baseline` is the first variant unless named; `target` is by default 90 % of
+    the baseline's final accuracy. Accuracies are means over `window` rounds.
+
+    Raises UsageError for what the user can mend.
+    """
+    path, changes = Path(scenario), tuple(overrides)
+    axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
+    base = Scenario.load(path, changes)
+    cells = list(crossed(axes, range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds))
+    variants = list(dict.fromkeys(variant_of(cell, axes) for cell in cells))
+    first = variants[0] if baseline is None else baseline
+    if first not in variants:
+        raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
+    named: dict[str, list[Row]] = {variant: [] for variant in variants}
+    for cell, one in zip(cells, rows, strict=True):
+        named[variant_of(cell, axes)].append(one)
+    wanted = common_target(named[first], window) if target is None else target
+    return Comparison(base.name, named, first, wanted, confidence, window)
+
+
+def variant_of(cell: Cell, axes: Sequence[Axis]) -> str:
+    """Return what a variant is called: its value if one key is varied, else each key's last word with its value."""
+    shorts = [one.name.rpartition(".")[2] for one in axes]
+    names = [short if shorts.count(short) == 1 else one.name for short, one in zip(shorts, axes, strict=True)]
+    values = [cell.at(one.name) for one in axes]
+    if len(axes) == 1:
+        return str(values[0])
+    return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def run_all(
+    scenario: Path, cells: Sequence[Cell], out: Path, changes: tuple[str, ...], jobs: int | None, address: str | None,
+    tell: Tell,
+) -> list[Row]:  # fmt: skip
+    """Return the row of each cell, running what is not there; all scenarios are validated before anything runs."""
+    work = [Work(scenario, (*changes, *cell.overrides), out) for cell in cells]
+    for one in work:
+        Scenario.load(one.scenario, one.overrides)
+    found = on_cluster(work, address) if address else each(finished, work, jobs or os.cpu_count() or 1)
+    rows = []
+    for cell, folder in zip(cells, found, strict=True):
+        rows.append(row(cell, folder))
+        tell(rows[-1])
+    return rows

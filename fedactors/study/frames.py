@@ -1,0 +1,17 @@
+"""Runs as pandas frames. pandas is an extra: `pip install fedactors[notebook]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fedactors.extras import needed
+from fedactors.study.figures import Row, figures
+
+
+def frame(rows: Sequence[Row], target: float | None, window: int) -> Any:
+    """Return a DataFrame with a row for each run: its labels, its seed, its figures and its folder."""
+    pandas = needed("pandas", "notebook")
+    return pandas.DataFrame(
+        [{**one.labels, "seed": one.seed, **figures(one, target, window), "folder": str(one.folder)} for one in rows]
+    )

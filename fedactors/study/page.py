@@ -1,0 +1,55 @@
+"""A comparison as one HTML page, in the look of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedactors.report import bands
+from fedactors.report.curves import axes
+from fedactors.report.figures import Cell, Sheet
+from fedactors.report.html import Page, Section, save
+from fedactors.report.palette import RUNS
+from fedactors.study import tables
+from fedactors.study.comparison import Comparison
+from fedactors.study.statistics import interval
+
+
+def write(comparison: Comparison, path: Path) -> Path:
+    """Write the page and return its path. Raises RunFolderError if it cannot be written."""
+    records = {name: [one.records for one in rows if not one.failure] for name, rows in comparison.variants.items()}
+    drawn = bands.accuracy(records, lambda values: _half(values, comparison.confidence))
+    apart = bands.differences(_apart(comparison), comparison.baseline, "accuracy")
+    charts = tuple(chart for chart in (drawn, apart) if chart is not None)
+    shown = axes([one for runs in records.values() for one in runs])
+    page = Page(
+        title=comparison.name,
+        kind="comparison",
+        lead=tables.title(comparison).partition(": ")[2] + ".",
+        sections=[
+            Section("figures", "Side by side", (), (_sheet(comparison),)),
+            *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),
+        ],
+    )
+    return save(page, path)
+
+
+def _half(values: Sequence[float], confidence: float) -> float:
+    found = interval(values, confidence)
+    return float("nan") if found is None or found.half is None else found.half
+
+
+def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:
+    return [
+        (one.variant, one.difference.mean, one.difference.half)
+        for one in comparison.estimates()
+        if one.measure == "accuracy" and one.difference is not None
+    ]
+
+
+def _sheet(comparison: Comparison) -> Sheet:
+    rows = tuple(
+        (Cell(line[0], RUNS[k % len(RUNS)]), *map(Cell, line[1:])) for k, line in enumerate(tables.lines(comparison))
+    )
+    heads = ("variant", *tables.heads(comparison)[1:])
+    return Sheet(heads, rows, tuple(range(1, len(heads))), "", " ".join(tables.notes(comparison)))

@@ -1,0 +1,125 @@
+"""A sweep: every point of a grid of settings, with every entry of a list of changes and every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedactors.errors import ScenarioError, suggestion
+from fedactors.report.measures import Floats
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.sweep import Sweep
+from fedactors.study.cells import Axis, Label, axis, change, crossed
+from fedactors.study.comparison import Tell, run_all
+from fedactors.study.figures import MEASURES, Row, figures
+from fedactors.study.statistics import Interval, interval
+
+VARIANT = "variant"
+
+
+@dataclass(frozen=True)
+class Map:
+    """One heat map: means of a measure over seeds, `(len(up), len(across))`, NaN where no run has it."""
+
+    at: Mapping[str, Label]  # where the map stands on the axes that it does not show
+    across: Axis
+    up: Axis
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A finished sweep: its axes, the grid's first, and its runs."""
+
+    name: str
+    axes: Sequence[Axis]
+    rows: Sequence[Row]
+    measure: str
+    target: float | None
+    window: int
+
+    def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
+        """Return a measure of the runs at a place, of all seeds that have it."""
+        rows = [row for row in self.rows if all(row.labels.get(name) == label for name, label in at.items())]
+        found = (figures(row, self.target, self.window)[measure] for row in rows)
+        return [value for value in found if value is not None]
+
+    def places(self) -> list[tuple[dict[str, Label], Interval | None]]:
+        """Return each place of the sweep with the mean of the measure there."""
+        return [(at, interval(self.values(self.measure, at))) for at in _places(self.axes)]
+
+    def maps(self) -> list[Map]:
+        """Return heat maps of the measure over the first two axes, one for each place on the others."""
+        across = self.axes[0]
+        up = self.axes[1] if len(self.axes) > 1 else Axis("", {"": ()})
+        return [Map(at, across, up, self._map(at, across, up)) for at in _places(self.axes[2:])]
+
+    def _map(self, at: Mapping[str, Label], across: Axis, up: Axis) -> Floats:
+        def mean(x: Label, y: Label) -> float:
+            place = {**at, across.name: x, **({up.name: y} if up.name else {})}
+            found = interval(self.values(self.measure, place))
+            return float("nan") if found is None else found.mean
+
+        return np.array([[mean(x, y) for x in across.values] for y in up.values], np.float64)
+
+    def frame(self) -> Any:
+        """Return a pandas DataFrame of the runs: a row each, with its figures. Needs pandas."""
+        from fedactors.study.frames import frame
+
+        return frame(self.rows, self.target, self.window)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw the heat maps; return the matplotlib figure. Needs matplotlib."""
+        from fedactors.study.plots import heat_maps
+
+        return heat_maps(self, figure)
+
+
+def _places(axes: Sequence[Axis]) -> list[dict[str, Label]]:
+    names = [axis.name for axis in axes]
+    return [dict(zip(names, labels, strict=True)) for labels in product(*(axis.values for axis in axes))]
+
+
+def axes_of(wanted: Sweep) -> list[Axis]:
+    """Return the axes of a sweep: the grid's, then the list."""
+    found = [axis(key, values) for key, values in wanted.grid.items()]
+    variants: dict[Label, Sequence[str]] = {
+        v.label: tuple(change(key, value) for key, value in v.set.items()) for v in wanted.list
+    }
+    return [*found, *([Axis(VARIANT, variants)] if variants else [])]
+
+
+def sweep(
+    scenario: str | Path,
+    *,
+    out: str | Path | None = None,
+    overrides: Iterable[str] = (),
+    measure: str | None = None,
+    target: float | None = None,
+    window: int = 1,
+    jobs: int | None = None,
+    address: str | None = None,
+    tell: Tell = lambda row: None,
+) -> Swept:
+    """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
+
+    Arguments are those of `compare`; `measure` is what heat maps show. Raises UsageError for what the user can mend.
+    """
+    path, changes = Path(scenario), tuple(overrides)
+    base = Scenario.load(path, changes)
+    if base.sweep is None:
+        raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
+    shown = measure or base.sweep.measure
+    if shown not in MEASURES:
+        raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, MEASURES)}')
+    if shown.endswith("_to") and target is None:
+        raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
+    axes, seeds = axes_of(base.sweep), base.sweep.seeds
+    cells = list(crossed(axes, range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds))
+    rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
+    return Swept(base.name, axes, rows, shown, target, window)

@@ -1,0 +1,73 @@
+"""A sweep as text, and as one HTML page with its heat maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fedactors.report.figure import Chart
+from fedactors.report.figures import Cell, Sheet
+from fedactors.report.heat import heat
+from fedactors.report.html import Page, Section, save
+from fedactors.study.figures import MEASURES
+from fedactors.study.sweep import Map, Swept
+from fedactors.study.tables import aligned, written
+
+
+def text(found: Swept) -> str:
+    """Return a line for each place, and below which is best."""
+    lines = aligned([_heads(found), *_lines(found)])
+    failed = [f"Not finished: {row.failure.splitlines()[0]} ({row.folder})" for row in found.rows if row.failure]
+    target = [] if found.target is None else [f"Target: accuracy {found.target:g}."]
+    return "\n".join(
+        [title(found), "", *lines, "", *(target if found.measure.endswith("_to") else []), *failed]
+    ).rstrip()
+
+
+def title(found: Swept) -> str:
+    """Return what was swept, in a line."""
+    places, runs = len(found.places()), len(found.rows)
+    return f"{found.name}: {places} places, {runs} runs, mean {MEASURES[found.measure].name}"
+
+
+def _heads(found: Swept) -> list[str]:
+    return [*(axis.name for axis in found.axes), MEASURES[found.measure].name]
+
+
+def _lines(found: Swept) -> list[list[str]]:
+    places = found.places()
+    runs = len(found.rows) // len(places)
+    measure = MEASURES[found.measure]
+    return [[*map(str, at.values()), written(value, measure, runs)] for at, value in places]
+
+
+def write(found: Swept, path: Path) -> Path:
+    """Write the page and return its path. Raises RunFolderError if it cannot be written."""
+    maps = found.maps()
+    known = np.concatenate([one.values.ravel() for one in maps])
+    known = known[np.isfinite(known)]
+    limits = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
+    heads = tuple(_heads(found))
+    sheet = Sheet(heads, tuple(tuple(map(Cell, line)) for line in _lines(found)), (len(heads) - 1,))
+    sections = [
+        Section("maps", MEASURES[found.measure].name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
+        Section("figures", "Place by place", (), (sheet,)),
+    ]
+    return save(Page(found.name, "sweep", f"{title(found).partition(': ')[2]}.", sections), path)
+
+
+def _chart(found: Swept, one: Map, number: int, limits: tuple[float, float]) -> Chart:
+    name = ", ".join(str(label) if axis == "variant" else f"{axis} = {label}" for axis, label in one.at.items())
+    ticks = [str(label) for label in one.across.values], [str(label) for label in one.up.values]
+    shown = MEASURES[found.measure]
+    return heat(
+        f"map-{number}",
+        name or shown.name.capitalize(),
+        (one.across.name, one.up.name),
+        ticks,
+        one.values,
+        limits,
+        shown.show,
+    )

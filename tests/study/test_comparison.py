@@ -1,0 +1,190 @@
+"""Variants face the same devices, figures are those of the runs, and what is done is not done again."""
+
+import asyncio
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from fedactors.cli import main
+from fedactors.errors import ScenarioError, UsageError
+from fedactors.study import page, tables
+from fedactors.study.cells import axis_of, labelled
+from fedactors.study.comparison import compare
+from fedactors.study.figures import figures
+from fedactors.study.runs import Work, complete, failure, finished, on_cluster
+from tests.report.chromium import BINARY, opened
+
+MLP = ["task.model={name: mlp, hidden: [8]}"]
+
+
+def orders(row):
+    return pq.read_table(row.folder / "orders.parquet").drop_columns(["down", "up"])
+
+
+def test_variants_with_equal_traffic_face_the_same_trips_to_the_nanosecond(comparison):
+    for fedavg, fsl, scaffold in zip(*comparison.variants.values(), strict=True):
+        assert orders(fedavg).equals(orders(fsl))
+        assert fedavg.seed == fsl.seed == scaffold.seed
+        first, dear = (table.filter(table["version"].to_numpy() == 0) for table in map(orders, (fedavg, scaffold)))
+        assert first["client"].equals(dear["client"])  # the same are asked; sending twice as much takes them longer
+        assert np.all(dear["downloaded"].to_numpy() >= first["downloaded"].to_numpy())
+    assert comparison.unlike() == ["scaffold"]
+    assert comparison.seeds == [5, 6, 7]
+
+
+def test_figures_are_those_of_the_run(comparison):
+    for row in comparison.rows:
+        summary = json.loads((row.folder / "summary.json").read_text())
+        lines = [json.loads(line) for line in (row.folder / "metrics.jsonl").read_text().splitlines()]
+        found = figures(row, target=0.0)
+        assert found["accuracy"] == summary["final"]["accuracy"]
+        assert found["seconds"] == pytest.approx(summary["virtual_seconds"])
+        assert found["bytes"] == summary["bytes"]["down"] + summary["bytes"]["up"]
+        assert found["joules"] == pytest.approx(summary["joules"])
+        assert found["heard"] == pytest.approx(summary["heard"] / summary["asked"])
+        assert found["rounds_to"] == 1
+        assert found["seconds_to"] == lines[0]["virtual_seconds"]
+        assert found["bytes_to"] == lines[0]["bytes_down"] + lines[0]["bytes_up"]
+        assert figures(row, target=1.1)["rounds_to"] is None
+        mean = sum(line["accuracy"] for line in lines[-2:]) / 2
+        assert figures(row, window=2)["accuracy"] == pytest.approx(mean)
+
+
+def test_estimates_are_means_over_seeds_and_differences_seed_by_seed(comparison):
+    found = {(one.variant, one.measure): one for one in comparison.estimates()}
+    base, other = ([one["accuracy"] for one in comparison.figures(name)] for name in ("fedavg", "fsl"))
+    assert found["fsl", "accuracy"].value.mean == pytest.approx(np.mean(other))
+    assert found["fsl", "accuracy"].difference.mean == pytest.approx(np.mean(np.subtract(other, base)))
+    assert found["fedavg", "accuracy"].difference is None
+    assert found["scaffold", "bytes"].difference.mean > 0
+    assert comparison.target == int(90 * np.mean(base)) / 100
+
+
+def test_tables_say_the_same_in_text_csv_and_latex(comparison):
+    text, latex = tables.text(comparison), tables.latex(comparison)
+    rows = list(csv.DictReader(tables.as_csv(comparison).splitlines()))
+    [fsl] = [row for row in rows if (row["variant"], row["measure"]) == ("fsl", "accuracy")]
+    assert f"{float(fsl['mean']):.3f} ±" in text
+    assert f"{float(fsl['mean']):.3f} $\\pm$" in latex
+    assert "Plans other than those of fedavg: scaffold" in text
+    assert latex.count(r"\\") == 1 + len(comparison.variants)
+    assert latex.count("&") == (1 + len(comparison.variants)) * (1 + len(tables.columns(comparison)))
+    runs = list(csv.DictReader(tables.runs_csv(comparison.rows, comparison.target, 1).splitlines()))
+    assert [(run["server.algorithm"], run["seed"]) for run in runs[:4]] == [
+        ("fedavg", "5"), ("fedavg", "6"), ("fedavg", "7"), ("fsl", "5"),
+    ]  # fmt: skip
+
+
+def test_latex_escapes_names():
+    assert tables._latex_cell("a_b 50% & {c} -1.5 *") == r"\textbf{a\_b 50\% \& \{c\} $-$1.5}"
+
+
+def test_nothing_is_run_twice(scenario, out, comparison, monkeypatch):
+    monkeypatch.setattr("fedactors.run.conductor.run", None)
+    again = compare(
+        scenario,
+        {"server.algorithm": ["fsl", "fedavg"]},
+        3,
+        out=out,
+        overrides=["server.participation=uniform"],
+        jobs=1,
+    )
+    assert again.baseline == "fsl"
+    assert again.rows[0].folder == comparison.variants["fsl"][0].folder
+
+
+def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenario, tmp_path):
+    found = compare(scenario, {"server.schedule.lr": [0.1, 1e30]}, 2, out=tmp_path, overrides=MLP, jobs=1)
+    bad = found.variants["1e+30"]
+    assert all("NaN or Inf" in row.failure and complete(row.folder) for row in bad)
+    assert "Not finished: round" in tables.text(found)
+    assert [one.value for one in found.estimates() if one.variant == "1e+30" and one.measure == "accuracy"] == [None]
+    page.write(found, tmp_path / "page.html")
+
+
+def test_an_unfinished_run_is_set_aside(scenario, tmp_path):
+    work = Work(scenario, ("server.rounds=1",), tmp_path)
+    folder = finished(work)
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary | {"ended_because": "stopped by an error or by hand"}))
+    assert finished(work) == folder
+    assert complete(folder)
+    assert not failure(folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.unfinished-1"]
+
+
+def test_values_are_yaml_and_have_short_names():
+    assert list(axis_of("a.b=1,fsl,{name: fsl, server_weight: 0.5}").values) == [1, "fsl", "fsl server_weight=0.5"]
+    assert labelled([True, None, 2]) == "[true, none, 2]"
+    for bad in ("a.b", "=1", "a=", "a=1,1", "a=[", "a=1,,2"):
+        with pytest.raises(ScenarioError, match=r"accepted|twice"):
+            axis_of(bad)
+
+
+def test_a_wrong_variant_is_told_before_anything_runs(scenario, tmp_path):
+    with pytest.raises(UsageError, match='did you mean "fedavg"'):
+        compare(scenario, {"server.algorithm": ["fedavg", "fedavgg"]}, 2, out=tmp_path / "x")
+    with pytest.raises(UsageError, match="no variant"):
+        compare(scenario, {"server.algorithm": ["fedavg"]}, 2, out=tmp_path / "x", baseline="fsl")
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, capsys):
+    words = ["compare", str(scenario), "--vary", "server.algorithm=fedavg,fsl", "--set", "server.participation=uniform"]
+    words += ["--seeds", "3", "--out", str(out), "--jobs", "1", "--plot", str(tmp_path / "plot.svg")]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "tiny: 2 variants, 3 seeds each" in said.out
+    assert "their plans have one digest per seed" in said.out
+    assert "server.algorithm fsl, seed 6: done" in said.err
+    assert (out / "comparison.txt").read_text().strip() in said.out
+    assert {"comparison.csv", "comparison.tex", "comparison.html", "runs.csv"} <= {path.name for path in out.iterdir()}
+    assert "<svg" in (tmp_path / "plot.svg").read_text()
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["baseline"] == "fedavg"
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["--seeds", "0"], "--seeds 0"),
+        (["--confidence", "1"], "--confidence 1"),
+        (["--jobs", "2", "--address", "auto"], "one of the two"),
+        (["--vary", "server.algorithm"], "KEY=VALUE,VALUE"),
+    ],
+)
+def test_mistakes_are_told(scenario, more, named, capsys):
+    assert main(["compare", str(scenario), *more]) == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
+def test_the_page_is_drawn(comparison, tmp_path):
+    path = page.write(comparison, tmp_path / "page.html")
+
+    async def go():
+        async with opened(path) as (open_page, state):
+            assert state == "2"
+            assert "fsl" in await open_page.js("document.querySelector('table').innerText")
+            return open_page.trouble, open_page.requests
+
+    trouble, requests = asyncio.run(go())
+    assert trouble == []
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+@pytest.mark.slow
+def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
+    from fedactors.fleet.ray_fleet import connected
+
+    changes = ("server.participation=uniform", 'server.algorithm="fsl"')
+    work = [Work(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]
+    with connected(None):
+        folders = list(on_cluster(work, "auto"))
+    for folder, row in zip(folders, comparison.variants["fsl"], strict=False):
+        assert folder.name == row.folder.name
+        there, here = (json.loads((path / "summary.json").read_text())["digests"] for path in (folder, row.folder))
+        assert there == here

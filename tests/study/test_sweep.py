@@ -1,0 +1,106 @@
+"""A sweep covers its grid and its list, maps hold the means, and mistakes in the file are told with their line."""
+
+import asyncio
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from fedactors import Scenario
+from fedactors.cli import main
+from fedactors.errors import UsageError
+from fedactors.study import sweep_page
+from fedactors.study.figures import figures
+from fedactors.study.sweep import sweep
+from tests.report.chromium import BINARY, opened
+from tests.study.conftest import SCENARIO
+
+
+@pytest.fixture(scope="module")
+def swept(scenario, out):
+    return sweep(scenario, out=out, overrides=["server.rounds=2"], jobs=1)
+
+
+def test_every_place_is_run_with_every_seed(swept):
+    assert [axis.name for axis in swept.axes] == ["server.schedule.lr", "server.local.epochs", "variant"]
+    at = [(*row.labels.values(), row.seed) for row in swept.rows]
+    assert len(set(at)) == len(at) == 2 * 2 * 2 * 2
+    for row in swept.rows:
+        kept = Scenario.load(row.folder / "scenario.yaml")
+        assert kept.sweep is None
+        assert (kept.server.schedule.lr, kept.server.local.epochs) == tuple(row.labels.values())[:2]
+        assert kept.server.algorithm.name == {"FL": "fedavg", "FSL": "fsl"}[row.labels["variant"]]
+
+
+def test_maps_hold_means_over_seeds(swept):
+    maps = swept.maps()
+    assert [one.at for one in maps] == [{"variant": "FL"}, {"variant": "FSL"}]
+    wanted = {"server.schedule.lr": 0.1, "server.local.epochs": 1, "variant": "FSL"}
+    values = [figures(row)["accuracy"] for row in swept.rows if dict(row.labels) == wanted]
+    assert maps[1].values.shape == (2, 2)
+    assert maps[1].values[0, 1] == pytest.approx(np.mean(values))
+    assert len(swept.places()) == 8
+
+
+def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, swept, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("fedactors.run.conductor.run", None)  # all is there
+    words = ["sweep", str(scenario), "--set", "server.rounds=2", "--out", str(out), "--jobs", "1"]
+    assert main([*words, "--plot", str(tmp_path / "map.png"), "--measure", "rounds_to", "--target", "0.01"]) == 0
+    said = capsys.readouterr().out
+    assert "tiny: 8 places, 16 runs, mean rounds to target" in said
+    assert "Target: accuracy 0.01." in said
+    assert len(list(csv.DictReader((out / "runs.csv").open()))) == 16
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["measure"] == "accuracy"
+    assert len(found["places"]) == 8
+
+
+def test_a_scenario_with_a_sweep_runs_without_it(scenario):
+    assert "sweep" not in Scenario.load(scenario).dump()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("  grid:", "  gird:", 'sweep.gird: unknown key; did you mean "grid"'),
+        ("seeds: 2", "seeds: 0", "seeds must be from 1"),
+        ("label: FSL", "label: FL", 'two entries are called "FL"'),
+        ("[0.01, 0.1]", "[]", "sweep.grid.server.schedule.lr"),
+        ("server.local.epochs: [1, 2]", "server.local.epoch: [1, 2]", 'epoch: unknown key; did you mean "epochs"'),
+        ("[0.01, 0.1]", "[0.1, 0.1]", "the value 0.1 is given twice"),
+        ("  seeds: 2", "  measure: speed", 'no measure "speed"'),
+        ("  seeds: 2", "  measure: rounds_to", "needs a target"),
+    ],
+)
+def test_mistakes_are_told(tmp_path, old, new, named):
+    path = tmp_path / "bad.yaml"
+    assert old in SCENARIO
+    path.write_text(SCENARIO.replace(old, new))
+    with pytest.raises(UsageError) as told:
+        sweep(path, out=tmp_path / "out", jobs=1)
+    assert named in str(told.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scenario_without_a_sweep_says_so(tmp_path):
+    path = tmp_path / "plain.yaml"
+    path.write_text(SCENARIO.partition("sweep:")[0])
+    with pytest.raises(UsageError, match="has no sweep"):
+        sweep(path)
+
+
+@pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
+def test_heat_maps_are_drawn(swept, tmp_path):
+    path = sweep_page.write(swept, tmp_path / "sweep.html")
+
+    async def go():
+        async with opened(path, "dark") as (page, state):
+            assert state == "2"
+            return page.trouble, page.requests
+
+    trouble, requests = asyncio.run(go())
+    assert trouble == []
+    assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
