@@ -43,6 +43,7 @@ class Outcome(str, Enum):
     DEPARTED = "departed"  # left for good in the middle
     CANCELLED = "cancelled"  # the quorum was reached without it
     QUARANTINED = "quarantined"  # its update held NaN or Inf and was set aside
+    STALE = "stale"  # its update arrived, from a model older than the server takes
 
     def __str__(self) -> str:
         return self.value

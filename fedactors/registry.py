@@ -56,6 +56,22 @@ BUILTIN: dict[str, dict[str, str]] = {
         "constant": "fedactors.algorithms.schedule:Constant",
         "staircase": "fedactors.algorithms.schedule:Staircase",
     },
+    "timing": {
+        "synchronous": "fedactors.clock.timing:Synchronous",
+        "fedasync": "fedactors.clock.fedasync:FedAsync",
+        "fedbuff": "fedactors.clock.fedbuff:FedBuff",
+        "semi-synchronous": "fedactors.clock.semi_synchronous:SemiSynchronous",
+    },
+    "staleness": {
+        "constant": "fedactors.clock.staleness:Constant",
+        "polynomial": "fedactors.clock.staleness:Polynomial",
+        "hinge": "fedactors.clock.staleness:Hinge",
+    },
+    "selection": {
+        "uniform": "fedactors.clock.selection:Uniform",
+        "samples": "fedactors.clock.selection:Samples",
+        "round-robin": "fedactors.clock.selection:RoundRobin",
+    },
     "datasets": {
         "cifar10": "fedactors.learning.cifar:Cifar10",
         "digits": "fedactors.learning.digits:Digits",

@@ -88,6 +88,10 @@ class AdaptiveAveraging(Algorithm):
         """Clients keep m if it persists."""
         return ("m",) if self.momentum == "persist" else ()
 
+    def undefined(self, mixing: bool) -> str:
+        """Say that second moments cannot be averaged that began from different ones."""
+        return "Vhat takes in the mean of second moments v_i that all began from the Vhat of the same round"
+
     def payload(self, setting: Setting) -> Payload:
         """Return (theta, Vhat) down, (theta_i, v_i) up."""
         return Payload(down=2.0, up=2.0)

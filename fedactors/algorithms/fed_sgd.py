@@ -23,6 +23,10 @@ class FedSGD(Algorithm):
 
     name: Literal["fed-sgd"] = "fed-sgd"
 
+    def undefined(self, mixing: bool) -> str:
+        """Return nothing, as FedAvg."""
+        return ""
+
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """Theta <- theta + mean_i (theta_i - theta)."""
         return {"x": state["x"] + sums["delta"]}

@@ -34,6 +34,10 @@ class Averaging(Algorithm):
     global_lr: float = Field(default=1.0, ge=0.0)
     """Server step (eta_g); 1 averages models."""
 
+    def undefined(self, mixing: bool) -> str:
+        """Return nothing: an older update is one more difference to add, in FedBuff's setting and FedAsync's."""
+        return ""
+
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """X <- x + eta_g * sum_i w_i Delta_i."""
         return {"x": state["x"] + self.global_lr * sums["delta"]}

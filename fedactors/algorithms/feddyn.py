@@ -50,6 +50,10 @@ class FedDyn(Algorithm):
         """Return alpha."""
         return self.alpha
 
+    def undefined(self, mixing: bool) -> str:
+        """Its server averages models, and adds R once for all of them."""
+        return "x = mean theta_i + R needs models that were trained from the same x in one round"
+
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """X, R = 0."""
         return {"x": x, "r": x.new_zeros(x.shape)}

@@ -33,6 +33,10 @@ class FSLp(ServerLearning):
     form: Literal["convex", "additive"] = "convex"
     """How the server's update joins the clients'."""
 
+    def undefined(self, mixing: bool) -> str:
+        """Say that the server, as one more client, needs others beside it."""
+        return "its server takes part as one more client of a round, and mixing takes one client at a time" * mixing
+
     def payload(self, setting: Setting) -> Payload:
         """Return FedAvg's traffic; the server works beside the clients."""
         return Payload(during=self.central_samples(setting))

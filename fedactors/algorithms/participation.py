@@ -15,7 +15,7 @@ or those asked in the round), p^k = n_k / sum of their n, E steps wanted and s_k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from fedactors.options import Options
 
@@ -36,7 +36,14 @@ class Members(NamedTuple):
     samples: float  # n: sum of n_k
 
 
-class Samples(Options):
+class Weighting(Options):
+    """Base of all participation policies."""
+
+    of_those_asked: ClassVar[bool] = False
+    """Whether weights are shares among all asked in a round, heard or not."""
+
+
+class Samples(Weighting):
     """n_k over the sum of those heard: McMahan's weights."""
 
     name: Literal["samples"] = "samples"
@@ -46,7 +53,7 @@ class Samples(Options):
         return _normalised([update.samples for update in updates])
 
 
-class Uniform(Options):
+class Uniform(Weighting):
     """One over the number heard."""
 
     name: Literal["uniform"] = "uniform"
@@ -56,7 +63,7 @@ class Uniform(Options):
         return _normalised([1] * len(updates))
 
 
-class Examples(Options):
+class Examples(Weighting):
     """Samples really processed over their sum: the weights of mixed federated learning."""
 
     name: Literal["examples"] = "examples"
@@ -66,8 +73,10 @@ class Examples(Options):
         return _normalised([update.examples for update in updates])
 
 
-class SchemeA(Options):
+class SchemeA(Weighting):
     """Only complete devices count, scaled up for the missing ones."""
+
+    of_those_asked: ClassVar[bool] = True
 
     name: Literal["A"] = "A"
 
@@ -80,8 +89,10 @@ class SchemeA(Options):
         ]
 
 
-class SchemeB(Options):
+class SchemeB(Weighting):
     """Whatever was done counts with the device's own share."""
+
+    of_those_asked: ClassVar[bool] = True
 
     name: Literal["B"] = "B"
 
@@ -90,8 +101,10 @@ class SchemeB(Options):
         return [update.samples / members.samples for update in updates]
 
 
-class SchemeC(Options):
+class SchemeC(Weighting):
     """Incomplete work is scaled up to a whole round's."""
+
+    of_those_asked: ClassVar[bool] = True
 
     name: Literal["C"] = "C"
 

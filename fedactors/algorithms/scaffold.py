@@ -14,6 +14,9 @@ Partial work: (II) divides by the s_i steps really done, which makes c_i+ the me
 however short it was. s_i = 0 leaves c_i as it is. A round that hears nobody changes nothing. An update of weight 0
 (an incomplete one under Scheme A) counts as not received: c_i stays.
 
+Updates from older models (FedBuff): y and c_i+ are made with the x and c that were sent; c stays mean(c_i), for a
+client's own trips follow one another.
+
 (I) takes as g_i(x) the gradient of the trip's first batch, which lies at x; the paper also speaks of a pass over all
 data.
 """
@@ -59,6 +62,10 @@ class Scaffold(Algorithm):
     def wants_gradient(self) -> bool:
         """Option I uses the gradient of the first local step."""
         return self.option == "I"
+
+    def undefined(self, mixing: bool) -> str:
+        """Say that whole models cannot be mixed; differences may come late."""
+        return "its controls are made for a server that adds differences, and mixing takes whole models" * mixing
 
     def payload(self, setting: Setting) -> Payload:
         """Return (x, c) down, both differences up."""

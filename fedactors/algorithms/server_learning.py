@@ -59,6 +59,10 @@ class ServerLearning(Algorithm):
         coupled = self.server_lr_base is None and self.server_weight
         return "the server's rate is coupled to that of SGD; give server_lr_base, or take sgd" if coupled else ""
 
+    def undefined(self, mixing: bool) -> str:
+        """Return nothing: the server learns from its own data whatever was aggregated."""
+        return ""
+
     def step(self, setting: Setting) -> float:
         """Return eta_g."""
         return sqrt(setting.cohort) if self.global_lr is None else self.global_lr

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
+import numpy as np
+
+from fedactors.clock import asynchronous
+from fedactors.clock.cohort import Works
 from fedactors.clock.population import Population
 from fedactors.clock.sampled import Draws, Sampled
-from fedactors.clock.synchronous import Rounds, synchronous
+from fedactors.clock.selection import Clients, Loss
+from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.trip import Trips
 from fedactors.clock.varying import Varying
 from fedactors.clock.world import World
-from fedactors.plan import Payload, Plan
+from fedactors.plan import NEVER, Payload, Plan
 from fedactors.scenario.model import Scenario
 from fedactors.workload import Workload
 
@@ -38,8 +43,12 @@ class Clock:
     ) -> None:
         down, up, once = (round(part * model_bytes) for part in (payload.down, payload.up, payload.once))
         trips = planner(population, scenario.seed, down, up, once)
-        self._world = World(population, trips, workloads, scenario.seed)
-        self._policy = self._world.env.process(synchronous(self._world, rules(scenario, payload)))
+        selection = scenario.server.selection
+        selector = selection.start(_clients(population, trips, workloads))
+        self._world = World(population, trips, workloads, scenario.seed, selector)
+        self._policy = self._world.env.process(policy(self._world, scenario, payload))
+        self._steered: bool = selection.steers
+        self._unanswered: dict[int, Plan] = {}
         self.ended_because = ""
 
     def __iter__(self) -> Iterator[Plan]:
@@ -47,6 +56,8 @@ class Clock:
 
     def __next__(self) -> Plan:
         world = self._world
+        if self._unanswered:
+            raise RuntimeError(f"plan {min(self._unanswered)} has no feedback yet")
         while not world.plans:
             if not self._policy.is_alive:
                 if not self._policy.ok:  # an exception inside SimPy is the process's value
@@ -54,7 +65,19 @@ class Clock:
                 self.ended_because = str(self._policy.value)
                 raise StopIteration
             world.env.step()
-        return world.plans.popleft()
+        plan = world.plans.popleft()
+        if self._steered:
+            self._unanswered[plan.version] = plan
+        return plan
+
+    @property
+    def steered(self) -> bool:
+        """Whether each plan needs `feedback` before the next one can be had."""
+        return self._steered
+
+    def feedback(self, version: int, losses: Mapping[int, Loss]) -> None:
+        """Tell what was learned in plan `version`: the losses of the clients heard, or of none where nothing learns."""
+        self._world.selector.learned(self._unanswered.pop(version), losses)
 
     @property
     def now(self) -> int:
@@ -72,20 +95,31 @@ def planner(population: Population, seed: int, down: int, up: int, once: int) ->
     return Varying(population, flows, down, up, once)
 
 
-def rules(scenario: Scenario, payload: Payload) -> Rounds:
-    """Return the rules of a scenario's synchronous rounds, with the server's own work as time."""
-    server = scenario.server
-    per_sample = server.compute_per_sample
-    return Rounds(
-        rounds=server.rounds,
-        ask=None if server.cohort == "all" else server.cohort + server.over_selection,
+def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
+    """Return the process that plays the server of `scenario`, with its own work as time."""
+    server, timing = scenario.server, scenario.server.timing
+    limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
+    work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
+    if not timing.asynchronous:
+        ask = None if server.cohort == "all" else server.cohort + server.over_selection
+        closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}
+        return synchronous(world, Rounds(**limits, **work, **closing, among=server.among, ask=ask))
+    rules = asynchronous.Rules(
+        **limits,
+        **work,
         among=server.among,
-        quorum=server.closes_at,
-        deadline=server.deadline,
-        until=server.until,
-        before=payload.before * per_sample,
-        during=payload.during * per_sample,
-        after=payload.after * per_sample,
-        first=payload.first * per_sample,
-        early=server.close_early,
+        concurrency=timing.concurrency,
+        updates=timing.updates,
+        every=timing.every,
+        max_staleness=timing.max_staleness,
+        waits=timing.on_stale == "wait",
     )
+    return asynchronous.asynchronous(world, rules)
+
+
+def _clients(population: Population, trips: Trips, workloads: list[Workload]) -> Clients:
+    """Return what a selection may know of the clients."""
+    work = Works(workloads).all()
+    down, up = (np.asarray(column) for column in trips.transfers)
+    spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
+    return Clients(np.where(work.wanted > 0, work.pass_samples, 0), np.minimum(spent, NEVER).astype(np.int64))

@@ -134,6 +134,17 @@ class Cohorts:
         departs = self._p.depart[clients]
         return self._p.keeps[clients] & (departs <= deadline) & (departs < NEVER)
 
+    def depart(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
+        """Return the trip of one client, as `plan` does for many."""
+        return self._trips.plan(client, base, start, deadline, self._workloads[client])
+
+    def arrive(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
+        """Return the order of one trip, as `settle` does for many."""
+        order = self._trips.settle(trip, closed, early=early)
+        if self._trips.once:
+            self._meet([order])
+        return order
+
     def _meet(self, orders: Sequence[Order]) -> None:
         """Spare those who completed a download what is sent once."""
         for order in orders:

@@ -50,7 +50,7 @@ def synchronous(world: World, rules: Rounds) -> Events:
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
         while rules.until is None or world.now < rules.until:
-            if len(cohort := world.draw(version, rules.among, rules.ask)):
+            if len(cohort := world.draw(version, world.candidates(rules.among), rules.ask)):
                 break
             if (back := world.next_candidate(rules.among)) == NEVER:
                 return "nobody can be asked any more"

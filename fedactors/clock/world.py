@@ -8,10 +8,12 @@ from typing import Any, cast
 import numpy as np
 import simpy
 
+from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import Cohorts
 from fedactors.clock.population import Population
 from fedactors.clock.presence import Presence, Stay
+from fedactors.clock.selection import Selector, UniformSelector
 from fedactors.clock.trip import Trips
 from fedactors.plan import NEVER, Phase, Plan, Time
 from fedactors.streams import Purpose, stream
@@ -35,13 +37,21 @@ class At(simpy.Event):
 class World:
     """Virtual time, the population in it, and the Plans made so far but not yet taken."""
 
-    def __init__(self, population: Population, trips: Trips, workloads: list[Workload], seed: int) -> None:
+    def __init__(
+        self,
+        population: Population,
+        trips: Trips,
+        workloads: list[Workload],
+        seed: int,
+        selector: Selector | None = None,
+    ) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
         self.cohorts = Cohorts(population, trips, workloads)
         self.presence = Presence(
             population.availability, self.cohorts.has_work, Stay(population.arrive, population.depart)
         )
+        self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
@@ -62,15 +72,15 @@ class World:
         self.presence.advance(self.now)
         return self.presence.available()
 
-    def draw(self, version: int, among: str, count: int | None) -> Int64:
-        """Return the cohort of a round, ascending: `count` of the candidates by lot, or all of them."""
-        candidates = self.candidates(among)
-        if count is not None and count < len(candidates):
-            chosen = stream(self.seed, Purpose.COHORT, 0, version).choice(
-                len(candidates), count, replace=False, shuffle=False
-            )
-            candidates = candidates[np.sort(chosen)]
-        return candidates
+    def draw(self, version: int, candidates: Int64, count: int | None, turn: int = 0) -> Int64:
+        """Return whom of `candidates` the server asks, ascending: `count` of them, or all.
+
+        `turn` numbers the drawings for one version.
+        """
+        if count is None or not len(candidates):
+            return candidates
+        random = stream(self.seed, Purpose.COHORT, turn, version)
+        return np.sort(self.selector.choose(candidates, count, version, random))
 
     def next_candidate(self, among: str) -> Time:
         """Return when somebody can be asked again, seen from a moment at which nobody can; NEVER if never."""
@@ -79,6 +89,18 @@ class World:
             return self.presence.next_on()
         later = self.population.arrive[(self.population.arrive > self.now) & self.cohorts.has_work]
         return int(later.min()) if len(later) else NEVER
+
+    def next_of(self, clients: Int64, among: str) -> Time:
+        """Return when one of `clients` can be asked next, now included; NEVER if none of them ever can."""
+        arrive, depart = self.population.arrive[clients], self.population.depart[clients]
+        if among == "members":
+            when = np.maximum(arrive, self.now)
+        else:
+            a = self.population.availability
+            origin = ontime.elapsed(a, clients, np.full(len(clients), self.now, np.int64))
+            when = ontime.reach(a, clients, origin + 1) - 1
+        when = np.where(self.cohorts.has_work[clients] & (when < np.minimum(depart, NEVER - 1)), when, NEVER)
+        return min(int(when.min()), NEVER) if len(when) else NEVER
 
     def next_change(self) -> Time:
         """Return when a device next comes, goes or arrives, after now; NEVER if none does."""

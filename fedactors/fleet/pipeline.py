@@ -212,7 +212,8 @@ class Pipeline:
         places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
         learned = [self._learn(self.hosts[place], chunks, bases) for place, chunks in self._calls(task.chunks, places)]
         state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
-        after = fleet.call(self.server, "aggregate", task.facts, *state, *learned, *gone, returns=3)
+        mixed = bases[: len(task.facts.mixed)]
+        after = fleet.call(self.server, "aggregate", task.facts, *state, *mixed, *learned, *gone, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
         flight.examined = self._examine(task) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None

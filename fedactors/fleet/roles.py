@@ -111,9 +111,10 @@ class Server(Role):
     ) -> tuple[Vectors, Vectors, dict[str, object]]:
         """Return the next state and what is to be said of the round; sums are added in the order of the chunks.
 
-        `results` are what hosts learned, followed by what departed clients had kept. After bad updates (NaN or Inf)
-        the state is left as it was.
+        `results` are models that this one is mixed with, if any, then what hosts learned and what departed clients had
+        kept. After bad updates (NaN or Inf) the state is left as it was.
         """
+        older, results = results[: len(facts.mixed)], results[len(facts.mixed) :]
         learned = sorted((one for result in results if isinstance(result, list) for one in result), key=_place)
         gone = [_tensors(result) for result in results if not isinstance(result, list)]
         bad = tuple(sorted(found for part in learned for found in part.bad))
@@ -126,6 +127,7 @@ class Server(Role):
         if bad:
             return public, private, said
         algorithm, state = self._lesson.algorithm, _tensors(public | private)
+        state["x"] = _mixed(state["x"], older, facts.mixed)
         sums = _added([part.sums for part in learned])
         after = (
             algorithm.aggregate(state, sums, facts, self._central)
@@ -173,6 +175,14 @@ def _place(learned: Learned) -> int:
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
+
+
+def _mixed(x: torch.Tensor, older: Sequence[Any], shares: Sequence[float]) -> torch.Tensor:
+    """Return x drawn towards older models: x + sum_i share_i (x_i - x); x itself where they are x."""
+    mixed = x
+    for one, share in zip(older, shares, strict=True):
+        mixed = mixed + share * (torch.from_numpy(one["x"]) - x)
+    return mixed
 
 
 def _added(parts: list[Vectors]) -> dict[str, torch.Tensor]:

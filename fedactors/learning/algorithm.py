@@ -65,6 +65,7 @@ class Round(NamedTuple):
     members: int = 0  # devices that belonged to the population in this round, asked or not: N
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
+    mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
 
 
 class Central(Protocol):
@@ -123,6 +124,13 @@ class Algorithm(Options):
     def optimizer(self, setting: Setting) -> Optimizer:
         """Return what takes the clients' local steps: what the scenario says, unless the paper prescribes it."""
         return setting.optimizer
+
+    def undefined(self, mixing: bool) -> str:
+        """Return why updates that start from older models make no sense here, or nothing if they do.
+
+        With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
+        """
+        return "its file does not say what an update from an older model means"
 
     def central_work(self, setting: Setting) -> Workload:
         """Return the server's own local steps in a round."""

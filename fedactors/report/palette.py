@@ -15,6 +15,7 @@ OUTCOME = {
     "departed": "#8e62a9",
     "cancelled": "#bdb3a4",
     "quarantined": "#c93a4e",
+    "stale": "#6f7f3f",
 }
 
 MEANING = {
@@ -26,6 +27,7 @@ MEANING = {
     "departed": "left for good in the middle",
     "cancelled": "round closed without it",
     "quarantined": "sent NaN or infinity",
+    "stale": "arrived from too old a model",
 }
 
 RUNS = ("#2a87a8", "#d9822b", "#6a9f3c", "#8e62a9", "#c93a4e", "#7d6b55", "#3f6fb5", "#b8a03a")

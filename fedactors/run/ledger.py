@@ -21,6 +21,7 @@ class Ledger:
         self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
         self.outcomes, self.down = dict.fromkeys(Outcome, 0), ahead
         self.virtual = 0  # ns
+        self.behind: Counter[int] = Counter()  # updates by the versions they were behind
         self.seen: set[int] = set()
         self._tariff = tariff
         # picojoules: Python's integers do not overflow
@@ -47,6 +48,7 @@ class Ledger:
         self.wasted += sum(o.steps for o in plan.orders) - steps
         self.down, self.up, self.virtual = self.down + down, self.up + up, plan.ready
         self.seen.update(order.client for order in heard)
+        self.behind.update(plan.version - order.base for order in heard)
         for outcome, count in counts.items():
             self.outcomes[outcome] += count
         self.energy += (spent := self._spent(plan.orders))
@@ -75,6 +77,10 @@ class Ledger:
             "steps_wasted": self.wasted,
             "bytes": {"down": self.down, "up": self.up},
             **self._joules(),
+            "staleness": {
+                "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),
+                "max": max(self.behind, default=0),
+            },
         }
 
     def _joules(self) -> dict[str, float]:

@@ -120,7 +120,7 @@ def _setting(
     pixels = prod(info.input_shape)
     return Setting(
         clients=clients,
-        cohort=clients if server.cohort == "all" else server.cohort,
+        cohort=_cohort(scenario),
         samples=int(sizes.sum()),
         central=central,
         batch=server.local.batch,
@@ -140,6 +140,14 @@ def _check_optimizer(algorithm: Any, setting: Setting) -> None:
         raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
     if asked != "sgd" and (reason := algorithm.wants_sgd):
         raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
+
+
+def _cohort(scenario: Scenario) -> int:
+    """Return how many updates an aggregation wants, S."""
+    server, timing = scenario.server, scenario.server.timing
+    if timing.asynchronous:
+        return int(timing.updates or timing.concurrency)
+    return scenario.devices if server.cohort == "all" else server.cohort
 
 
 def _workloads(sizes: NDArray[np.int64], local: Local) -> list[Workload]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -31,17 +32,19 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     orders = list(plan.heard())
     weights = _weights(orders, plan, prepared, standing)
     counted = [(order, weight) for order, weight in zip(orders, weights, strict=True) if weight]
-    lr = server.schedule.rate(standing.round if standing else plan.version + 1)
+    shift = standing.round - plan.version if standing else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
-    chunks = tuple(_chunk(plan, counted[at:end], bases, lr) for at, end in pairwise([0, *ends]))
+    parts = [counted[at:end] for at, end in pairwise([0, *ends])]
+    chunks = tuple(_chunk(plan, run, bases, lr) for part in parts for lr, run in _by_rate(part, server.schedule, shift))
     facts = Round(
         plan.version,
         len(counted),
         sum(weight for _, weight in counted),
-        lr,
+        server.schedule.rate(plan.version + shift),
         prepared.setting,
         *_moved(plan, prepared, standing),
+        _mixed(counted, bases) if server.timing.mixes else (),
     )
     examine = last or (plan.version + 1) % server.evaluate_every == 0
     audience = standing.audience if standing else None
@@ -49,10 +52,15 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
 
 
 def _weights(orders: Sequence[Order], plan: Plan, prepared: Prepared, standing: Standing | None) -> list[float]:
-    """Return the weight of each update heard, those of devices that have just arrived as the membership policy says."""
+    """Return the weight of each update heard: its participation's, by how old the model is that it started from.
+
+    Those of devices that have just arrived are as the membership policy says.
+    """
     members = standing.members if standing else _members(plan, prepared)
-    policy = prepared.scenario.server.participation
-    weights: list[float] = policy.weights([_update(order, prepared) for order in orders], members)
+    server = prepared.scenario.server
+    shares = server.participation.weights([_update(order, prepared) for order in orders], members)
+    ages = [plan.version - order.base for order in orders]
+    weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
     if standing is None or not standing.factors:
         return weights
     factors = (standing.factors.get(order.client, 1.0) for order in orders)
@@ -64,6 +72,20 @@ def _moved(plan: Plan, prepared: Prepared, standing: Standing | None) -> tuple[i
     if standing is None:
         return _population(plan, prepared), plan.arrived, plan.departed
     return standing.before, standing.changed("arrival", "include"), standing.changed("departure", "exclude")
+
+
+Counted = Sequence[tuple[Order, float]]  # with its weight
+
+
+def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, Counted]]:
+    """Yield (learning rate, trips) of each run of trips with the same rate, which is that of their base version."""
+    for rate, run in groupby(part, lambda one: float(schedule.rate(one[0].base + shift))):
+        yield rate, list(run)
+
+
+def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
+    """Return what share of each of the models `bases` is mixed into the server's."""
+    return tuple(sum(weight for order, weight in counted if order.base == base) for base in bases)
 
 
 def _population(plan: Plan, prepared: Prepared) -> int:
@@ -96,7 +118,7 @@ def _members(plan: Plan, prepared: Prepared) -> Members:
     return Members(len(plan.orders), sum(int(prepared.held[order.client]) for order in plan.orders))
 
 
-def _chunk(plan: Plan, counted: Sequence[tuple[Order, float]], bases: tuple[int, ...], lr: float) -> Chunk:
+def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float) -> Chunk:
     orders = [order for order, _ in counted]
     return Chunk(
         version=plan.version,

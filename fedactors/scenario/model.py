@@ -62,10 +62,12 @@ class Server(Options):
     """How the server runs its rounds."""
 
     rounds: int = Field(ge=1, le=10_000_000)
+    timing: Annotated[Any, Choice("timing")] = Field(default="synchronous", validate_default=True)
+    """When the server aggregates: in rounds, or as updates come in, also from older models."""
     cohort: int | Literal["all"] = "all"
     """How many clients a round wants."""
     deadline: Window = None
-    """How long a round waits for them; `none` waits for everybody."""
+    """How long a round waits for them, or how long a trip may take where there are no rounds; `none` waits."""
     close_early: bool = True
     """Close a round when everybody asked has reported; if not, every round lasts until its deadline."""
     until: Window = None
@@ -74,8 +76,8 @@ class Server(Options):
     """How many more than the cohort are asked."""
     quorum: int | None = Field(default=None, ge=1)
     """How many updates close a round; by default the cohort when more are asked, else everybody asked."""
-    selection: Literal["uniform"] = "uniform"
-    """How the cohort is drawn."""
+    selection: Annotated[Any, Choice("selection")] = Field(default="uniform", validate_default=True)
+    """Whom the server asks among those it could."""
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
     algorithm: Annotated[Any, Choice("algorithms")] = Field(default="fedavg", validate_default=True)
@@ -125,7 +127,27 @@ class Server(Options):
     def _participation_of_the_paper(self) -> Server:
         """Fill in the algorithm's own participation, so that the resolved scenario shows it."""
         if self.participation is None:
-            self.__dict__["participation"] = lookup("participation", self.algorithm.weighting)()
+            name = self.timing.weighting or self.algorithm.weighting
+            self.__dict__["participation"] = lookup("participation", name)()
+        return self
+
+    @model_validator(mode="after")
+    def _defined_without_rounds(self) -> Server:
+        """Refuse what has no meaning where updates start from older models, with the reason."""
+        timing = self.timing
+        if not timing.asynchronous:
+            return self
+        for key in ("cohort", "over_selection", "quorum", "close_early", "membership"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                instead = "timing.concurrency" if key == "cohort" else "leave it out"
+                raise ValueError(f"{key} belongs to synchronous rounds (accepted: {instead})")
+        if self.participation.of_those_asked:
+            raise ValueError(
+                f'participation "{self.participation.name}" weighs updates by those asked in the same round, which'
+                f' timing "{timing.name}" does not have (accepted: uniform, samples, examples)'
+            )
+        if reason := self.algorithm.undefined(timing.mixes):
+            raise ValueError(f'algorithm "{self.algorithm.name}" is undefined under timing "{timing.name}": {reason}')
         return self
 
     def _user_of_data(self) -> str:
@@ -187,6 +209,12 @@ class Scenario(Options):
         cohort, devices = self.server.cohort, self.devices
         if self.server.quorum is not None and self.server.quorum > devices:
             raise ValueError(f"server.quorum: {self.server.quorum} updates cannot come from {devices} devices")
+        timing = self.server.timing
+        if timing.asynchronous and max(timing.concurrency, timing.updates or 0) > devices:
+            raise ValueError(
+                f"server.timing: {timing.concurrency} clients at work and {timing.updates or 'no'} updates to wait for"
+                f" cannot come from {devices} devices (accepted: at most {devices})"
+            )
         if isinstance(cohort, int) and cohort + self.server.over_selection > devices:
             raise ValueError(
                 f"server.cohort: {cohort} + {self.server.over_selection} clients cannot be asked"

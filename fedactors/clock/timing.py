@@ -1,0 +1,77 @@
+"""When the server aggregates, and whose updates: the policy of time, chosen in a scenario as `server.timing`.
+
+    synchronous   rounds: everybody asked starts from the newest model
+    the others    `concurrency` clients work at any time, each from the model that was the newest when it was asked
+
+All of them yield Plans, and nothing behind the clock knows one from the other: an aggregation is asynchronous when
+its orders start from older versions. What an older update counts is known from its staleness alone, before training.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from fedactors.options import Options
+from fedactors.plan import Time
+from fedactors.scenario.choice import Choice
+
+
+class Timing(Options):
+    """Base of all timing policies; these are the answers of a synchronous one."""
+
+    asynchronous: ClassVar[bool] = False
+    """Whether updates may start from older models."""
+    weighting: ClassVar[str | None] = None
+    """The participation policy where a scenario names none; None: the algorithm's own."""
+    mixes: ClassVar[bool] = False
+    """Whether the server mixes whole models, instead of adding the clients' differences to its own."""
+
+    def weight(self, staleness: int) -> float:
+        """Return what an update of this staleness counts, on top of its participation weight."""
+        return 1.0
+
+
+class Synchronous(Timing):
+    """Rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again."""
+
+    name: Literal["synchronous"] = "synchronous"
+
+
+class Asynchronous(Timing):
+    """Base of the policies under which clients start whenever one is free.
+
+    `server.deadline` is the deadline of each trip; `server.rounds` counts aggregations.
+    """
+
+    asynchronous: ClassVar[bool] = True
+
+    concurrency: int = Field(ge=1, le=10_000_000)
+    """Clients that work at the same time (Nguyen et al.: M)."""
+    staleness: Annotated[Any, Choice("staleness")] = Field(default="constant", validate_default=True)
+    """What an update counts that started from an older model."""
+    max_staleness: int | None = Field(default=None, ge=0)
+    """Most versions that an update may be behind when it is aggregated."""
+    on_stale: Literal["drop", "wait"] = "drop"
+    """What happens at that bound: the update is dropped, or the server waits for it before it goes on."""
+
+    @model_validator(mode="after")
+    def _a_bound_to_wait_at(self) -> Asynchronous:
+        if self.on_stale == "wait" and self.max_staleness is None:
+            raise ValueError("on_stale: wait needs max_staleness")
+        return self
+
+    @property
+    def updates(self) -> int | None:
+        """Updates that an aggregation waits for; None: as many as there are when its time has come."""
+        return None
+
+    @property
+    def every(self) -> Time | None:
+        """Virtual time between aggregations; None: whenever there are enough updates."""
+        return None
+
+    def weight(self, staleness: int) -> float:
+        """Return s(tau)."""
+        return float(self.staleness.factor(staleness))

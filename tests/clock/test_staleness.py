@@ -1,0 +1,46 @@
+"""What an older update counts, and when the timing policies aggregate, against the papers' formulas."""
+
+from itertools import pairwise
+from math import sqrt
+
+import pytest
+from pydantic import ValidationError
+
+from fedactors import registry
+from fedactors.clock.fedasync import FedAsync
+from fedactors.clock.fedbuff import FedBuff
+from fedactors.clock.semi_synchronous import SemiSynchronous
+from fedactors.clock.staleness import Constant, Hinge, Polynomial
+
+
+def test_the_functions_of_the_paper():
+    assert [Constant().factor(tau) for tau in range(3)] == [1, 1, 1]
+    assert [Polynomial(a=2.0).factor(tau) for tau in range(3)] == [1, 1 / 4, 1 / 9]
+    assert [Hinge(a=10.0, b=4).factor(tau) for tau in (0, 4, 5, 6)] == [1, 1, 1 / 11, 1 / 21]
+
+
+@pytest.mark.parametrize("name", registry.names("staleness"))
+def test_every_function_is_one_for_an_update_that_is_up_to_date_and_never_grows(name):
+    factors = [registry.lookup("staleness", name)().factor(tau) for tau in range(50)]
+    assert factors[0] == 1
+    assert all(later <= earlier for earlier, later in pairwise(factors))
+    assert factors[-1] > 0
+
+
+def test_fedbuff_weighs_by_one_over_the_root():
+    policy = FedBuff(concurrency=5)
+    assert [policy.weight(tau) for tau in range(9)] == pytest.approx([1 / sqrt(1 + tau) for tau in range(9)])
+    assert (policy.updates, policy.every, policy.mixes) == (10, None, False)
+
+
+def test_fedasync_mixes_by_alpha_times_the_function():
+    policy = FedAsync(concurrency=5, mixing=0.9, staleness=Hinge(a=1.0, b=1))
+    assert [policy.weight(tau) for tau in range(4)] == pytest.approx([0.9, 0.9, 0.45, 0.3])
+    assert (policy.updates, policy.mixes) == (1, True)
+
+
+def test_a_bound_that_cannot_be_kept_is_refused():
+    with pytest.raises(ValidationError, match="one update at a time"):
+        FedAsync(concurrency=5, max_staleness=2, on_stale="wait")
+    with pytest.raises(ValidationError, match="needs max_staleness"):
+        SemiSynchronous(concurrency=5, period="1min", on_stale="wait")
