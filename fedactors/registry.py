@@ -31,6 +31,10 @@ BUILTIN: dict[str, dict[str, str]] = {
         "fedprox": "fedactors.algorithms.fedprox:FedProx",
         "fsl": "fedactors.algorithms.fsl:FSL",
         "fsl-p": "fedactors.algorithms.fsl_p:FSLp",
+        "mixed-1w": "fedactors.algorithms.one_way:OneWay",
+        "mixed-2w": "fedactors.algorithms.two_way:TwoWay",
+        "mixed-et": "fedactors.algorithms.example_transfer:ExampleTransfer",
+        "mixed-pt": "fedactors.algorithms.parallel_training:ParallelTraining",
         "scaffold": "fedactors.algorithms.scaffold:Scaffold",
     },
     "optimizers": {
@@ -97,8 +101,12 @@ BUILTIN: dict[str, dict[str, str]] = {
         "dirichlet": "fedactors.learning.partition:Dirichlet",
         "natural": "fedactors.learning.partition:Natural",
     },
+    "splits": {
+        "labels": "fedactors.learning.label_split:LabelSplit",
+    },
     "server_data": {
         "iid": "fedactors.learning.server_data:IidServerData",
+        "central": "fedactors.learning.server_data:CentralServerData",
         "clients": "fedactors.learning.server_data:ClientServerData",
         "glyphs": "fedactors.learning.glyphs:GlyphServerData",
         "stl10": "fedactors.learning.stl:Stl10ServerData",

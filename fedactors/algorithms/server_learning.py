@@ -32,7 +32,6 @@ class ServerLearning(Algorithm):
     """An algorithm whose server takes local steps on data of its own in every round."""
 
     weighting: ClassVar[str] = "uniform"
-    learns: ClassVar[bool] = True
 
     global_lr: float | None = Field(default=None, ge=0.0)
     """Step of the server along the clients' mean update (eta_g); by default the square root of the cohort."""
@@ -46,6 +45,11 @@ class ServerLearning(Algorithm):
     """Local steps of the server in a round (K_0), in place of passes."""
     server_batch: int | None = Field(default=None, ge=1)
     """Samples of a step of the server (B_0); by default as many as a client's."""
+
+    @property
+    def learns(self) -> bool:
+        """The server learns from its own data."""
+        return True
 
     @model_validator(mode="after")
     def _one_measure(self) -> ServerLearning:

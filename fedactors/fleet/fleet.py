@@ -51,6 +51,7 @@ class Fleet(Protocol):
     device: str  # of client hosts
     hosts: int
     server_gpus: float
+    central_gpus: float
 
     @property
     def nodes(self) -> int:

@@ -23,8 +23,8 @@ class LocalFleet:
 
     hosts = nodes = 1
 
-    def __init__(self, device: str = "cpu", server_gpus: float = 0.0) -> None:
-        self.device, self.server_gpus = device, server_gpus
+    def __init__(self, device: str = "cpu", server_gpus: float = 0.0, central_gpus: float = 0.0) -> None:
+        self.device, self.server_gpus, self.central_gpus = device, server_gpus, central_gpus
         self._threads, self._warnings = torch.get_num_threads(), warnings.catch_warnings()
         self._warnings.__enter__()  # roles add filters
 

@@ -19,8 +19,9 @@ from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
 from fedactors.fleet.places import spread
-from fedactors.fleet.roles import ClientHost, Evaluator, Server
+from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
+from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Chunk, Lesson, Samples, Vectors
 
 _RAISED = 2  # tries for work that raises: on two hosts
@@ -35,7 +36,7 @@ class Task(NamedTuple):
     chunks: tuple[Chunk, ...]
     examine: bool
     oldest: int  # oldest version that later tasks may still start from
-    measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose full gradients are wanted: all, or none
+    measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
     audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
 
 
@@ -92,7 +93,7 @@ class Pipeline:
     Args:
         fleet: where to run.
         lesson: the task's constants.
-        samples: training data; test: test samples and labels; own: the server's samples and labels.
+        samples: training data; test: what models are examined on; own: the server's samples and labels.
         on_fault: told of every fault, with the version it was met at.
         saved: where to go on; by default the algorithm starts.
 
@@ -103,20 +104,26 @@ class Pipeline:
         fleet: Fleet,
         lesson: Lesson,
         samples: Samples,
-        test: tuple[Any, Any],
+        test: Exam,
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
         saved: Saved | None = None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
-        known, data, questions, answers, *central = (fleet.put(part) for part in (lesson, samples, *test, *own))
-        self._constants = (known, data, questions, answers, *central)  # an actor that restarts is given them again
+        known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
+        self._constants = (known, data, exam, *central)  # an actor that restarts is given them again
         self._keeps = bool(lesson.algorithm.keeps)
         self._states = ClientStates()
         self.hosts = [fleet.start(ClientHost, known, data, fleet.device, host=True) for _ in range(fleet.hosts)]
         device = "cuda" if fleet.server_gpus else "cpu"
         self.server = fleet.start(Server, known, *central, device, gpus=fleet.server_gpus)
-        self.evaluator = fleet.start(Evaluator, known, questions, answers)
+        self.evaluator = fleet.start(Evaluator, known, exam)
+        self._centre = lesson.algorithm.centre
+        self.central: list[Actor] = []  # the central learner, if the algorithm has one
+        if self._centre in ("before", "beside"):
+            device = "cuda" if fleet.central_gpus else "cpu"
+            self.central = [fleet.start(CentralHost, known, *central, device, gpus=fleet.central_gpus)]
+        self._broadcast: dict[int, Handle] = {}  # what clients are sent, where that is more than the public state
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
         self._flights: list[_Flight] = []
@@ -208,12 +215,14 @@ class Pipeline:
         """Put a task on the actors: chunks on hosts, their sums to the server, its model to the evaluator."""
         task, fleet = flight.task, self._fleet
         version = task.facts.version
-        bases = [self._public[base] for base in task.bases]
+        state = self._public[version], self._private[version]
+        found = self._central_work(task.facts, state)
+        bases = [self._broadcast.get(base, self._public[base]) for base in task.bases]
         places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
         learned = [self._learn(self.hosts[place], chunks, bases) for place, chunks in self._calls(task.chunks, places)]
-        state, gone = (self._public[version], self._private[version]), self._gone(task.facts.departed)
-        mixed = bases[: len(task.facts.mixed)]
-        after = fleet.call(self.server, "aggregate", task.facts, *state, *mixed, *learned, *gone, returns=3)
+        gone, mixed = self._gone(task.facts.departed), bases[: len(task.facts.mixed)]
+        results = (*mixed, *learned, *found, *gone)
+        after = fleet.call(self.server, "aggregate", task.facts, *state, *results, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
         flight.examined = self._examine(task) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
@@ -223,6 +232,16 @@ class Pipeline:
         if task.audience is not self._audience[0]:
             self._audience = task.audience, self._fleet.put(task.audience)
         return self._fleet.call(self.evaluator, "examine", self._public[task.facts.version + 1], *self._audience[1:])
+
+    def _central_work(self, facts: Round, state: tuple[Handle, Handle]) -> list[Handle]:
+        """Put the central learner to work and return what it gives the server; nobody waits for it here.
+
+        What it finds before the broadcast goes to the clients: their calls wait for it. What it finds beside them is
+        computed while they are.
+        """
+        if self._centre == "before":
+            self._broadcast[facts.version] = self._fleet.call(self.central[0], "broadcast", facts, *state)
+        return [self._fleet.call(self.central[0], "contribute", facts, *state)] if self._centre == "beside" else []
 
     def _calls(self, chunks: Sequence[Chunk], places: Sequence[int]) -> list[tuple[int, list[Chunk]]]:
         """Return the calls of a round as (host, chunks): one for each host.
@@ -252,14 +271,19 @@ class Pipeline:
         return [handle for handle in handles if handle is not None]
 
     def _measure(self, task: Task, tries: int) -> Handle:
-        """Have hosts work out full gradients at the model this round starts from, and the server compare them."""
-        public = self._public[task.facts.version]
+        """Have hosts work out gradients at the model this round starts from, and the server compare them.
+
+        Beside a central learner they are those of first batches, else those of whole data sets.
+        """
+        facts, public, call = task.facts, self._public[task.facts.version], self._fleet.call
         places = spread([len(group) for group in task.measured], len(self.hosts), tries)
-        slopes = [
-            self._fleet.call(self.hosts[place], "slope", group, public)
-            for place, group in zip(places, task.measured, strict=True)
-        ]
-        return self._fleet.call(self.server, "dissimilarity", public, *slopes)
+        groups = list(zip(places, task.measured, strict=True))
+        if not self.central:
+            slopes = [call(self.hosts[place], "slope", group, public) for place, group in groups]
+            return call(self.server, "dissimilarity", public, *slopes)
+        slopes = [call(self.hosts[place], "first_slope", group, facts.version, public) for place, group in groups]
+        own = call(self.central[0], "slope", facts, public)
+        return call(self.server, "mixed_dissimilarity", own, *slopes)
 
     def _again(self, flight: _Flight, fault: Fault) -> None:
         """Note a fault and submit everything from this task on once more, on other hosts."""
@@ -282,7 +306,7 @@ class Pipeline:
     def _revive(self) -> None:
         """Wait for all actors. Raises FleetError if one does not come back."""
         try:
-            for actor in (*self.hosts, self.server, self.evaluator):
+            for actor in (*self.hosts, *self.central, self.server, self.evaluator):
                 self._fleet.revive(actor)
         except Fault as fault:
             raise FleetError(str(fault)) from None
@@ -290,6 +314,6 @@ class Pipeline:
     def _forget(self, oldest: int) -> None:
         """Let go of models that no later task starts from."""
         kept = min(oldest, self._flights[0].task.facts.version if self._flights else oldest)
-        for states in (self._public, self._private):
+        for states in (self._public, self._private, self._broadcast):
             for version in [v for v in states if v < kept]:
                 del states[version]

@@ -64,6 +64,7 @@ class RayFleet:
         gpus: GPUs of one host; more than 0 puts its work there.
         address: an existing cluster; None starts one on this machine.
         server_gpus: GPUs of the server.
+        central_gpus: GPUs of the central learner, if the algorithm has one.
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
@@ -78,9 +79,11 @@ class RayFleet:
         address: str | None = None,
         *,
         server_gpus: float = 0.0,
+        central_gpus: float = 0.0,
         store: int | None = None,
     ) -> None:
-        self.hosts, self._cpus, self._gpus, self.server_gpus = hosts, cpus, gpus, server_gpus
+        self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
+        self.server_gpus, self.central_gpus = server_gpus, central_gpus
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[bool, list[Any]] = {True: [], False: []}  # started ahead: client hosts, and others
@@ -89,7 +92,7 @@ class RayFleet:
             self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))), store)
         try:
             self._require("CPU", hosts * cpus)
-            self._require("GPU", hosts * gpus + server_gpus)
+            self._require("GPU", hosts * gpus + server_gpus + central_gpus)
         except ClusterError:
             self.close()
             raise

@@ -10,7 +10,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,8 +18,8 @@ import torch
 from fedactors.fleet.fleet import CallError
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
-from fedactors.learning.dissimilarity import Slope, dissimilarity
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
+from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer
@@ -78,6 +78,10 @@ class ClientHost(Role):
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
         return self._trainer.slope(clients, public)
 
+    def first_slope(self, clients: Sequence[int], version: int, public: Vectors) -> Slope:
+        """Return sums over `clients` of the gradients of their first batches in round `version`, at `public`."""
+        return self._trainer.first_slope(clients, version, public)
+
     def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
         try:
             return self._trainer.learn(chunk, sent, kept)
@@ -86,6 +90,36 @@ class ClientHost(Role):
             raise ChunkError(
                 f"round {chunk.version + 1}, clients {clients}, process {os.getpid()}:\n{traceback.format_exc()}"
             ) from None
+
+
+class Contribution(NamedTuple):
+    """What the central learner worked out beside the clients of a round."""
+
+    vectors: Vectors
+
+
+class CentralHost(Role):
+    """The central learner: data and a loss of its own, and work beside the clients or before they are asked."""
+
+    def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+        super().__init__(device)
+        self._algorithm = lesson.algorithm
+        self._central = CentralLearner(lesson.central_model, lesson.seed, x, y, device)
+
+    def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
+        """Return what the algorithm has the central learner work out in a round."""
+        found = self._algorithm.contribute(_tensors(public | private), facts, self._central)
+        return Contribution({name: np.ascontiguousarray(value.cpu().numpy()) for name, value in found.items()})
+
+    def broadcast(self, facts: Round, public: Vectors, private: Vectors) -> Vectors:
+        """Return what clients are sent: the public state, and what the central learner worked out for it."""
+        return public | self.contribute(facts, public, private).vectors
+
+    def slope(self, facts: Round, public: Vectors) -> np.ndarray:
+        """Return the gradient of the central loss on the first batch of a round, at the model in `public`."""
+        x, work = torch.from_numpy(public["x"]), self._algorithm.central_work(facts.setting)
+        found: np.ndarray = self._central.sample(x, work, facts.version).numpy()
+        return found
 
 
 class Server(Role):
@@ -107,16 +141,17 @@ class Server(Role):
         return self._parted(self._lesson.algorithm.start(x))
 
     def aggregate(
-        self, facts: Round, public: Vectors, private: Vectors, *results: list[Learned] | Vectors
+        self, facts: Round, public: Vectors, private: Vectors, *results: list[Learned] | Contribution | Vectors
     ) -> tuple[Vectors, Vectors, dict[str, object]]:
         """Return the next state and what is to be said of the round; sums are added in the order of the chunks.
 
-        `results` are models that this one is mixed with, if any, then what hosts learned and what departed clients had
-        kept. After bad updates (NaN or Inf) the state is left as it was.
+        `results` are models that this one is mixed with, if any, then what hosts learned, what the central learner
+        found, and what departed clients had kept. After bad updates (NaN or Inf) the state is left as it was.
         """
         older, results = results[: len(facts.mixed)], results[len(facts.mixed) :]
         learned = sorted((one for result in results if isinstance(result, list) for one in result), key=_place)
-        gone = [_tensors(result) for result in results if not isinstance(result, list)]
+        found = [result.vectors for result in results if isinstance(result, Contribution)]
+        gone = [_tensors(result) for result in results if isinstance(result, dict)]
         bad = tuple(sorted(found for part in learned for found in part.bad))
         said: dict[str, object] = {
             "loss": sum(part.loss for part in learned),
@@ -128,6 +163,8 @@ class Server(Role):
             return public, private, said
         algorithm, state = self._lesson.algorithm, _tensors(public | private)
         state["x"] = _mixed(state["x"], older, facts.mixed)
+        for vectors in found:
+            state |= _tensors(vectors)
         sums = _added([part.sums for part in learned])
         after = (
             algorithm.aggregate(state, sums, facts, self._central)
@@ -144,6 +181,11 @@ class Server(Role):
         own = self._central.gradient(torch.from_numpy(public["x"])).numpy()
         return dissimilarity(slopes, own)
 
+    def mixed_dissimilarity(self, central: np.ndarray, *slopes: Slope) -> dict[str, float]:
+        """Return G~^2 and B~^2 from the sums over the cohort and the central gradient; see `mixed_dissimilarity`."""
+        algorithm = self._lesson.algorithm
+        return mixed_dissimilarity(slopes, central, (algorithm.loss_weight, algorithm.central_share))
+
     def _parted(self, state: dict[str, torch.Tensor]) -> tuple[Vectors, Vectors]:
         sends = self._lesson.algorithm.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
@@ -153,13 +195,13 @@ class Server(Role):
 class Evaluator(Role):
     """Examines models on the test set while the clients go on."""
 
-    def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, lesson: Lesson, exam: Exam, device: str = "cpu") -> None:
         super().__init__(device)
-        self._examiner = Examiner(lesson.model, x, y, device)
+        self._examiner = Examiner(lesson.model, exam, device)
         self._holdout = lesson.holdout
 
     def examine(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
-        """Return accuracy and loss of the model in `public`: on the test set, or what of it an audience holds out.
+        """Return the measures of the model in `public`: on the test set, or what of it an audience holds out.
 
         `audience` is a mask, `(clients,)`; an audience that holds nothing learns nothing.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from fedactors.learning.optimizers import PLAIN, Optimizer
 from fedactors.options import Options
@@ -17,6 +17,9 @@ from fedactors.workload import IDLE, Workload
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from fedactors.learning.layers import Loss
+    from fedactors.learning.server_optimizers import ServerOptimizer
 
     Vectors = Mapping[str, Tensor]
 
@@ -66,13 +69,32 @@ class Round(NamedTuple):
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
+    steps: int = 0  # local steps behind the updates received: sum of K_i
 
 
 class Central(Protocol):
-    """The server's own data D_0, as an algorithm may use them."""
+    """The server's own data D_0, as an algorithm may use them: on the server, or on a central learner of its own."""
 
-    def learn(self, x: Tensor, lr: float, work: Workload, version: int) -> Tensor:
-        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; x itself if nothing is to be done."""
+    def learn(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        version: int,
+        *,
+        weight: float = 1.0,
+        correction: Tensor | None = None,
+        optimizer: ServerOptimizer | None = None,
+    ) -> Tensor:
+        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; x itself if nothing is to be done.
+
+        Gradients are multiplied by `weight`, and `correction` is added to each. An `optimizer`, new in every call,
+        takes the place of SGD with `lr`.
+        """
+        ...
+
+    def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
+        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
         ...
 
     def gradient(self, x: Tensor) -> Tensor:
@@ -93,10 +115,34 @@ class Algorithm(Options):
     plain: ClassVar[tuple[str, ...]] = ()
     weighting: ClassVar[str] = "samples"
     """The participation policy where a scenario names none."""
-    learns: ClassVar[bool] = False
-    """Whether the server learns from data of its own, so that a scenario must give it some."""
     shares: ClassVar[bool] = False
     """Whether the server's samples join those of every client."""
+    centre: ClassVar[Literal["none", "before", "beside", "at clients"]] = "none"
+    """Where a central loss is minimised besides the clients': nowhere; by a learner of its own, which works before the
+    broadcast or beside the clients (`contribute`); or by every client, which is sent the samples."""
+
+    finds: ClassVar[tuple[str, ...]] = ()
+    """The names under which a central learner gives what it worked out."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether the server or a central learner learns from data of its own: a scenario must give it some."""
+        return False
+
+    @property
+    def loss_weight(self) -> float:
+        """Weight of the clients' loss: multiplies every gradient of theirs."""
+        return 1.0
+
+    @property
+    def central_loss(self) -> Loss | None:
+        """The loss of the central learner, if it is not the model's."""
+        return None
+
+    @property
+    def central_share(self) -> float:
+        """Weight of the central loss."""
+        return 1.0
 
     @property
     def prox(self) -> float:
@@ -139,6 +185,14 @@ class Algorithm(Options):
     def payload(self, setting: Setting) -> Payload:
         """Return what a trip moves, in model sizes, and what the server computes, in samples."""
         return Payload()
+
+    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
+
+        What it finds `before` the broadcast is sent to the clients besides the state; what it finds `beside` them is in
+        the state that `aggregate` and `idle` are given.
+        """
+        return {}
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """Return the server's state before the first round, from the initial model `(parameters,)`."""

@@ -1,7 +1,8 @@
 """The server as a learner: its own data D_0 on its device, and local steps on them by the clients' engine.
 
 Source: FSL journal, Algorithm 1, where the server continues from the aggregate; other algorithms use the same steps
-before the first round (pretraining) or beside the clients. The server is one row of the engine that trains clients.
+before the first round (pretraining) or beside the clients (mixed federated learning). The server is one row of the
+engine that trains clients.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fedactors.learning import batches, dropout
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Model
 from fedactors.learning.resident import Resident, Rows
+from fedactors.learning.server_optimizers import ServerOptimizer
 from fedactors.learning.trainer import engine
 from fedactors.streams import Purpose
 from fedactors.workload import Workload
@@ -32,9 +34,29 @@ class CentralLearner:
         self._resident = Resident(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
         self._train = engine(model, device)
 
-    def learn(self, x: Tensor, lr: float, work: Workload, version: int) -> Tensor:
-        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`."""
-        return self._descend(x, lr, work, _ROUNDS, version)
+    def learn(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        version: int,
+        *,
+        weight: float = 1.0,
+        correction: Tensor | None = None,
+        optimizer: ServerOptimizer | None = None,
+    ) -> Tensor:
+        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; see the protocol `Central`."""
+        if optimizer is None or not work.wanted:
+            return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
+        slots = optimizer.start(x)
+        for rows in self._batches(work, version, work.wanted):
+            gradient = weight * self._gradient(rows, x)
+            x, slots = optimizer.step(x, gradient if correction is None else gradient + correction, slots)
+        return x
+
+    def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
+        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
+        return self._gradient(self._batches(work, version, 1)[0], x)
 
     def pretrain(self, x: Tensor, lr: float, work: Workload) -> Tensor:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
@@ -42,15 +64,36 @@ class CentralLearner:
 
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
-        return full_gradient(self._resident, torch.arange(len(self._resident.y)), x.to(self._device)).to(x.device)
+        return self._gradient(torch.arange(len(self._resident.y)), x)
 
-    def _descend(self, x: Tensor, lr: float, work: Workload, entity: int, version: int) -> Tensor:
+    def _gradient(self, rows: Tensor, x: Tensor) -> Tensor:
+        return full_gradient(self._resident, rows, x.to(self._device)).to(x.device)
+
+    def _batches(self, work: Workload, version: int, steps: int) -> list[Tensor]:
+        """Return the samples of the first `steps` steps of a round, one tensor for each."""
+        order = torch.from_numpy(self._order(work, _ROUNDS, version, steps))
+        return [order[first:last] for first, last in batches.bounds(work, steps)]
+
+    def _order(self, work: Workload, entity: int, version: int, steps: int) -> NDArray[np.int64]:
+        held = np.arange(len(self._resident.y), dtype=np.int64)
+        return batches.sequence(self._seed, entity, version, held, work, steps, Purpose.SERVER_BATCH)
+
+    def _descend(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        entity: int,
+        version: int,
+        weight: float = 1.0,
+        correction: Tensor | None = None,
+    ) -> Tensor:
         """Take `work.wanted` steps; x itself, bit for bit, if there is nothing to do."""
         if not work.wanted or not lr:
             return x
-        held = np.arange(len(self._resident.y), dtype=np.int64)
-        order = batches.sequence(self._seed, entity, version, held, work, work.wanted, Purpose.SERVER_BATCH)
+        order = self._order(work, entity, version, work.wanted)
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
-        row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, None, 0.0, lr)
+        along = None if correction is None else correction.to(self._device)[None]
+        row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
         return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)

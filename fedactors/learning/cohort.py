@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.func import grad_and_value, vmap
-from torch.nn import functional
+from torch.func import grad, vmap
 
 from fedactors.learning import batches
 from fedactors.learning.descent import Walk
 from fedactors.learning.layers import Model
-from fedactors.learning.network import forward
+from fedactors.learning.losses import losses as each_loss
 from fedactors.learning.resident import Resident, Rows, Trained, longest_first
 
 
@@ -32,18 +31,35 @@ def train(resident: Resident, rows: Rows) -> Trained:
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         chosen = samples[step, :active]
         mine = tuple(tensor[:active] for tensor in walk.tensors)
-        inputs = (mine, resident.x[chosen], resident.y[chosen], weights[step, :active])
-        grads, losses[step, :active] = _gradient(model)(*inputs, rows.keys[:active], step)
+        inputs = (mine, resident.x[chosen], resident.y[chosen], weights[step, :active], rows.keys[:active])
+        further = rows.beside.batches(active, step) if rows.beside else ()
+        gradient = _gradient(model, rows.weight, rows.beside and rows.beside.terms)
+        grads, losses[step, :active] = gradient(step, *inputs, *further)
         walk.move(grads, step, active)
     return Trained(walk.delta, losses.T, walk.state)
 
 
 @lru_cache(maxsize=16)
-def _gradient(model: Model) -> Callable[..., Any]:
-    """Return the function of (tensors, x, y, weights, keys, step) to (gradients, losses), each with a row axis."""
+def _gradient(model: Model, weight: float, beside: tuple[Model, float] | None) -> Callable[..., Any]:
+    """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, losses).
 
-    def loss(tensors: tuple[Tensor, ...], x: Tensor, y: Tensor, weights: Tensor, key: Tensor, step: int) -> Tensor:
-        each = functional.cross_entropy(forward(model, tensors, x, key, step), y, reduction="none")
-        return (each * weights).sum()
+    The gradient is that of `weight` times the loss and, if `beside` gives another loss and its weight, of that one on
+    the further samples.
+    """
 
-    return vmap(grad_and_value(loss), in_dims=(0, 0, 0, 0, 0, None))
+    def total(
+        tensors: tuple[Tensor, ...], x: Tensor, y: Tensor, weights: Tensor, key: Tensor, step: int, *further: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
+        if beside is None:
+            return own * weight, own
+        samples, labels = further
+        return own * weight + each_loss(beside[0], tensors, samples, labels).mean() * beside[1], own
+
+    gradient: Any = grad(total, has_aux=True)
+
+    def rows(step: int, *inputs: Any) -> Any:
+        dims = (0, 0, 0, 0, 0, None, *(0 for _ in inputs[5:]))
+        return vmap(gradient, in_dims=dims)(*inputs[:5], step, *inputs[5:])
+
+    return rows

@@ -30,6 +30,9 @@ class Info:
     classes: int
     class_counts: tuple[int, ...] | None = None  # training samples of each class
     client_sizes: Int64 | None = field(default=None, compare=False)  # (clients,), if the data come by client
+    label_shape: tuple[int, ...] = ()  # of one sample's labels: () for one of them
+    central_size: int = 0  # samples that are meant for a central learner and lie at no client
+    client_rows: Int64 | None = field(default=None, compare=False)  # (clients,): table rows that a client's data name
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,8 @@ class Data:
 
     `x` is `(n, *input_shape)` float32, `y` is `(n,)` int64 with labels below `classes`. Data that come by
     client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
-    the test samples those between `test_clients[k]` and `test_clients[k + 1]`.
+    the test samples those between `test_clients[k]` and `test_clients[k + 1]`. Data of two sources have further samples
+    for a central learner, `central_x` and `central_y`; `test_central` says which test samples are like those.
     """
 
     x: Float32
@@ -48,6 +52,9 @@ class Data:
     classes: int
     clients: Int64 | None = None  # (clients + 1,)
     test_clients: Int64 | None = None  # (clients + 1,)
+    central_x: Float32 | None = None  # (n_0, *input_shape)
+    central_y: Int64 | None = None  # (n_0,)
+    test_central: NDArray[np.bool_] | None = None  # (test samples,)
 
 
 class Dataset(Protocol):

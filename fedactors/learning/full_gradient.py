@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from fedactors.learning.network import forward, views
+from fedactors.learning.losses import losses
+from fedactors.learning.network import views
 from fedactors.learning.resident import Resident
 
 _BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
@@ -18,7 +18,6 @@ def full_gradient(resident: Resident, held: Tensor, x: Tensor) -> Tensor:
     tensors = views(resident.model, flat)
     total = torch.zeros_like(x)
     for rows in torch.split(held.to(x.device), _BATCH):
-        logits = forward(resident.model, tensors, resident.x[rows])
-        loss = functional.cross_entropy(logits, resident.y[rows], reduction="sum")
+        loss = losses(resident.model, tensors, resident.x[rows], resident.y[rows]).sum()
         total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
     return total / max(len(held), 1)

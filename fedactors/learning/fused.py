@@ -40,7 +40,7 @@ class Block:
 
 
 def can(model: Model) -> bool:
-    """Whether `model` is a stack of dense layers, each followed by nothing, by ReLU, or by ReLU and dropout."""
+    """Whether `model` is a softmax over dense layers, each followed by nothing, by ReLU, or by ReLU and dropout."""
     return bool(blocks_of(model))
 
 
@@ -57,6 +57,8 @@ def train(resident: Resident, rows: Rows) -> Trained:
         mine = [tensor[:active] for tensor in walk.tensors]
         inputs, slopes = forward(blocks, mine, x, rows.keys[:active], step)
         error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
+        if rows.weight != 1.0:
+            error.mul_(rows.weight)
         backward(mine, inputs, slopes, error, walk.hear)
         walk.settle(step, active)
     return Trained(walk.delta, losses.T, walk.state)
@@ -64,6 +66,8 @@ def train(resident: Resident, rows: Rows) -> Trained:
 
 def blocks_of(model: Model) -> tuple[Block, ...]:
     """Return the dense layers of a model with what follows each; nothing if there is anything else."""
+    if model.loss != "cross_entropy":
+        return ()
     layers = [(n, layer) for n, layer in enumerate(model.layers) if not (n == 0 and isinstance(layer, Flatten))]
     blocks: list[Block] = []
     for number, layer in layers:

@@ -19,6 +19,8 @@ from fedactors.errors import DataError
 
 Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
+Loss = Literal["cross_entropy", "binary", "hinge", "spreadout"]  # see `losses`
+REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the model alone: they look at no sample
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ class Model:
     input_shape: Shape
     layers: tuple[Layer, ...]
     zeros: bool = False  # start from zero instead of from random weights
+    loss: Loss = "cross_entropy"  # what training makes small
 
     def __post_init__(self) -> None:
         for _ in self._traced():
@@ -248,13 +251,15 @@ def dense(outputs: int) -> Maker:
     return lambda shape: Dense(shape[0], outputs)
 
 
-def stack(name: str, input_shape: Shape, *makers: Maker | Layer, zeros: bool = False) -> Model:
+def stack(
+    name: str, input_shape: Shape, *makers: Maker | Layer, zeros: bool = False, loss: Loss = "cross_entropy"
+) -> Model:
     """Return the model of these layers, each made to fit what the one before it gives.
 
     Raises DataError if a layer cannot be made to fit `input_shape`.
     """
-    model = Model(name, input_shape, (), zeros)
+    model = Model(name, input_shape, (), zeros, loss)
     for maker in makers:
         layer = maker if isinstance(maker, Layer) else maker(model.output_shape)
-        model = Model(name, input_shape, (*model.layers, layer), zeros)
+        model = Model(name, input_shape, (*model.layers, layer), zeros, loss)
     return model

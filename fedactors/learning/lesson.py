@@ -6,7 +6,7 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -66,6 +66,19 @@ class Lesson:
     pretraining: Pretraining | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members
 
+    @property
+    def central_model(self) -> Model:
+        """The model with the loss of the central learner."""
+        return replace(self.model, loss=self.algorithm.central_loss or self.model.loss)
+
+
+class Central(NamedTuple):
+    """Samples that every client is sent besides its model."""
+
+    x: NDArray[np.float32]  # (n_0, *shape)
+    y: NDArray[np.int64]  # (n_0,)
+    batch: int  # of a step
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -74,6 +87,7 @@ class Samples:
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
     split: Holdings
+    central: Central | None = None
 
 
 class Holdings(Protocol):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.learning.layers import Model
+from fedactors.learning.losses import mean_loss
 from fedactors.learning.optimizers import PLAIN, Optimizer
 from fedactors.workload import Workload
 
@@ -26,6 +27,30 @@ class Resident:
     model: Model
     x: Tensor  # (n, *shape)
     y: Tensor  # (n,)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A second loss in every step, on samples of its own: what clients were sent besides their model."""
+
+    resident: Resident  # whose model names the loss
+    samples: Tensor  # (rows, steps, batch): which of them each step sees
+    weight: float
+
+    @property
+    def terms(self) -> tuple[Model, float]:
+        """The loss and its weight."""
+        return self.resident.model, self.weight
+
+    def batches(self, rows: int, step: int) -> tuple[Tensor, Tensor]:
+        """Return the samples and labels of one step of the first `rows` rows, each with a row axis."""
+        chosen = self.samples[:rows, step]
+        return self.resident.x[chosen], self.resident.y[chosen]
+
+    def loss(self, tensors: Sequence[Tensor], row: int, step: int) -> Tensor:
+        """Return the weighted mean loss of one step of a row."""
+        chosen = self.samples[row, step]
+        return mean_loss(self.resident.model, tensors, self.resident.x[chosen], self.resident.y[chosen]) * self.weight
 
 
 @dataclass(frozen=True)
@@ -44,6 +69,8 @@ class Rows:
     optimizer: Optimizer = PLAIN
     state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
     """Of the optimiser at the start of each trip, (rows, parameters)."""
+    weight: float = 1.0  # of the loss: multiplies every gradient
+    beside: Beside | None = None
 
     def take(self, rows: Sequence[int]) -> Rows:
         """Return these rows in another order."""
@@ -58,6 +85,7 @@ class Rows:
             starts=_reordered(self.starts, chosen),
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
+            beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
         )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from fedactors.learning import batches
 from fedactors.learning.descent import Walk
-from fedactors.learning.network import forward
+from fedactors.learning.losses import mean_loss
 from fedactors.learning.resident import Resident, Rows, Trained
 
 
@@ -34,9 +33,11 @@ def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Walk:
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
-        logits = forward(model, tensors, _laid_out(resident.x[chosen]), key, step)
-        loss = functional.cross_entropy(logits, resident.y[chosen])
-        grads = torch.autograd.grad(loss, tensors)
+        loss = mean_loss(model, tensors, _laid_out(resident.x[chosen]), resident.y[chosen], key, step)
+        total = loss * rows.weight
+        if rows.beside is not None:
+            total = total + rows.beside.loss(tensors, row, step)
+        grads = torch.autograd.grad(total, tensors)
         losses[step] = loss.detach()
         with torch.no_grad():
             walk.move(grads, step)

@@ -95,6 +95,36 @@ class IidServerData(Options):
         return shares
 
 
+class CentralServerData(Options):
+    """Samples that the data set, or `task.split`, sets apart for a central learner."""
+
+    name: Literal["central"] = "central"
+    samples: PositiveInt | None = None
+    """How many of them, drawn without replacement; all if not given."""
+
+    def size(self, info: Info) -> int:
+        """Return n_0. Raises ScenarioError if nothing is set apart, or too little."""
+        if not info.central_size:
+            raise ScenarioError(
+                f'{WHERE}: "{info.name}" has no central part; accepted: task.split, or other server data'
+            )
+        if self.samples is not None and self.samples > info.central_size:
+            raise ScenarioError(f"{WHERE}.samples: found {self.samples:,}, accepted: at most {info.central_size:,}")
+        return self.samples or info.central_size
+
+    def check(self) -> None:
+        """Look for nothing: the samples come with the clients' data."""
+
+    def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
+        """Return the samples; see `ServerData.draw`."""
+        assert data.central_x is not None
+        assert data.central_y is not None
+        if self.samples is None:
+            return data.central_x, data.central_y
+        rows = np.sort(stream(seed, Purpose.SERVER_DATA).permutation(len(data.central_y))[: self.samples])
+        return data.central_x[rows], data.central_y[rows]
+
+
 class ClientServerData(Options):
     """As many samples from each of a few clients, who were chosen once and keep theirs (FSL journal, IV-C).
 

@@ -16,18 +16,20 @@ from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Dropout, Model
-from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
+from fedactors.learning.lesson import Central, Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN, SGD
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Train
+from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
+from fedactors.streams import Purpose
+from fedactors.workload import workload
 
 
-def engine(model: Model, device: str) -> Train:
-    """Return the engine that trains `model` on a device type.
+def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
+    """Return the engine that trains `model` on a device type; with `two_losses` in every step if that is asked for.
 
-    The choice looks at these two alone, never at a chunk: engines differ in the last place, so a run uses one of them
+    The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
     throughout. On a CPU, convolutions gain nothing from company.
     """
-    if fused.can(model):
+    if fused.can(model) and not two_losses:
         return fused.train
     return cohort.train if device == "cuda" else sequential.train
 
@@ -36,9 +38,9 @@ def engine_of(lesson: Lesson, device: str) -> Train:
     """Return the engine for the clients of a lesson: `engine`, or the span of the first layer where that is quicker."""
     algorithm = lesson.algorithm
     plain = not algorithm.corrects and isinstance(algorithm.optimizer(lesson.setting), SGD)
-    if plain and device == "cpu" and span.pays(lesson.model, lesson.workloads):
+    if plain and algorithm.loss_weight == 1.0 and device == "cpu" and span.pays(lesson.model, lesson.workloads):
         return span.train
-    return engine(lesson.model, device)
+    return engine(lesson.model, device, two_losses=algorithm.centre == "at clients")
 
 
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
@@ -66,6 +68,7 @@ class Trainer:
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._resident = Resident(lesson.model, x, y)
+        self._central = None if samples.central is None else _Sent(lesson, samples.central, self._device)
         self._train = engine_of(lesson, device)
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
@@ -122,7 +125,8 @@ class Trainer:
     def _first_gradient(self, rows: Rows) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
-        once = replace(rows, steps=steps, corrections=None, prox=0.0, lr=1.0, optimizer=PLAIN, state=NO_STATE)
+        alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, beside=None)
+        once = replace(alone, steps=steps, lr=1.0)
         return -self._train(self._resident, once).deltas
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
@@ -142,13 +146,47 @@ class Trainer:
             None,
             lesson.algorithm.prox,
             chunk.lr,
+            weight=lesson.algorithm.loss_weight,
+            beside=None if self._central is None else self._central.to(chunk),
         )
+
+    def first_slope(self, clients: Sequence[int], version: int, sent: Vectors) -> Slope:
+        """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.
+
+        The gradients are those of the mean losses at the model `sent`; dropout is off.
+        """
+        x, lesson = torch.from_numpy(sent["x"]).to(self._device), self._lesson
+        first = (
+            batches.sequence(lesson.seed, client, version, self._split.of(client), lesson.workloads[client], 1)
+            for client in clients
+        )
+        return slope(full_gradient(self._resident, torch.from_numpy(rows), x).cpu().numpy() for rows in first)
 
     def _keys(self, chunk: Chunk) -> Tensor:
         if not self._has_dropout:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
         trips = zip(chunk.clients, chunk.trips, strict=True)
         return torch.tensor([dropout.key(self._lesson.seed, *trip) for trip in trips], device=self._device)
+
+
+class _Sent:
+    """Central samples that clients are sent besides their models: batches of their own for every step."""
+
+    def __init__(self, lesson: Lesson, central: Central, device: torch.device) -> None:
+        x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
+        self._resident, self._seed = Resident(lesson.central_model, x, y), lesson.seed
+        self._batch, self._weight = min(central.batch, len(y)), lesson.algorithm.central_share
+
+    def to(self, chunk: Chunk) -> Beside:
+        """Return what the clients of `chunk` are sent."""
+        held, longest = np.arange(len(self._resident.y), dtype=np.int64), max(chunk.steps)
+        work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
+        order = [
+            batches.sequence(self._seed, client, trip, held, work, longest, Purpose.CENTRAL_BATCH)
+            for client, trip in zip(chunk.clients, chunk.trips, strict=True)
+        ]
+        samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
+        return Beside(self._resident, samples.to(self._resident.x.device), self._weight)
 
 
 def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:

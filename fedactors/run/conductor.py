@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from fedactors.errors import ClusterError
 from fedactors.fleet.fleet import Fleet
-from fedactors.learning.lesson import Lesson, Pretraining, Samples, share
+from fedactors.learning.datasets import Data
+from fedactors.learning.deal import Split
+from fedactors.learning.evaluation import Exam
+from fedactors.learning.layers import REGULARISERS
+from fedactors.learning.lesson import Central, Lesson, Pretraining, Samples, share
 from fedactors.report.html import write as write_report
 from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
-from fedactors.run.execution import Execution, Loaded, Result
+from fedactors.run.execution import Execution, Labelled, Loaded, Result
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
-from fedactors.scenario.model import Cluster, Scenario
+from fedactors.scenario.model import Cluster, Scenario, Server
 
 FleetKind = Literal["ray", "local"]
 
@@ -107,7 +114,7 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
             raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
         from fedactors.fleet.local import LocalFleet
 
-        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus)
+        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
     import os
 
     from fedactors.fleet.ray_fleet import RayFleet
@@ -119,6 +126,7 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
         cluster.gpus_per_actor,
         address or cluster.address,
         server_gpus=cluster.server_gpus,
+        central_gpus=cluster.central_gpus,
         store=cluster.object_store,
     )
 
@@ -126,10 +134,12 @@ def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, add
 def load(prepared: Prepared) -> Loaded:
     """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
     scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
-    data = task.dataset.load(scenario.seed, scenario.devices)
+    data = task.load(scenario.seed, scenario.devices)
     split = task.partition.split(data.y, data.classes, prepared.sizes, scenario.seed)
-    own = (data.x[:0], data.y[:0]) if server.data is None else server.data.draw(data, split, scenario.seed)
+    own = _own(server, data, split, scenario.seed)
     samples = Samples(data.x, data.y, split)
+    if server.algorithm.centre == "at clients":
+        samples = replace(samples, central=Central(*own, server.algorithm.central_work(prepared.setting).batch))
     before = Pretraining(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
     lesson = Lesson(
         prepared.model,
@@ -140,4 +150,15 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
     )
-    return lesson, share(samples, *own) if server.algorithm.shares else samples, (data.test_x, data.test_y), own
+    exam = Exam(data.test_x, data.test_y, data.test_central)
+    return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
+
+
+def _own(server: Server, data: Data, split: Split, seed: int) -> Labelled:
+    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
+    if server.algorithm.central_loss in REGULARISERS:
+        return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
+    if server.data is None:
+        return data.x[:0], data.y[:0]
+    drawn: Labelled = server.data.draw(data, split, seed)
+    return drawn

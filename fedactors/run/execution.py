@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
+from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.run.books import Books
@@ -37,7 +38,7 @@ from fedactors.run.tasks import task_of
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
-Loaded = tuple[Lesson, Samples, Labelled, Labelled]  # and the test set, and the server's own samples
+Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
 T = TypeVar("T")
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedactors.fleet.pipeline import Task
 from fedactors.fleet.places import spread
 from fedactors.learning.central import CentralLearner
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer
@@ -109,12 +109,13 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
     info, server = prepared.info, prepared.scenario.server
     draws = np.random.Generator(np.random.Philox(0))
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
-    y = draws.integers(0, info.classes, _SAMPLES)
+    y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
     lesson = Lesson(
         prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
     )
     trainer = Trainer(lesson, Samples(x, y, _Noise(prepared.held)), device)
-    sent = {name: initial(prepared.model, 0) for name in server.algorithm.sends}
+    names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
+    sent = {name: initial(prepared.model, 0) for name in names}
     step = sample = 0.0
     chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
     if chunk is not None and chunk.cost:
@@ -124,7 +125,7 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
         step = _timed(lambda: _learn(trainer, chunk, sent)) / chunk.cost
         sample = step / prepared.workloads[chunk.clients[0]].batch
     model, size = initial(prepared.model, 0), min(info.test_size, _SAMPLES)
-    examiner = Examiner(prepared.model, x[:size], y[:size], device)
+    examiner = Examiner(prepared.model, Exam(x[:size], y[:size]), device)
     examined = _timed(lambda: examiner.examine(model)) / size if size else 0.0
     return Speeds(step, _central(prepared, lesson, x, y, device), examined, sample)
 
@@ -143,8 +144,8 @@ def _central(prepared: Prepared, lesson: Lesson, x: NDArray[Any], y: NDArray[Any
     work = lesson.algorithm.central_work(prepared.setting)
     if not work.wanted:
         return 0.0
-    size = min(prepared.setting.central, _SAMPLES)
-    learner = CentralLearner(prepared.model, 0, x[:size], y[:size], device)
+    size = min(max(1, prepared.setting.central), _SAMPLES)  # a regulariser looks at one sample
+    learner = CentralLearner(lesson.central_model, 0, x[:size], y[:size], device)
     start = torch.from_numpy(initial(prepared.model, 0))
     few = workload(size, work.batch, epochs=None, steps=min(work.wanted, 5))
     return _timed(lambda: learner.learn(start, 0.01, few, 0)) / few.wanted * work.wanted

@@ -93,7 +93,7 @@ def prepare(scenario: Scenario) -> Prepared:
 
 def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
-    info = task.dataset.info(scenario.seed, clients)
+    info = task.info(scenario.seed, clients)
     model = task.model.build(info.input_shape, info.classes)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server

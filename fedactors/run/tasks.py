@@ -44,7 +44,8 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
         server.schedule.rate(plan.version + shift),
         prepared.setting,
         *_moved(plan, prepared, standing),
-        _mixed(counted, bases) if server.timing.mixes else (),
+        mixed=_mixed(counted, bases) if server.timing.mixes else (),
+        steps=sum(order.steps for order, _ in counted),
     )
     examine = last or (plan.version + 1) % server.evaluate_every == 0
     audience = standing.audience if standing else None
@@ -96,11 +97,15 @@ def _population(plan: Plan, prepared: Prepared) -> int:
 
 
 def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
-    """Return all clients that hold data, in groups, in a round whose dissimilarity is wanted."""
-    every = prepared.scenario.server.dissimilarity_every
-    if every is None or plan.version % every:
+    """Return clients in groups, in a round whose dissimilarity is wanted.
+
+    All that hold data; with a central learner only those heard, which began from this version.
+    """
+    server, mixed = prepared.scenario.server, prepared.scenario.server.algorithm.centre in ("before", "beside")
+    if server.dissimilarity_every is None or plan.version % server.dissimilarity_every:
         return ()
-    clients = np.flatnonzero(prepared.held > 0).tolist()
+    heard = [order.client for order in plan.heard() if order.base == plan.version]
+    clients = heard if mixed else np.flatnonzero(prepared.held > 0).tolist()
     return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 

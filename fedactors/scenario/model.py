@@ -25,6 +25,18 @@ class Task(Options):
     dataset: Annotated[Any, Choice("datasets")]
     model: Annotated[Any, Choice("models")]
     partition: Annotated[Any, Choice("partitions")]
+    split: Annotated[Any, Choice("splits", optional=True)] = None
+    """What part of the data lies with a central learner and at no client."""
+
+    def info(self, seed: int, clients: int) -> Any:
+        """Return what is known of the data without loading them."""
+        info = self.dataset.info(seed, clients)
+        return self.split.info(info) if self.split else info
+
+    def load(self, seed: int, clients: int) -> Any:
+        """Return the data. Raises DataError if they cannot be read."""
+        data = self.dataset.load(seed, clients)
+        return self.split.apply(data) if self.split else data
 
 
 class Local(Options):
@@ -121,6 +133,9 @@ class Server(Options):
             raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
         if self.data is None and (user := self._user_of_data()):
             raise ValueError(f"{user} needs data of the server's own; give server.data")
+        beside = self.algorithm.centre in ("before", "beside")
+        if self.dissimilarity_every is not None and beside and not 0 < self.algorithm.central_share < 1:
+            raise ValueError("dissimilarity_every divides by both weights: central_weight must lie between 0 and 1")
         return self
 
     @model_validator(mode="after")
@@ -155,7 +170,7 @@ class Server(Options):
         users = {
             f'algorithm "{self.algorithm.name}"': self.algorithm.learns or self.algorithm.shares,
             "pretraining": self.pretraining is not None,
-            "dissimilarity_every": self.dissimilarity_every is not None,
+            "dissimilarity_every": self.dissimilarity_every is not None and self.algorithm.centre == "none",
         }
         return next((name for name, needs in users.items() if needs), "")
 
@@ -176,6 +191,8 @@ class Cluster(Options):
     gpus_per_actor: float = Field(default=0.0, ge=0.0)
     server_gpus: float = Field(default=0.0, ge=0.0)
     """GPUs of the server; more than 0 puts what it learns from its own data there."""
+    central_gpus: float = Field(default=0.0, ge=0.0)
+    """GPUs of the central learner of mixed federated learning; more than 0 puts its work there."""
     object_store: Size | None = Field(default=None, ge=100_000_000)
     """Memory for models and for what clients keep, when Ray is started here; what does not fit is spilled to disk."""
     price_per_node_hour: float | None = Field(default=None, ge=0.0)

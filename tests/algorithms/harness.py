@@ -41,10 +41,22 @@ class Central:
     def __init__(self, gradient=None):
         self.gradient_of = gradient
 
-    def learn(self, x, lr, work, version):
-        if not work.wanted or not lr:
+    def learn(self, x, lr, work, version, *, weight=1.0, correction=None, optimizer=None):
+        if not work.wanted or (not lr and optimizer is None):
             return x
-        return x + local_sgd(x, lr, work.wanted, self.gradient_of)
+
+        def weighted(y, step):
+            return weight * self.gradient_of(y, step)
+
+        if optimizer is None:
+            return x + local_sgd(x, lr, work.wanted, weighted, correction)
+        slots = optimizer.start(x)
+        for step in range(work.wanted):
+            x, slots = optimizer.step(x, weighted(x, step), slots)
+        return x
+
+    def sample(self, x, work, version):
+        return self.gradient_of(x, 0)
 
     def gradient(self, x):
         return self.gradient_of(x, 0)
@@ -74,6 +86,13 @@ class Federation:
         steps = [self.steps] * len(clients) if steps is None else list(steps)
         weights = [1 / max(len(clients), 1)] * len(clients) if weights is None else list(weights)
         sent = {name: self.state[name] for name in self.algorithm.sends}
+        facts = Round(
+            self.version, len(clients), sum(weights), self.lr, self.setting, self.members, tuple(arrived),
+            tuple(departed), sum(steps),
+        )  # fmt: skip
+        found = self.algorithm.contribute(self.state, facts, self.central)
+        if self.algorithm.centre == "before":
+            sent |= found
         sums, fresh = {}, {}
         for client, done, weight in sorted(zip(clients, steps, weights, strict=True)):
             trip = self.trip(client, done, sent)
@@ -81,14 +100,9 @@ class Federation:
                 share = value * (1.0 if name in self.algorithm.plain else weight)
                 sums[name] = sums[name] + share if name in sums else share
             fresh[client] = self.algorithm.keep(trip)
-        total = sum(weights)
-        facts = Round(
-            self.version, len(clients), total, self.lr, self.setting, self.members, tuple(arrived), tuple(departed)
-        )
+        state = {**self.state, **(found if self.algorithm.centre == "beside" else {})}
         act = self.algorithm.aggregate if sums else None
-        self.state = (
-            act(self.state, sums, facts, self.central) if act else self.algorithm.idle(self.state, facts, self.central)
-        )
+        self.state = act(state, sums, facts, self.central) if act else self.algorithm.idle(state, facts, self.central)
         self.kept |= fresh
         if self.algorithm.keeps and (arrived or departed):
             gone = [self.kept.pop(client) for client in departed if client in self.kept]
@@ -102,7 +116,7 @@ class Federation:
         x, algorithm = sent["x"], self.algorithm
         kept = self.kept.get(client, {name: torch.zeros_like(x) for name in algorithm.keeps})
         correction = algorithm.correction(MappingProxyType(sent), kept)
-        optimizer, gradient = algorithm.optimizer(self.setting), self.gradients[client]
+        optimizer, gradient = algorithm.optimizer(self.setting), self.met_by(client)
         pull = {"correction": correction, "prox": algorithm.prox}
         if isinstance(optimizer, SGD):
             delta, state = local_sgd(x, self.lr, steps, gradient, **pull), {}
@@ -111,6 +125,18 @@ class Federation:
             delta, state = local_steps(optimizer, x, self.lr, steps, gradient, state, **pull, layers=self.layers)
         gradient = -local_sgd(x, 1.0, min(steps, 1), self.gradients[client]) if algorithm.wants_gradient else None
         return Trip(x, delta, sent, steps, self.lr, kept, gradient, state)
+
+    def met_by(self, client):
+        """Return the gradient that a client follows: its own, weighted, and the central one if it was sent samples."""
+        algorithm = self.algorithm
+
+        def followed(y, step):
+            own = algorithm.loss_weight * self.gradients[client](y, step)
+            if algorithm.centre != "at clients":
+                return own
+            return own + algorithm.central_share * self.central.gradient_of(y, step)
+
+        return followed
 
     def mean_kept(self, name, members):
         """Return the mean over `members` clients of what they keep; those never heard keep zeros."""

@@ -1,0 +1,102 @@
+"""2-way Gradient Transfer (2-W): Augenstein et al., Mixed Federated Learning, 2022, Algorithm 1 (left).
+
+    send x, gc
+    central:  xc <- x ; K_c times: xc <- xc - eta_c ( g_c(xc; B_c) + gf ) ; Dc <- xc - x         beside the clients
+    clients:  y <- x ;  K_i times: y <- y - eta ( g_i(y; B_i) + gc ) ;      D_i <- y - x
+    server:   Dbar <- sum pw_i D_i / sum pw_i ; Df <- SERVEROPT(x, -Dbar, eta_s) - x
+              x <- MERGEOPT(x, -(Dc + Df), eta_m)
+              gc+ <- -Dc / (eta_c K_c) - gf ; gf+ <- -sum D_i / (eta sum K_i) - gc        from the gc, gf of this round
+
+gc = gf = 0 at first. gc+ and gf+ are exactly the means of the raw gradients along the central path and over all client
+steps, whatever K_i each client got done; so both sides must take plain SGD steps. (The paper prints eta and J for eta_c
+and K_c.) 2 models down, 1 up.
+
+As printed, with eta_m = 1, both sides follow the whole gradient and their updates are added: a double step. eta_m = 1/2
+(`merge_lr: 0.5`) is the setting that compares fairly with PT and 1-W; the default is as printed.
+
+A round that hears nobody, or does no step, has Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
+leaves gc.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import model_validator
+
+from fedactors.algorithms.mixed import CentralTraining
+from fedactors.learning.algorithm import Round, Setting, Trip
+from fedactors.learning.server_optimizers import ServerOptimizer
+from fedactors.plan import Payload
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fedactors.learning.algorithm import Central, Vectors
+
+
+class TwoWay(CentralTraining):
+    """Clients and a central learner train beside each other, each corrected by the other's last mean gradient."""
+
+    centre: ClassVar[Literal["beside"]] = "beside"
+    finds: ClassVar[tuple[str, ...]] = ("central",)
+    sends: ClassVar[tuple[str, ...]] = ("x", "gc")
+    plain: ClassVar[tuple[str, ...]] = ("moved",)
+
+    name: Literal["mixed-2w"] = "mixed-2w"
+    central_optimizer: ServerOptimizer | None = None
+    """Here SGD alone: a mean gradient cannot be recovered from the update of any other."""
+
+    @model_validator(mode="after")
+    def _gradients_are_recovered(self) -> TwoWay:
+        if self.central_optimizer is not None:
+            raise ValueError(
+                f"central_optimizer: found {self.central_optimizer.name}; 2-way gradient transfer recovers mean"
+                " gradients from updates and step counts, which only plain SGD allows (accepted: central_lr)"
+            )
+        return self
+
+    @property
+    def wants_sgd(self) -> str:
+        """Say why clients must take plain steps."""
+        return "gf is recovered from the clients' updates and step counts, as a mean of gradients"
+
+    def payload(self, setting: Setting) -> Payload:
+        """Return x and gc down, one model up; the central learner works beside the clients."""
+        return Payload(down=2.0, during=self.central_samples(setting))
+
+    def start(self, x: Tensor) -> dict[str, Tensor]:
+        """X, gc = 0, gf = 0, and what the optimisers keep."""
+        return {**super().start(x), "gc": x.new_zeros(x.shape), "gf": x.new_zeros(x.shape)}
+
+    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """Dc: K_c steps along the weighted central gradient and gf."""
+        x, work, rate = state["x"], self.central_work(round.setting), self.central_rate(round)
+        xc = central.learn(x, rate, work, round.version, weight=self.central_weight, correction=state["gf"])
+        return {"central": xc - x}
+
+    def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
+        """Gc joins every local gradient."""
+        return sent["gc"]
+
+    def upload(self, trip: Trip) -> dict[str, Tensor]:
+        """Return D_i, once for the weighted mean and once for gf; it travels once."""
+        return {"delta": trip.delta, "moved": trip.delta}
+
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """X <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
+        xf, kept = self._served(state, sums)
+        merged = self._merged(state, state["central"] + (xf - state["x"]))
+        length = round.lr * round.steps  # eta sum K_i
+        gf = -sums["moved"] / length - state["gc"] if length else state["gf"]
+        return {**kept, **merged, "gc": self._central_gradient(state, round), "gf": gf}
+
+    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+        """X <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
+        kept = {name: value for name, value in state.items() if name != "central"}
+        return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
+
+    def _central_gradient(self, state: Vectors, round: Round) -> Tensor:
+        """Return gc+ = -Dc / (eta_c K_c) - gf."""
+        length = self.central_rate(round) * self.central_work(round.setting).wanted
+        return -state["central"] / length - state["gf"] if length else state["gc"]

@@ -1,0 +1,131 @@
+"""The central learner as an actor: it works while clients do, and changes no bit when it is killed."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+import cloudpickle
+import numpy as np
+import pytest
+import ray
+
+import fedactors
+from fedactors import Scenario
+from fedactors.algorithms.parallel_training import ParallelTraining
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.fleet.ray_fleet import RayFleet, _loopback
+from fedactors.run.conductor import load
+from fedactors.run.prepare import prepare
+from fedactors.run.progress import Silent
+from fedactors.run.tasks import task_of
+
+BASE = {
+    "name": "mixed",
+    "seed": 3,
+    "task": {
+        "dataset": "digits",
+        "split": {"name": "labels", "central": [5, 6, 7, 8, 9], "positive": [5, 6, 7, 8, 9]},
+        "model": {"name": "mlp", "hidden": [8]},
+        "partition": {"name": "iid", "samples": 40},
+    },
+    "population": [{"name": "phones", "count": 8}],
+    "server": {
+        "rounds": 5,
+        "cohort": 4,
+        "local": {"steps": 3, "batch": 5},
+        "schedule": {"name": "constant", "lr": 0.2},
+        "data": "central",
+        "dissimilarity_every": 2,
+    },
+}
+
+
+def scenario(algorithm, **server):
+    return Scenario.model_validate({**BASE, "server": {**BASE["server"], "algorithm": algorithm, **server}})
+
+
+@pytest.fixture(scope="module")
+def ray_running():
+    with _loopback():
+        ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+class Meeting(ParallelTraining):
+    """Parallel Training in which neither side goes on before both have begun the round's work."""
+
+    name: Literal["mixed-pt"] = "mixed-pt"
+    folder: str
+
+    def contribute(self, state, round, central):
+        self.meet("central", "client")
+        return super().contribute(state, round, central)
+
+    def correction(self, sent, kept):
+        self.meet("client", "central")
+
+    def meet(self, mine, other):
+        """Say that `mine` is at work, and wait until `other` has said so; each process does so once."""
+        (Path(self.folder) / f"{mine}-{os.getpid()}").touch()
+        limit = time.monotonic() + 120
+        while not list(Path(self.folder).glob(f"{other}-*")):
+            assert time.monotonic() < limit, f"{mine} work began, and {other} work waits for its end"
+            time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("ray_running")
+def test_central_work_and_client_work_overlap(tmp_path):
+    """Each waits, in the middle of its work, for the other to be at work: one after the other would never end."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    meeting = scenario("mixed-pt")
+    meeting.server.__dict__["algorithm"] = Meeting(folder=str(tmp_path))
+    prepared = prepare(meeting)
+    with RayFleet(1) as fleet:
+        pipeline = Pipeline(fleet, *load(prepared))
+        plan = next(prepared.clock())
+        pipeline.submit(task_of(plan, prepared, "cpu", last=True))
+        found = pipeline.finish()
+        state = pipeline.state(1)
+    assert found.examined is not None
+    workers = {path.name.split("-")[0]: path.name.split("-")[1] for path in tmp_path.iterdir()}
+    assert len(set(workers.values())) == 2
+    expected = fedactors.run(scenario("mixed-pt", rounds=1), tmp_path / "run", fleet="local")
+    assert np.array_equal(state["x"], expected.state["x"])
+
+
+class Killer(Silent):
+    """Kills the central learner with SIGKILL at a round."""
+
+    def __init__(self, pipelines):
+        self.pipelines, self.notes = pipelines, []
+
+    def round(self, row):
+        if row["round"] == 2:
+            (actor,) = self.pipelines[-1].central
+            os.kill(ray.get(actor.call.remote("about"))["pid"], signal.SIGKILL)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.mark.usefixtures("ray_running")
+@pytest.mark.parametrize(
+    "algorithm", ["mixed-1w", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mixed-pt", "mixed-2w"))]
+)
+def test_a_central_learner_killed_in_the_middle_changes_no_bit(algorithm, tmp_path, monkeypatch):
+    pipelines, original = [], Pipeline.__init__
+
+    def remember(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        pipelines.append(self)
+
+    monkeypatch.setattr(Pipeline, "__init__", remember)
+    calm = fedactors.run(scenario(algorithm, rounds=12), tmp_path / "calm", fleet="local")
+    killer = Killer(pipelines)
+    result = fedactors.run(scenario(algorithm, rounds=12), tmp_path / "killed", actors=2, progress=killer)
+    assert result.summary["digests"] == calm.summary["digests"]
+    assert killer.notes, "the fault must be told"
