@@ -88,7 +88,7 @@ class Federation:
         sent = {name: self.state[name] for name in self.algorithm.sends}
         facts = Round(
             self.version, len(clients), sum(weights), self.lr, self.setting, self.members, tuple(arrived),
-            tuple(departed), sum(steps),
+            tuple(departed), steps=sum(steps),
         )  # fmt: skip
         found = self.algorithm.contribute(self.state, facts, self.central)
         if self.algorithm.centre == "before":
