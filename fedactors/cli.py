@@ -10,9 +10,10 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
-from fedactors import cli_traces
+from fedactors import cli_follow, cli_traces
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
@@ -109,6 +110,7 @@ def _out(command: argparse.ArgumentParser) -> None:
 def _fleet(command: argparse.ArgumentParser) -> None:
     _out(command)
     _machines(command)
+    cli_follow.extend_trackers(command)
 
 
 def _resumption(command: argparse.ArgumentParser) -> None:
@@ -119,6 +121,7 @@ def _resumption(command: argparse.ArgumentParser) -> None:
     command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
     command.add_argument("--json", action="store_true", help="print figures as JSON")
     _machines(command)
+    cli_follow.extend_trackers(command)
 
 
 def _machines(command: argparse.ArgumentParser) -> None:
@@ -145,23 +148,32 @@ def _positive(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     scenario = Scenario.load(options.scenario, options.set)
     from fedactors.run.conductor import run
+    from fedactors.run.folder import new_path
 
-    return _play(options, lambda where: run(scenario, options.out, **where))
+    out = options.out or (new_path(scenario.name) if options.tensorboard else None)
+    return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
 
 
 def _resume(options: argparse.Namespace) -> int:
     from fedactors.run.conductor import resume
 
-    return _play(options, lambda where: resume(options.run, options.set, previous=options.previous, **where))
+    path = Path(options.run)
+    scenario = Scenario.load(path / "scenario.yaml") if options.mlflow else None
+    return _play(
+        options, path, scenario, lambda where: resume(options.run, options.set, previous=options.previous, **where)
+    )
 
 
-def _play(options: argparse.Namespace, start: Callable[[dict[str, Any]], Any]) -> int:
-    """Run what `start` begins, given fleet and progress, and print its summary."""
+def _play(
+    options: argparse.Namespace, folder: Path, scenario: Scenario | None, start: Callable[[dict[str, Any]], Any]
+) -> int:
+    """Run what `start` begins in `folder`, given fleet and progress, and print its summary."""
     from fedactors.run.progress import chosen
 
     where = {"fleet": options.fleet, "actors": options.actors, "address": options.address}
+    shown = cli_follow.tracked(chosen(_asked_to_stop.is_set), options, folder, scenario)
     with redirect_stdout(sys.stderr):  # Ray speaks on stdout, which is for our figures
-        result = start({**where, "progress": chosen(_asked_to_stop.is_set)})
+        result = start({**where, "progress": shown})
     _print(options, {**result.summary, "folder": str(result.folder)}, "summary")
     return 0
 
@@ -240,6 +252,7 @@ _COMMANDS: dict[str, _Command] = {
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
+    "watch": (cli_follow.run, "follow a run in the terminal", cli_follow.extend),
     "report": (_report, "draw run folders as one HTML page", _report_options),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),

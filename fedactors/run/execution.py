@@ -25,6 +25,7 @@ from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.run.books import Books
 from fedactors.run.checkpoint import Checkpoint
+from fedactors.run.endings import cut_short, reason
 from fedactors.run.folder import RunFolder
 from fedactors.run.interrupts import put_off
 from fedactors.run.ledger import Ledger
@@ -120,7 +121,7 @@ class Execution:
         while self._pending:
             if ended := self._settle():
                 return ended
-        return self._clock.ended_because or f"stopped after {self._books.plans} rounds, as asked"
+        return self._clock.ended_because or cut_short(self._books.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
         standing = self._objective.at(plan, self._decide) if self._objective else None
@@ -230,13 +231,6 @@ class Execution:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
         self._books.folder.fault(row)
         self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
-
-
-def reason(error: BaseException) -> str:
-    """Return why a run ended that was stopped."""
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def _learned(outcomes: Outcomes, task: Task, moves: Sequence[Move]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from fedactors.errors import DivergedError
+from fedactors.errors import DivergedError, RunFolderError
+from fedactors.run.endings import is_complete
 from fedactors.scenario.model import Scenario
 
-STOPPED = "stopped by an error or by hand"
 _FAILURE = "failure.json"
 T = TypeVar("T")
 
@@ -27,21 +27,32 @@ class Work(NamedTuple):
 
 
 def finished(work: Work) -> Path:
-    """Return the folder of the run of `work`: the one that is there if it is complete, else that of a new run.
+    """Return the folder of the run of `work`, as it is if it is complete; else go on with the run, or begin it.
 
     A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
     """
     scenario = Scenario.load(work.scenario, work.overrides)
     folder = folder_of(scenario, work.out)
     if not complete(folder):
-        from fedactors.run.conductor import run
-
         try:
-            run(scenario, _fresh(folder), fleet="local", report=False)
+            _play(scenario, folder)
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
             (folder / _FAILURE).write_text(json.dumps(said) + "\n", encoding="utf-8")
     return folder
+
+
+def _play(scenario: Scenario, folder: Path) -> None:
+    """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
+    from fedactors.run import conductor
+
+    if (folder / "checkpoint").exists():
+        try:
+            conductor.resume(folder, fleet="local", report=False)
+            return
+        except RunFolderError:
+            pass  # damaged, or of other recordings: it is set aside, not lost
+    conductor.run(scenario, _fresh(folder), fleet="local", report=False)
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
@@ -55,7 +66,7 @@ def complete(folder: Path) -> bool:
     written = folder / "summary.json"
     if not written.exists():
         return False
-    return bool(json.loads(written.read_text())["ended_because"] != STOPPED or failure(folder))
+    return is_complete(json.loads(written.read_text())["ended_because"]) or bool(failure(folder))
 
 
 def failure(folder: Path) -> str:
@@ -118,7 +129,7 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
 
 
 def _fresh(folder: Path) -> Path:
-    """Set an unfinished run aside and return the folder's path."""
+    """Set a run that cannot be gone on with aside, and return the folder's path."""
     number = 0
     while folder.exists():
         number += 1

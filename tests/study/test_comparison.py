@@ -3,13 +3,16 @@
 import asyncio
 import csv
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from fedactors import Scenario, run
 from fedactors.cli import main
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.run.endings import cut_short, is_complete, reason
 from fedactors.study import page, tables
 from fedactors.study.cells import axis_of, labelled
 from fedactors.study.comparison import compare
@@ -105,15 +108,43 @@ def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenari
     page.write(found, tmp_path / "page.html")
 
 
-def test_an_unfinished_run_is_set_aside(scenario, tmp_path):
+def test_an_unfinished_run_is_gone_on_with(scenario, tmp_path):
+    work = Work(scenario, ("server.rounds=4",), tmp_path)
+    whole = finished(work)
+    expected = json.loads((whole / "summary.json").read_text())["digests"]
+    shutil.rmtree(whole)
+    run(Scenario.load(scenario, work.overrides), whole, fleet="local", report=False, stop_after=2)
+    assert not complete(whole)
+    assert finished(work) == whole
+    assert complete(whole)
+    assert json.loads((whole / "summary.json").read_text())["digests"] == expected
+    assert [path.name for path in tmp_path.iterdir()] == [whole.name]
+
+
+def test_an_unfinished_run_without_a_checkpoint_is_set_aside(scenario, tmp_path):
     work = Work(scenario, ("server.rounds=1",), tmp_path)
     folder = finished(work)
-    summary = json.loads((folder / "summary.json").read_text())
-    (folder / "summary.json").write_text(json.dumps(summary | {"ended_because": "stopped by an error or by hand"}))
+    (folder / "summary.json").unlink()
+    shutil.rmtree(folder / "checkpoint")
     assert finished(work) == folder
     assert complete(folder)
     assert not failure(folder)
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.unfinished-1"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "whole"),
+    [
+        ("all rounds done", True),
+        ("no device will ever be available again", True),
+        ("diverged: train loss above 9", True),
+        (reason(KeyboardInterrupt()), False),
+        (reason(OSError("disk full")), False),
+        (cut_short(3), False),
+    ],
+)
+def test_only_runs_that_ended_by_themselves_are_complete(ended, whole):
+    assert is_complete(ended) == whole
 
 
 def test_values_are_yaml_and_have_short_names():

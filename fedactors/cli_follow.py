@@ -1,0 +1,48 @@
+"""`fedactors watch`, and the options of `run` and `resume` that log elsewhere what is followed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedactors.extras import needed
+from fedactors.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fedactors.run.progress import Progress
+
+
+def extend(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `watch`."""
+    command.add_argument("run", metavar="RUN", help="run folder, of a run that goes on or has ended")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follow a run until it ends. Raises RunFolderError if there is none."""
+    from fedactors.report.watch import watch
+
+    watch(options.run)
+    return 0
+
+
+def extend_trackers(command: argparse.ArgumentParser) -> None:
+    """Declare where else to log metrics."""
+    command.add_argument("--tensorboard", action="store_true", help="log into RUN/tensorboard, too")
+    command.add_argument("--mlflow", metavar="URI", help="log to this MLflow server or store, too")
+
+
+def tracked(shown: Progress, options: argparse.Namespace, folder: Path, scenario: Scenario | None) -> Progress:
+    """Return progress that is shown, and logged where `options` say. Raises UsageError if a library is missing."""
+    from fedactors.run.trackers import MLflow, TensorBoard, Tracked, Tracker, flat
+
+    makers: list[Callable[[], Tracker]] = []
+    if options.tensorboard:
+        needed("tensorboard", "tensorboard")
+        makers.append(partial(TensorBoard, folder / "tensorboard"))
+    if options.mlflow:
+        needed("mlflow", "mlflow")
+        makers.append(partial(MLflow, options.mlflow, folder.name, dict(flat(scenario.dump() if scenario else {}))))
+    return Tracked(shown, makers) if makers else shown

@@ -1,0 +1,133 @@
+"""Follows a run in the terminal while it goes on, or shows how one went: from its folder alone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import RunFolderError
+from fedactors.report.palette import OUTCOME, label
+from fedactors.report.text import joules, size, span
+
+Row = Mapping[str, Any]
+
+_EVERY = 0.5  # seconds between looks
+_QUIET = 6  # looks without news before asking whether anybody still writes
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+
+
+def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> Iterator[list[Row]]:
+    """Yield all rows of metrics so far, whenever there are more, until the run has ended or nobody writes to it.
+
+    A run that is resumed begins again where its checkpoint was. Raises RunFolderError if `folder` is not a run's.
+    """
+    path = Path(folder) / "metrics.jsonl"
+    if not path.exists():
+        raise RunFolderError(f"{folder}: not a run folder: it holds no metrics.jsonl")
+    seen, quiet = -1, 0
+    while True:
+        ended = (path.parent / "summary.json").exists()  # asked before reading: what follows is then all there is
+        rows = _rows(path)
+        if len(rows) != seen:
+            seen, quiet = len(rows), 0
+            yield rows
+        quiet += 1
+        if ended or (quiet > _QUIET and not _claimed(path)):
+            return
+        pause(_EVERY)
+
+
+def _rows(path: Path) -> list[Row]:
+    lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is a line that is being written
+    try:
+        return [json.loads(line) for line in lines]
+    except json.JSONDecodeError as error:
+        raise RunFolderError(f"{path}: damaged: {error.msg}") from None
+
+
+def _claimed(path: Path) -> bool:
+    """Say whether a process holds the run folder."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def lines(folder: str | Path, rows: list[Row]) -> list[str]:
+    """Return what is known of a run as lines of text."""
+    path, scenario = Path(folder), _scenario(Path(folder))
+    name, wanted = scenario.get("name", path.name), (scenario.get("server") or {}).get("rounds")
+    found = [f"{name}: round {len(rows):,}{f' of {wanted:,}' if wanted else ''}"]
+    if rows:
+        found += [*_curve(rows, "accuracy"), *_curve(rows, "train_loss"), _outcomes(rows), _spent(rows)]
+    faults = path / "faults.jsonl"
+    if faults.exists():
+        found.append(f"  faults     {len(faults.read_bytes().splitlines()):,} met and mended")
+    return [*found, *_ended(path)]
+
+
+def _curve(rows: list[Row], column: str) -> list[str]:
+    values = [row[column] for row in rows if row.get(column) is not None]
+    if not values:
+        return []
+    shown = [values[k * len(values) // _WIDTH] for k in range(_WIDTH)] if len(values) > _WIDTH else values
+    low, high = min(shown), max(shown)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    bars = "".join(_BARS[round((value - low) * scale)] for value in shown)
+    return [f"  {column.replace('_', ' '):<11}{values[-1]:.4f}  {bars}  {low:.3f} to {high:.3f}"]
+
+
+def _outcomes(rows: list[Row]) -> str:
+    counts = {name: sum(row["outcomes"].get(name, 0) for row in rows) for name in OUTCOME}
+    asked = max(1, sum(counts.values()))
+    said = [f"{label(name)} {count:,} ({count / asked:.0%})" for name, count in counts.items() if count]
+    return f"  outcomes   {', '.join(said) or 'nobody asked'}"
+
+
+def _spent(rows: list[Row]) -> str:
+    moved = sum(row["bytes_down"] + row["bytes_up"] for row in rows)
+    energy = sum(row.get("joules", 0.0) for row in rows)
+    wall = f"; {span(rows[-1]['wall_seconds'])} here" if "wall_seconds" in rows[-1] else ""
+    burnt = f", {joules(energy)}" if energy else ""
+    return f"  spent      {span(rows[-1]['virtual_seconds'])} of virtual time, {size(moved)}{burnt}{wall}"
+
+
+def _ended(path: Path) -> list[str]:
+    try:
+        return [f"  ended      {json.loads((path / 'summary.json').read_text())['ended_because']}"]
+    except (FileNotFoundError, KeyError, json.JSONDecodeError):
+        return []
+
+
+def _scenario(path: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.safe_load((path / "scenario.yaml").read_text(encoding="utf-8"))
+    except (FileNotFoundError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def watch(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> None:
+    """Show a run on the terminal until it ends; where there is none, print it when it has ended."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console, last = Console(), list[str]()
+    if not console.is_terminal:
+        for rows in follow(folder, pause):
+            last = lines(folder, rows)
+        print("\n".join(last))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        for rows in follow(folder, pause):
+            live.update(Text("\n".join(lines(folder, rows))), refresh=True)

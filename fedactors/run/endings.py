@@ -1,0 +1,24 @@
+"""Why runs end: by themselves, or because something stopped them; the words that `ended_because` of a summary has."""
+
+from __future__ import annotations
+
+import re
+
+INTERRUPTED = "interrupted"
+
+
+def reason(error: BaseException) -> str:
+    """Return why a run ended that was stopped."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def cut_short(rounds: int) -> str:
+    """Return why a run ended that was to stop after some rounds."""
+    return f"stopped after {rounds} rounds, as asked"
+
+
+def is_complete(ended: str) -> bool:
+    """Say whether a run that ended so came to its end, and would again."""
+    return ended != INTERRUPTED and not re.match(r"stopped after \d+ rounds|[A-Z]\w+: ", ended)

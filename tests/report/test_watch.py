@@ -1,0 +1,84 @@
+"""A run is followed to its end, whether it goes on, is resumed, is done, or was killed."""
+
+import fcntl
+import json
+import shutil
+
+import pytest
+
+from fedactors.cli import main
+from fedactors.errors import RunFolderError
+from fedactors.report.watch import follow, lines
+
+
+@pytest.fixture
+def going_on(finished, tmp_path):
+    """Return a folder with the first rounds of a run, and the lines that are yet to come."""
+    folder = shutil.copytree(finished, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    rows = (folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_bytes(b"".join(rows[:2]) + rows[2][:10])
+    return folder, rows
+
+
+def test_new_rows_are_shown_as_they_come_and_the_end_is_seen(going_on, finished):
+    folder, rows = going_on
+    acts = iter([
+        lambda: (folder / "metrics.jsonl").write_bytes(b"".join(rows[:4])),
+        lambda: (folder / "metrics.jsonl").write_bytes(b"".join(rows[:1])),  # resumed from an earlier checkpoint
+        lambda: (folder / "metrics.jsonl").write_bytes(b"".join(rows)),
+        lambda: shutil.copy(finished / "summary.json", folder),
+    ])  # fmt: skip
+    seen = [len(found) for found in follow(folder, lambda seconds: next(acts)())]
+    assert seen == [2, 4, 1, 6]
+
+
+def test_a_run_that_was_killed_is_not_waited_for(going_on):
+    folder, _ = going_on
+    looks = []
+    assert [len(rows) for rows in follow(folder, looks.append)] == [2]
+    assert len(looks) < 20
+
+
+def test_a_run_that_is_silent_and_alive_is_waited_for(going_on, finished):
+    folder, _ = going_on
+    looks = []
+
+    def pause(seconds):
+        looks.append(seconds)
+        if len(looks) == 50:
+            shutil.copy(finished / "summary.json", folder)
+
+    with (folder / "metrics.jsonl").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert [len(rows) for rows in follow(folder, pause)] == [2]
+    assert len(looks) == 50
+
+
+def test_the_command_says_how_a_finished_run_went(finished, capsys):
+    assert main(["watch", str(finished)]) == 0
+    said, summary = capsys.readouterr().out, json.loads((finished / "summary.json").read_text())
+    assert "tiny: round 6 of 6" in said
+    assert f"accuracy   {summary['final']['accuracy']:.4f}" in said
+    for outcome, count in summary["outcomes"].items():
+        assert (f"{outcome} {count} (" in said) == (count > 0)
+    assert "ended      all rounds done" in said
+    assert "faults     1 met and mended" in said
+
+
+def test_a_replay_has_no_accuracy_to_show(replayed):
+    rows = next(follow(replayed))
+    assert not any("accuracy" in line for line in lines(replayed, rows))
+
+
+def test_what_is_no_run_is_refused(tmp_path, capsys):
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        next(follow(tmp_path))
+    assert main(["watch", str(tmp_path)]) == 2
+
+
+def test_damage_is_named(going_on):
+    folder, rows = going_on
+    (folder / "metrics.jsonl").write_bytes(rows[0] + b"{oops\n" + rows[1])
+    with pytest.raises(RunFolderError, match=r"metrics\.jsonl: damaged"):
+        next(follow(folder))
