@@ -178,12 +178,18 @@ def _play(
     return 0
 
 
+def _replay_options(command: argparse.ArgumentParser) -> None:
+    _out(command)
+    command.add_argument("--feedback", metavar="RUN", help="run folder with the losses that clients are selected by")
+
+
 def _replay(options: argparse.Namespace) -> int:
     from fedactors.run.folder import new_path
     from fedactors.run.replay import replay
 
     scenario = Scenario.load(options.scenario, options.set)
-    result = replay(scenario, options.out or new_path(f"{scenario.name}-replay"))
+    out = options.out or new_path(f"{scenario.name}-replay")
+    result = replay(scenario, out, feedback=options.feedback)
     _print(options, {**result.summary, "folder": str(result.folder)}, "replay")
     return 0
 
@@ -249,7 +255,7 @@ _Command = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.Ar
 _COMMANDS: dict[str, _Command] = {
     "run": (_run, "run a scenario", _fleet),
     "resume": (_resume, "go on with a run that was stopped, with the same bits", _resumption),
-    "replay": (_replay, "run the clock alone: who takes part, and how far they get", _out),
+    "replay": (_replay, "run the clock alone: who takes part, and how far they get", _replay_options),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "watch": (cli_follow.run, "follow a run in the terminal", cli_follow.extend),

@@ -75,6 +75,8 @@ BUILTIN: dict[str, dict[str, str]] = {
         "uniform": "fedactors.clock.selection:Uniform",
         "samples": "fedactors.clock.selection:Samples",
         "round-robin": "fedactors.clock.selection:RoundRobin",
+        "power-of-choice": "fedactors.clock.power_of_choice:PowerOfChoice",
+        "oort": "fedactors.clock.oort:Oort",
     },
     "datasets": {
         "cifar10": "fedactors.learning.cifar:Cifar10",

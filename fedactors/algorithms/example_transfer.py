@@ -32,6 +32,10 @@ class ExampleTransfer(Mixed):
 
     name: Literal["mixed-et"] = "mixed-et"
 
+    def undefined(self, mixing: bool) -> str:
+        """Return nothing, as FedAvg: both losses are in the clients' own steps."""
+        return ""
+
     def batch_of(self, setting: Setting) -> int:
         """Return b, by default a client's batch."""
         return self.central_batch or setting.batch

@@ -62,8 +62,8 @@ class Mixed(Algorithm):
         return self.central_loss not in REGULARISERS
 
     def undefined(self, mixing: bool) -> str:
-        """Say that both parts of a round belong together."""
-        return "the clients' and the central part of a round begin from the same model"
+        """Say that a central part joins the mean of several updates, which may come late."""
+        return "the central part joins the mean of several updates, and mixing takes one client at a time" * mixing
 
     @property
     def loss_weight(self) -> float:

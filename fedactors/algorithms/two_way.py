@@ -61,6 +61,10 @@ class TwoWay(CentralTraining):
         """Say why clients must take plain steps."""
         return "gf is recovered from the clients' updates and step counts, as a mean of gradients"
 
+    def undefined(self, mixing: bool) -> str:
+        """Say that gf cannot be recovered from updates that were corrected differently."""
+        return "gf+ is recovered with the one gc that all clients heard in a round were sent"
+
     def payload(self, setting: Setting) -> Payload:
         """Return x and gc down, one model up; the central learner works beside the clients."""
         return Payload(down=2.0, during=self.central_samples(setting))

@@ -22,7 +22,7 @@ from fedactors.fleet.places import spread
 from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.evaluation import Exam
-from fedactors.learning.lesson import Chunk, Lesson, Samples, Vectors
+from fedactors.learning.lesson import Chunk, ClientLoss, Lesson, Samples, Vectors
 
 _RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
@@ -50,6 +50,7 @@ class Outcomes(NamedTuple):
     examined: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
+    losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
 
 
 class Saved(NamedTuple):
@@ -168,7 +169,13 @@ class Pipeline:
             except Fault as fault:
                 self._again(flight, fault)
         version = flight.task.facts.version
-        return Outcomes(version, said["loss"], said["bad"], said["busy"], examined, apart, said["sound"])
+        learned = (said["loss"], said["bad"], said["busy"])
+        return Outcomes(version, *learned, examined, apart, said["sound"], said["losses"])
+
+    def examine(self, version: int) -> dict[str, float]:
+        """Return accuracy and loss of the model before round `version`, on the whole test set."""
+        found: dict[str, float] = self._fleet.get(self._fleet.call(self.evaluator, "examine", self._public[version]))
+        return found
 
     def amend(self, task: Task) -> None:
         """Put `task` in the place of the oldest one in flight, and submit it and all later ones anew."""
@@ -190,7 +197,8 @@ class Pipeline:
 
     def snapshot(self) -> Snapshot:
         """Return handles of all that the tasks after those adopted can need."""
-        public = {version: self._public[version] for version in sorted(self._public) if version <= self._done}
+        sent = self._public | self._broadcast | {self._done: self._public[self._done]}
+        public = {version: sent[version] for version in sorted(self._public) if version <= self._done}
         return Snapshot(self._done, public, self._private[self._done], self._states.items())
 
     def fetch(self, snapshot: Snapshot) -> Saved:

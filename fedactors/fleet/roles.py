@@ -158,6 +158,7 @@ class Server(Role):
             "bad": bad,
             "busy": sum(part.seconds for part in learned),
             "sound": True,
+            "losses": tuple(told for part in learned for told in part.losses),
         }
         if bad:
             return public, private, said

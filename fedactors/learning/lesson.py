@@ -36,6 +36,9 @@ class Chunk(NamedTuple):
         return sum(self.steps)
 
 
+ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
+
+
 class Learned(NamedTuple):
     """What a chunk gives back: weighted sums over its trips, whatever their number."""
 
@@ -45,6 +48,7 @@ class Learned(NamedTuple):
     seconds: float  # wall time
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
+    losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
 
 
 class Pretraining(NamedTuple):
@@ -65,6 +69,7 @@ class Lesson:
     setting: Setting = UNKNOWN
     pretraining: Pretraining | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members
+    tells_losses: bool = False  # whether hosts say what each client's loss was
 
     @property
     def central_model(self) -> Model:

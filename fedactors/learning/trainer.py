@@ -16,7 +16,7 @@ from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Dropout, Model
-from fedactors.learning.lesson import Central, Chunk, Learned, Lesson, Samples, Vectors
+from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN, SGD
 from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
 from fedactors.streams import Purpose
@@ -98,7 +98,8 @@ class Trainer:
         if not bad and not _finite(sums):  # finite updates whose sum is not
             bad = tuple((client, steps - 1) for client, steps in zip(chunk.clients, chunk.steps, strict=True))
         seconds = time.perf_counter() - began
-        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)))
+        told = _told(chunk, losses) if self._lesson.tells_losses else ()
+        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)), told)
 
     def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""
@@ -213,6 +214,14 @@ def _apart(keeps: dict[str, Tensor], clients: int) -> tuple[Vectors, ...]:
 
 def _finite(sums: Vectors) -> bool:
     return all(bool(np.isfinite(total).all()) for total in sums.values())
+
+
+def _told(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
+    """Return what each client's loss was, of those that took a step."""
+    exact = losses.double()
+    sums, squares = exact.sum(1).tolist(), exact.square().sum(1).tolist()
+    columns = zip(chunk.clients, chunk.steps, sums, squares, strict=True)
+    return tuple((client, total / steps, square / steps) for client, steps, total, square in columns if steps)
 
 
 def _bad(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[tuple[int, int], ...]:

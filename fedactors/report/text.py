@@ -92,7 +92,7 @@ def _participation(figures: Figures) -> list[str]:
         f"  rounds     {figures['plans']:,} in {span(figures['virtual_seconds'])} of virtual time"
         f" ({figures['empty_rounds']} heard nobody)",
         f"  asked      {figures['asked']:,}: {', '.join(outcomes)}",
-        f"  clients    {figures['clients_heard']:,} different ones were heard",
+        f"  clients    {figures['clients_heard']:,} different ones were heard{_evenness(figures)}",
         f"  steps      {figures['steps']:,} local steps aggregated, {figures['steps_wasted']:,} wasted",
         f"  traffic    {size(figures['bytes']['down'])} down, {size(figures['bytes']['up'])} up",
         *_energy(figures),
@@ -124,6 +124,15 @@ def joules(number: float) -> str:
         if number >= length:
             return f"{number / length:.1f} {unit}"
     return f"{number:.3g} J"
+
+
+def _evenness(figures: Figures) -> str:
+    """Return how evenly clients contributed, and how old the models were that they started from."""
+    fairness, age = figures.get("fairness"), figures.get("staleness")
+    said = f" (Gini {fairness['gini']:.2f})" if fairness else ""
+    return said + (
+        f", {age['mean']:.1f} versions behind on average, {age['max']} at most" if age and age["max"] else ""
+    )
 
 
 def size(number: float) -> str:

@@ -149,6 +149,7 @@ def load(prepared: Prepared) -> Loaded:
         prepared.setting,
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
+        server.selection.steers,
     )
     exam = Exam(data.test_x, data.test_y, data.test_central)
     return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from fedactors.run.objective import Move, Objective, Standing, Verdict, recorded
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
+from fedactors.run.steering import losses_in, noted
 from fedactors.run.tasks import task_of
 
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
@@ -75,7 +76,7 @@ class Execution:
         began: float,
     ) -> None:
         self._prepared, self._progress, self._start = prepared, progress, start
-        self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff))
+        self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._began, self._before = began, dict[str, float]()
         self._pending: deque[_Due] = deque()
@@ -103,12 +104,13 @@ class Execution:
 
     def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans, threshold = with_last(self._clock), self._prepared.scenario.server.divergence_threshold
+        plans, threshold = self._plans(), self._prepared.scenario.server.divergence_threshold
         for row, (plan, _) in zip(past, plans, strict=False):
             self._books.recall(quarantined(plan, self._aside.get(plan.version, ())), row)
             self._before = row
             if self._objective:
                 self._objective.at(plan, recorded(row))
+            self._tell(row)
         self._books.check_past(self._start)
         if ended := diverged(self._books.rows, threshold):
             return ended
@@ -116,12 +118,31 @@ class Execution:
             if plan.version == stop:
                 break
             self._submit(plan, last)
-            if len(self._pending) >= _WINDOW and (ended := self._settle()):
+            if len(self._pending) >= (1 if self._clock.steered else _WINDOW) and (ended := self._settle()):
                 return ended
         while self._pending:
             if ended := self._settle():
                 return ended
+        if self._clock.ended_because and self._books.plans:
+            self._examine_last()
         return self._clock.ended_because or cut_short(self._books.plans)
+
+    def _plans(self) -> Iterator[tuple[Plan, bool]]:
+        """Return the plans, each with whether it is the last one; of a clock that is steered that is a guess."""
+        rounds = self._prepared.scenario.server.rounds
+        if self._clock.steered:
+            return ((plan, plan.version + 1 == rounds) for plan in self._clock)
+        return with_last(self._clock)
+
+    def _tell(self, row: Mapping[str, Any]) -> None:
+        """Tell the clock what was learned in a round, if it selects clients by that."""
+        if self._clock.steered:
+            self._clock.feedback(row["round"] - 1, losses_in(row))
+
+    def _examine_last(self) -> None:
+        """Examine the last model, if nobody knew in time that it would be the last."""
+        if self._objective is None and "accuracy" not in self._books.rows[-1]:
+            self._books.final = self._pipeline.examine(self._books.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
         standing = self._objective.at(plan, self._decide) if self._objective else None
@@ -145,11 +166,13 @@ class Execution:
             self._pipeline.adopt()
             plan, task, standing = self._pending.popleft()
             learned = _learned(outcomes, task, standing.moves if standing else ())
+            learned |= noted(outcomes.losses) if self._clock.steered else {}
             self._books.enter(plan, learned, outcomes.examined, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         if ratio := spike(self._books.rows):
             self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
+        self._tell(self._books.rows[-1])
         self._progress.round(self._books.rows[-1])
         return diverged(self._books.rows, server.divergence_threshold)
 

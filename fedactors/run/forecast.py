@@ -27,6 +27,7 @@ from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer
 from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared
+from fedactors.run.steering import heeding
 from fedactors.run.tasks import task_of
 from fedactors.workload import workload
 
@@ -68,7 +69,7 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
     device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
     torch.set_num_threads(1)
     began, clock = time.perf_counter(), prepared.clock()
-    plans = list(islice(clock, _ROUNDS))
+    plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device)
     rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, kind) for task in tasks]

@@ -14,16 +14,16 @@ from fedactors.run.energy import PICO, Tariff
 class Ledger:
     """Running totals over all plans; `ahead` bytes were sent down before the first, the same to each device.
 
-    Where a `tariff` says what devices pay, joules are counted too.
+    `devices` is the number of all. Where a `tariff` says what devices pay, joules are counted too.
     """
 
-    def __init__(self, ahead: int = 0, tariff: Tariff | None = None) -> None:
+    def __init__(self, ahead: int = 0, tariff: Tariff | None = None, devices: int = 0) -> None:
         self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
         self.outcomes, self.down = dict.fromkeys(Outcome, 0), ahead
         self.virtual = 0  # ns
         self.behind: Counter[int] = Counter()  # updates by the versions they were behind
-        self.seen: set[int] = set()
-        self._tariff = tariff
+        self.given: Counter[int] = Counter()  # updates heard of each client
+        self._tariff, self._devices = tariff, devices
         # picojoules: Python's integers do not overflow
         self.energy = 0 if tariff is None else ahead // len(tariff.byte) * sum(tariff.byte.tolist())
         self.energy_wasted = 0
@@ -47,7 +47,7 @@ class Ledger:
         self.steps += steps
         self.wasted += sum(o.steps for o in plan.orders) - steps
         self.down, self.up, self.virtual = self.down + down, self.up + up, plan.ready
-        self.seen.update(order.client for order in heard)
+        self.given.update(order.client for order in heard)
         self.behind.update(plan.version - order.base for order in heard)
         for outcome, count in counts.items():
             self.outcomes[outcome] += count
@@ -70,7 +70,7 @@ class Ledger:
             "virtual_seconds": self.virtual / SECOND,
             "asked": self.asked,
             "heard": self.heard,
-            "clients_heard": len(self.seen),
+            "clients_heard": len(self.given),
             "empty_rounds": self.empty,
             "outcomes": {outcome.value: count for outcome, count in self.outcomes.items()},
             "steps": self.steps,
@@ -81,9 +81,24 @@ class Ledger:
                 "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),
                 "max": max(self.behind, default=0),
             },
+            "fairness": {"gini": gini(self.given.values(), self._devices)},
         }
 
     def _joules(self) -> dict[str, float]:
         if self._tariff is None:
             return {}
         return {"joules": self.energy / PICO, "joules_wasted": self.energy_wasted / PICO}
+
+
+def gini(given: Iterable[int], devices: int) -> float:
+    """Return how unevenly `devices` contribute (Gini coefficient): 0 if all alike, towards 1 if one gives everything.
+
+    `given` holds the updates of those that gave any. Half the mean difference of two devices, over the mean.
+    """
+    counts = sorted(given)
+    total, silent = sum(counts), max(devices, len(counts)) - len(counts)
+    if not total:
+        return 0.0
+    ranked = sum((silent + rank) * count for rank, count in enumerate(counts, 1))
+    people = silent + len(counts)
+    return (2 * ranked - (people + 1) * total) / (people * total)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedactors.errors import ScenarioError
 from fedactors.run.digests import Digests
 from fedactors.run.folder import RunFolder
 from fedactors.run.ledger import Ledger
 from fedactors.run.prepare import Prepared, prepare
+from fedactors.run.steering import Told, heeding, losses_of, nothing
 from fedactors.scenario.model import Scenario
 
 
@@ -22,26 +24,43 @@ class Replay:
     summary: dict[str, Any]
 
 
-def replay(scenario: Scenario, out: str | Path | None = None, *, rounds: int | None = None) -> Replay:
+def replay(
+    scenario: Scenario,
+    out: str | Path | None = None,
+    *,
+    rounds: int | None = None,
+    feedback: str | Path | None = None,
+) -> Replay:
     """Run the clock of `scenario`, of its first `rounds` rounds if given; write plans to the folder `out` if given.
 
+    A scenario that selects clients by what was learned needs the `feedback` that the folder of a run of it holds.
     Raises UsageError for what the user can mend.
     """
     prepared = prepare(scenario)
+    selection = scenario.server.selection
+    if selection.steers and feedback is None:
+        raise ScenarioError(
+            f'{scenario.source}: server.selection: "{selection.name}" looks at losses, and a replay learns nothing'
+            " (accepted: the folder of a run that has: --feedback RUN)"
+        )
+    told = nothing if feedback is None else losses_of(Path(feedback))
     if out is None:
-        return Replay(None, play(prepared, None, rounds))
+        return Replay(None, play(prepared, None, rounds, told))
     with RunFolder(Path(out), scenario) as folder:
-        summary = play(prepared, folder, rounds)
+        summary = play(prepared, folder, rounds, told)
         folder.summary(summary)
     return Replay(folder.path, summary)
 
 
-def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None) -> dict[str, Any]:
-    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans."""
-    began, ledger = time.perf_counter(), Ledger(prepared.ahead, prepared.tariff)
+def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told: Told = nothing) -> dict[str, Any]:
+    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans.
+
+    A clock that selects clients by what was learned is `told` that.
+    """
+    began, ledger = time.perf_counter(), Ledger(prepared.ahead, prepared.tariff, len(prepared.population))
     digests, clock = Digests(), prepared.clock()
     fractions: list[int] = [0] * 11
-    for plan in clock:
+    for plan in heeding(clock, told):
         row = ledger.add(plan)
         digests.plan(plan)
         for order in plan.heard():

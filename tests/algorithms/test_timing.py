@@ -20,7 +20,8 @@ POLICIES = {
     "semi-synchronous": {"name": "semi-synchronous", "concurrency": 6, "period": "1s"},
 }
 UNDEFINED = {("fedasync", "fsl-p"), ("fedasync", "scaffold")}
-UNDEFINED |= {(policy, name) for policy in POLICIES for name in ("feddyn", "fed-ams", "fed-lamb")}
+UNDEFINED |= {("fedasync", name) for name in ("mixed-pt", "mixed-1w")}
+UNDEFINED |= {(policy, name) for policy in POLICIES for name in ("feddyn", "fed-ams", "fed-lamb", "mixed-2w")}
 PAIRS = [(policy, name) for policy in POLICIES for name in registry.names("algorithms")]
 
 

@@ -1,0 +1,104 @@
+"""Whom the server asks: worked by hand, and with the odds that each policy promises."""
+
+import numpy as np
+import pytest
+
+from fedactors import registry
+from fedactors.clock.oort import Oort
+from fedactors.clock.power_of_choice import PowerOfChoice
+from fedactors.clock.selection import Clients, Loss, RoundRobin, Samples
+from fedactors.plan import Plan
+from fedactors.streams import Purpose, stream
+
+PLAN = Plan(0, 0, 1, 1, (), 1)
+TEN = np.arange(10)
+CLIENTS = Clients(np.arange(1, 11), np.full(10, 1_000))
+OPTIONS = {"power-of-choice": {"candidates": 6}}
+
+
+def lot(round):
+    return stream(1, Purpose.COHORT, 0, round)
+
+
+def drawn(selector, count, rounds, candidates=TEN):
+    return np.concatenate([selector.choose(candidates, count, r, lot(r)) for r in range(rounds)])
+
+
+@pytest.mark.parametrize("name", registry.names("selection"))
+@pytest.mark.parametrize("count", [1, 4, 10, 12])
+def test_every_policy_asks_as_many_as_it_can_of_those_it_may(name, count):
+    selector = registry.lookup("selection", name)(**OPTIONS.get(name, {})).start(CLIENTS)
+    for round in range(30):
+        candidates = np.flatnonzero(lot(round).random(10) < 0.7)
+        chosen = selector.choose(candidates, count, round, lot(100 + round)) if len(candidates) else candidates
+        assert len(set(chosen.tolist())) == len(chosen) == min(count, len(candidates))
+        assert set(chosen.tolist()) <= set(candidates.tolist())
+        selector.learned(PLAN, {int(client): Loss(1.0, 2.0 + client) for client in chosen[::2]})
+
+
+def test_odds_follow_samples():
+    """With n = 1..10 and one draw, client k comes up in k/55 of 4,000 rounds, give or take four standard errors."""
+    times = np.bincount(drawn(Samples().start(CLIENTS), 1, 4_000), minlength=10)
+    expected = 4_000 * CLIENTS.samples / 55
+    assert (abs(times - expected) < 4 * np.sqrt(expected)).all()
+
+
+def test_turns_go_round():
+    selector = RoundRobin().start(CLIENTS)
+    assert drawn(selector, 4, 3).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    assert selector.choose(np.array([0, 1, 7]), 2, 3, lot(3)).tolist() == [7, 0], "those away are passed over"
+
+
+def test_power_of_choice_takes_the_highest_losses_of_those_drawn():
+    """d = all ten: those never heard come first, then the highest last losses."""
+    selector = PowerOfChoice(candidates=10).start(CLIENTS)
+    selector.learned(PLAN, {client: Loss(float(client), 0.0) for client in range(9)})
+    assert selector.choose(TEN, 3, 0, lot(0)).tolist() == [9, 8, 7]
+    selector.learned(PLAN, {9: Loss(0.5, 0.0), 2: Loss(99.0, 0.0)})
+    assert selector.choose(TEN, 3, 0, lot(0)).tolist() == [2, 8, 7]
+
+
+def test_power_of_choice_with_as_many_candidates_as_asked_draws_by_samples():
+    chosen = drawn(PowerOfChoice(candidates=1).start(CLIENTS), 2, 50).tolist()
+    assert sorted(chosen) == sorted(drawn(Samples().start(CLIENTS), 2, 50).tolist())
+
+
+def test_oort_by_hand():
+    """Of four known clients, all utility and no exploration, one is asked.
+
+    U = |B| sqrt(square) = (1 * 2, 2 * 1, 3 * 3, 4 * 0) = (2, 2, 9, 0); the ninth is three times as slow as the others:
+    9 / 3^2 = 1. At the second selection the bonus is sqrt(0.1 log 2 / 1) = 0.263 for all. The best are clients 0 and
+    1, 2.263 each; client 2, of 9.263 / 9 = 1.03, is below 95 % of that.
+    """
+    clients = Clients(np.array([1, 2, 3, 4]), np.array([100, 100, 300, 100]))
+    found = set()
+    for round in range(30):
+        selector = Oort(exploration=0.0, least_exploration=0.0, preferred=50.0).start(clients)
+        selector.choose(np.arange(4), 4, 0, lot(0))
+        squares = (4.0, 1.0, 9.0, 0.0)
+        selector.learned(PLAN, {client: Loss(0.0, square) for client, square in enumerate(squares)})
+        found |= set(selector.choose(np.arange(4), 1, 1, lot(round)).tolist())
+    assert found == {0, 1}
+
+
+def test_oort_explores_the_fast_first_and_less_with_time():
+    clients = Clients(np.ones(1000, int), np.where(np.arange(1000) < 500, 10, 1000))
+    selector = Oort().start(clients)
+    first = selector.choose(np.arange(1000), 100, 0, lot(0))
+    assert (first < 500).mean() > 0.9
+    share = []
+    for round in range(1, 40):
+        known = ~np.isnan(selector._utility)
+        chosen = selector.choose(np.arange(1000), 10, round, lot(round))
+        share.append((~known[chosen]).mean())
+        selector.learned(PLAN, {int(client): Loss(1.0, 1.0) for client in chosen})
+    assert np.mean(share[:5]) > np.mean(share[-5:]) >= 0.2
+
+
+def test_oorts_pacer_allows_for_slower_clients_when_utility_falls():
+    selector = Oort(window=2).start(CLIENTS)
+    for worth in (9.0, 9.0, 1.0, 1.0):
+        selector.choose(TEN, 3, 0, lot(0))
+        selector.learned(PLAN, {0: Loss(worth, worth)})
+    selector.choose(TEN, 3, 0, lot(0))
+    assert selector._percentile == 35.0
