@@ -219,6 +219,19 @@ def _verify(options: argparse.Namespace) -> int:
     return 0 if found["equal"] else 1
 
 
+def _audit(options: argparse.Namespace) -> int:
+    from fedactors.run.audit import audit
+
+    found = audit(options.run)
+    _print(options, found, "audit")
+    return 0 if found["sound"] else 1
+
+
+def _audit_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
 def _report(options: argparse.Namespace) -> int:
     from fedactors.report import html
 
@@ -259,6 +272,7 @@ _COMMANDS: dict[str, _Command] = {
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "watch": (cli_follow.run, "follow a run in the terminal", cli_follow.extend),
+    "audit": (_audit, "work the books of a run out again from its folder alone", _audit_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),

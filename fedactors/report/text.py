@@ -82,6 +82,17 @@ def verify(figures: Figures) -> str:
     return "\n".join([f"{figures['name']}: {verdict}", *rows])
 
 
+def audit(figures: Figures) -> str:
+    """Return what was looked at in the books of a run, and what is wrong with them."""
+    lines = []
+    for check in figures["checks"]:
+        wrong = check["wrong"]
+        lines.append(f"  {check['name']:<12} {'WRONG' if wrong else 'sound'}: {check['looked_at']}")
+        lines += [f"    {text}" for text in wrong]
+    verdict = "the books are sound" if figures["sound"] else "THE BOOKS ARE WRONG"
+    return "\n".join([f"{figures['folder']}: {verdict}", *lines])
+
+
 def _participation(figures: Figures) -> list[str]:
     asked = max(figures["asked"], 1)
     outcomes = [f"{name} {count:,} ({count / asked:.0%})" for name, count in figures["outcomes"].items() if count]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from fedactors.errors import RunFolderError
+from fedactors.fleet.pipeline import Outcomes, Task
 from fedactors.plan import Plan
 from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.digests import Digests, model_digest
@@ -33,26 +35,31 @@ class Books:
     @property
     def digests(self) -> dict[str, str]:
         """Digests of the plans and metrics so far."""
-        return {"plans": self._digests.plans_digest(), "metrics": self._digests.metrics_digest()}
+        return self._digests.values()
 
-    def enter(self, plan: Plan, learned: Figures, examined: Mapping[str, float] | None, wall: Figures) -> None:
-        """Write down a round: its plan, and a row with what was `learned` and what the `wall` clock said."""
-        row = finite({**self._ledger.add(plan), **learned})
-        self.final = examined or self.final
+    def enter(self, plan: Plan, task: Task, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
+        """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
+        row = finite({**self._ledger.add(plan), **_learned(outcomes, task), **said})
+        self.final = outcomes.examined or self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
         row |= wall
         self.rows.append(row)
-        self.folder.plan(plan)
+        self._tabulate(plan, task)
         self.folder.metrics(row)
 
-    def recall(self, plan: Plan, row: dict[str, Any]) -> None:
+    def recall(self, plan: Plan, task: Task, row: dict[str, Any]) -> None:
         """Take in a round of the past, whose row of metrics is in the folder already."""
         self._ledger.add(plan)
         self._digests.plan(plan)
         self._digests.metrics(row)
         self.rows.append(row)
+        self._tabulate(plan, task)
+
+    def _tabulate(self, plan: Plan, task: Task) -> None:
         self.folder.plan(plan)
+        rows = (zip(chunk.clients, chunk.trips, chunk.weights, strict=True) for chunk in task.chunks)
+        self.folder.weights(plan.version, chain.from_iterable(rows))
 
     def check_past(self, start: Checkpoint) -> None:
         """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
@@ -75,3 +82,10 @@ class Books:
             "to_accuracy": milestones(self.rows),
             "digests": {**self.digests, "model": model_digest(state)},
         }
+
+
+def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
+    """Return the columns of a metrics row that come from training."""
+    steps = sum(chunk.cost for chunk in task.chunks)
+    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
+    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})

@@ -101,7 +101,7 @@ def load(run: Path, *, previous: bool = False) -> Checkpoint:
             " that got as far as its first)"
         )
     try:
-        return _read(found[previous])
+        return read(found[previous])
     except RunFolderError as error:
         hint = "; the checkpoint before it may be whole: --previous" if not previous and len(found) > 1 else ""
         raise RunFolderError(f"{error}{hint}") from None
@@ -114,7 +114,8 @@ def discard_after(run: Path, checkpoint: Checkpoint) -> None:
             shutil.rmtree(path)
 
 
-def _read(path: Path) -> Checkpoint:
+def read(path: Path) -> Checkpoint:
+    """Return the checkpoint in the folder `path`. Raises RunFolderError if a part is damaged or not ours."""
     known = _header(path / _HEADER)
     for name, expected in known.files.items():
         _verify(path / name, expected)

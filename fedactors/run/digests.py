@@ -31,13 +31,9 @@ class Digests:
         kept = {key: value for key, value in row.items() if key not in WALL}
         self._metrics.update(json.dumps(kept, sort_keys=True).encode() + b"\n")
 
-    def plans_digest(self) -> str:
-        """Return the digest of the plans so far."""
-        return self._plans.hexdigest()
-
-    def metrics_digest(self) -> str:
-        """Return the digest of the metrics so far."""
-        return self._metrics.hexdigest()
+    def values(self) -> dict[str, str]:
+        """Return the digests of the plans and the metrics so far."""
+        return {"plans": self._plans.hexdigest(), "metrics": self._metrics.hexdigest()}
 
 
 def model_digest(state: Mapping[str, NDArray[np.float32]]) -> str:

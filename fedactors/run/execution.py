@@ -30,7 +30,7 @@ from fedactors.run.folder import RunFolder
 from fedactors.run.interrupts import put_off
 from fedactors.run.ledger import Ledger
 from fedactors.run.numbers import complaint, diverged, quarantined, refuse_bad, spike
-from fedactors.run.objective import Move, Objective, Standing, Verdict, recorded
+from fedactors.run.objective import Objective, Standing, Verdict, recorded
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
@@ -76,6 +76,8 @@ class Execution:
         began: float,
     ) -> None:
         self._prepared, self._progress, self._start = prepared, progress, start
+        scenario = prepared.scenario
+        folder.clients(prepared)
         self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._began, self._before = began, dict[str, float]()
@@ -83,7 +85,7 @@ class Execution:
         self._objective = Objective(prepared) if prepared.scenario.server.membership else None
         self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
-        self._saver = Saver(folder.path, prepared.scenario.cluster.checkpoint_every, start.plans, progress.note)
+        self._saver = Saver(folder.path, scenario.cluster.checkpoint_every, start.plans, progress.note)
 
     def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
         """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.
@@ -105,11 +107,11 @@ class Execution:
     def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
         plans, threshold = self._plans(), self._prepared.scenario.server.divergence_threshold
-        for row, (plan, _) in zip(past, plans, strict=False):
-            self._books.recall(quarantined(plan, self._aside.get(plan.version, ())), row)
+        for row, (made, last) in zip(past, plans, strict=False):
+            standing = self._objective.at(made, recorded(row)) if self._objective else None
+            plan = quarantined(made, self._aside.get(made.version, ()))
+            self._books.recall(plan, self._task(plan, standing, last=last), row)
             self._before = row
-            if self._objective:
-                self._objective.at(plan, recorded(row))
             self._tell(row)
         self._books.check_past(self._start)
         if ended := diverged(self._books.rows, threshold):
@@ -146,12 +148,15 @@ class Execution:
 
     def _submit(self, plan: Plan, last: bool) -> None:
         standing = self._objective.at(plan, self._decide) if self._objective else None
-        task = task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
+        task = self._task(plan, standing, last=last)
         self._pipeline.submit(task)
         self._pending.append(_Due(plan, task, standing))
 
     def _decide(self, objective: Objective, client: int, done: int) -> Verdict:
         raise NotImplementedError
+
+    def _task(self, plan: Plan, standing: Standing | None, *, last: bool) -> Task:
+        return task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
 
     def _settle(self) -> str:
         """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
@@ -165,9 +170,9 @@ class Execution:
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
             plan, task, standing = self._pending.popleft()
-            learned = _learned(outcomes, task, standing.moves if standing else ())
-            learned |= noted(outcomes.losses) if self._clock.steered else {}
-            self._books.enter(plan, learned, outcomes.examined, self._wall())
+            said = {"moves": [move._asdict() for move in standing.moves]} if standing and standing.moves else {}
+            said |= noted(outcomes.losses) if self._clock.steered else {}
+            self._books.enter(plan, task, outcomes, said, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         if ratio := spike(self._books.rows):
@@ -191,7 +196,7 @@ class Execution:
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
         plan = quarantined(plan, clients)
-        task = task_of(plan, self._prepared, self._fleet.device, last=task.examine, standing=standing)
+        task = self._task(plan, standing, last=task.examine)
         self._pending[0] = _Due(plan, task, standing)
         self._pipeline.amend(task)
         return self._outcomes()
@@ -227,6 +232,7 @@ class Execution:
     def _conclude(self, ended: str) -> Result:
         scenario, state = self._prepared.scenario, self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
+        said["wire"] = self._prepared.wire
         summary = self._books.summary(said, ended, self._wall(), state)
         if state:
             self._books.folder.model(state)
@@ -254,14 +260,6 @@ class Execution:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
         self._books.folder.fault(row)
         self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
-
-
-def _learned(outcomes: Outcomes, task: Task, moves: Sequence[Move]) -> dict[str, Any]:
-    """Return the columns of a metrics row that come from training, and from what moved the objective."""
-    steps = sum(chunk.cost for chunk in task.chunks)
-    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
-    said = {"moves": [move._asdict() for move in moves]} if moves else {}
-    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {}) | said
 
 
 def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

@@ -2,6 +2,8 @@
 
     scenario.yaml                  the scenario, every default shown
     plans.parquet, orders.parquet  one row per aggregation; one row per client asked
+    clients.parquet                one row per client: its group, and the samples it trains on
+    weights.parquet                one row per update that counted
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
     checkpoint/model.safetensors   the server's state
@@ -19,7 +21,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -31,13 +33,12 @@ import yaml
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
-from fedactors.plan import Order, Plan
+from fedactors.plan import Plan
+from fedactors.run.prepare import Prepared
+from fedactors.run.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, Table
 from fedactors.scenario.model import Scenario
 
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
-_ROWS_AT_ONCE = 50_000
-_PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
-_ORDER_COLUMNS = ("version", *Order._fields)
 
 
 class RunFolder:
@@ -61,8 +62,9 @@ class RunFolder:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
         except OSError as error:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
-        self._plans = _Table(path / "plans.parquet", _PLAN_COLUMNS)
-        self._orders = _Table(path / "orders.parquet", _ORDER_COLUMNS)
+        self._plans = Table(path / "plans.parquet", PLAN_COLUMNS)
+        self._orders = Table(path / "orders.parquet", ORDER_COLUMNS)
+        self._weights = Table(path / "weights.parquet", WEIGHT_COLUMNS)
 
     def metrics_length(self) -> int:
         """Return the bytes of metrics.jsonl written so far."""
@@ -79,6 +81,20 @@ class RunFolder:
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
         for order in plan.orders:
             self._orders.add((plan.version, *order))
+
+    def weights(self, version: int, weights: Iterable[tuple[int, int, float]]) -> None:
+        """Write down what weight updates had: client, the version it started from, weight."""
+        for row in weights:
+            self._weights.add((version, *row))
+
+    def clients(self, prepared: Prepared) -> None:
+        """Write down who takes part: group, samples trained on, when each arrives and departs."""
+        names = [group.name for group in prepared.scenario.population for _ in range(group.count)]
+        people = prepared.population
+        table = Table(self.path / "clients.parquet", CLIENT_COLUMNS)
+        for row in zip(count(), names, prepared.held.tolist(), people.arrive.tolist(), people.depart.tolist()):
+            table.add(row)
+        table.close()
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics."""
@@ -107,6 +123,7 @@ class RunFolder:
         self._metrics.close()
         self._plans.close()
         self._orders.close()
+        self._weights.close()
 
     def __enter__(self) -> RunFolder:
         return self
@@ -117,51 +134,9 @@ class RunFolder:
         self.close()
 
 
-class _Table:
-    """A Parquet file that grows by rows and appears when it is complete."""
-
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._path, self._pending = path, path.with_name(f".{path.name}.part")
-        kinds = {"outcome": pa.dictionary(pa.int8(), pa.string()), "arrived": pa.list_(pa.int64())}
-        kinds["departed"] = kinds["arrived"]
-        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
-        self._writer = pq.ParquetWriter(self._pending, self._schema)
-        self._rows: list[tuple[Any, ...]] = []
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        self._rows.append(row)
-        if len(self._rows) >= _ROWS_AT_ONCE:
-            self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
-        self._pending.replace(self._path)
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-
-        if self._rows:
-            columns = zip(*self._rows, strict=True)
-            arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
-            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-        self._rows = []
-
-
 def finite(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of metrics with null in place of numbers that JSON cannot hold."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
-
-
-def _array(values: tuple[Any, ...], kind: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return pa.array([value.value for value in values], pa.string()).dictionary_encode().cast(kind)
-    return pa.array(values, kind)
 
 
 def write(path: Path, content: str | bytes) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.algorithms.participation import Members
-from fedactors.plan import Plan
-from fedactors.run.prepare import Prepared
+from fedactors.plan import Outcome, Plan
+from fedactors.run.prepare import Dealt
 
 
 class Verdict(NamedTuple):
@@ -56,7 +56,7 @@ class Objective:
     update of the device. Whoever is there when the first round opens belongs to C from the start.
     """
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Dealt) -> None:
         server, self._people = prepared.scenario.server, prepared.population
         self._policy, self._lot = server.membership, server.cohort != "all"
         self._held = prepared.held
@@ -114,7 +114,7 @@ class Objective:
 
     def _departures(self, plan: Plan, decide: Decide) -> list[Move]:
         """Let go of those who left before this plan's aggregate; those whose update is in it leave after it."""
-        heard = {order.client for order in plan.heard()}
+        heard = {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}
         new = [client for client in plan.departed if self.inside[client]]
         now = dict.fromkeys(self._leaving, False)
         now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}

@@ -115,7 +115,7 @@ def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
         raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, AttributeError):
         raise RunFolderError(f"{path}: damaged: not lines of JSON") from None
-    if start.plans and (len(rows) != start.plans or digests.metrics_digest() != start.digests["metrics"]):
+    if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
         raise RunFolderError(f"{path}: damaged: not the {start.plans} lines that the checkpoint was written with")
     return rows
 

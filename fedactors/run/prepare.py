@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,46 @@ from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
 _MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
+
+
+class Members(Protocol):
+    """When each client arrives and departs, in columns of ns."""
+
+    @property
+    def arrive(self) -> NDArray[np.int64]:
+        """First instant at which it belongs to the population."""
+        ...
+
+    @property
+    def depart(self) -> NDArray[np.int64]:
+        """First instant at which it no longer does."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Dealt(Protocol):
+    """What weights depend on: of a `Prepared`, or of a run folder."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What the server does."""
+        ...
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """Samples each client trains on."""
+        ...
+
+    @property
+    def population(self) -> Members:
+        """When each client arrives and departs."""
+        ...
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """What each client is asked to do."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -70,6 +110,13 @@ class Prepared:
         return round(self.payload.ahead * self.model_bytes) * len(self.population)
 
     @property
+    def wire(self) -> dict[str, int]:
+        """Bytes of a model, of a trip `down` (and `once` more in a client's first) and `up`, and sent `ahead`."""
+        payload, size = self.payload, self.model_bytes
+        parts = {name: round(getattr(payload, name) * size) for name in ("down", "up", "once")}
+        return {"model": size, **parts, "ahead": self.ahead}
+
+    @property
     def tariff(self) -> Tariff | None:
         """What devices pay in joules; None if the scenario does not say."""
         return tariff(self.scenario)
@@ -101,7 +148,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
         raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
-    works = _workloads(held, server.local)
+    works = workloads_of(held, server.local)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model.parameters)
@@ -150,7 +197,9 @@ def _cohort(scenario: Scenario) -> int:
     return scenario.devices if server.cohort == "all" else server.cohort
 
 
-def _workloads(sizes: NDArray[np.int64], local: Local) -> list[Workload]:
+def workloads_of(sizes: NDArray[np.int64], local: Local) -> list[Workload]:
+    """Return what each client is asked to do, from the samples it trains on."""
+
     @cache
     def of(samples: int) -> Workload:
         return workload(

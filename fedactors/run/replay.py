@@ -75,9 +75,10 @@ def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told:
         "seed": prepared.scenario.seed,
         "devices": len(prepared.population),
         "sampled_devices": prepared.sampled,
+        "wire": prepared.wire,
         **ledger.summary(),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
         "wall_seconds": round(time.perf_counter() - began, 3),
         "ended_because": clock.ended_because or f"asked for {rounds} rounds",
-        "digests": {"plans": digests.plans_digest()},
+        "digests": {"plans": digests.values()["plans"]},
     }

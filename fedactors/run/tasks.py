@@ -15,7 +15,7 @@ from fedactors.learning.lesson import Chunk
 from fedactors.learning.trainer import chunk_sizes
 from fedactors.plan import Order, Plan
 from fedactors.run.objective import Standing
-from fedactors.run.prepare import Prepared
+from fedactors.run.prepare import Dealt, Prepared
 
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
@@ -29,9 +29,8 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     0 (an incomplete one under Scheme A) cannot change the model and is not computed.
     """
     server = prepared.scenario.server
-    orders = list(plan.heard())
-    weights = _weights(orders, plan, prepared, standing)
-    counted = [(order, weight) for order, weight in zip(orders, weights, strict=True) if weight]
+    weights = weights_of(plan, prepared, standing)
+    counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
     shift = standing.round - plan.version if standing else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
@@ -52,14 +51,15 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
 
 
-def _weights(orders: Sequence[Order], plan: Plan, prepared: Prepared, standing: Standing | None) -> list[float]:
+def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> list[float]:
     """Return the weight of each update heard: its participation's, by how old the model is that it started from.
 
     Those of devices that have just arrived are as the membership policy says.
     """
-    members = standing.members if standing else _members(plan, prepared)
-    server = prepared.scenario.server
-    shares = server.participation.weights([_update(order, prepared) for order in orders], members)
+    orders = list(plan.heard())
+    members = standing.members if standing else _members(plan, dealt)
+    server = dealt.scenario.server
+    shares = server.participation.weights([_update(order, dealt) for order in orders], members)
     ages = [plan.version - order.base for order in orders]
     weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
     if standing is None or not standing.factors:
@@ -109,13 +109,13 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 
-def _update(order: Order, prepared: Prepared) -> Update:
+def _update(order: Order, prepared: Dealt) -> Update:
     work = prepared.workloads[order.client]
     size = int(prepared.held[order.client])
     return Update(size, work.samples(order.steps), order.steps, order.wanted)
 
 
-def _members(plan: Plan, prepared: Prepared) -> Members:
+def _members(plan: Plan, prepared: Dealt) -> Members:
     """Return the set over which p^k is a share: everybody asked, heard or not.
 
     Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.

@@ -73,14 +73,38 @@ def broken(stopped, tmp_path):
     return shutil.copytree(stopped, tmp_path / "broken")
 
 
-@pytest.mark.parametrize(("algorithm", "stop"), [("fedavg", 4), ("scaffold", 1), ("scaffold", ROUNDS), ("feddyn", 4)])
-def test_a_run_that_was_stopped_comes_out_as_one_that_was_not(algorithm, stop, tmp_path):
-    scenario = scenario_of(f"server.algorithm={algorithm}", "server.evaluate_every=3")
+BUFFERED = (
+    "server.timing={name: fedbuff, concurrency: 10, buffer: 4}",
+    "server.deadline=none",
+    "server.cohort=all",
+    "server.participation=samples",
+)
+CASES = {
+    "fedavg": (4, ["server.evaluate_every=3"]),
+    "one": (1, ["server.algorithm=scaffold"]),
+    "all": (ROUNDS, ["server.algorithm=scaffold"]),
+    "feddyn": (4, ["server.algorithm=feddyn"]),
+    "buffered": (4, BUFFERED),
+    "buffered scaffold": (5, [*BUFFERED, "server.algorithm=scaffold"]),
+}
+
+
+@pytest.mark.parametrize(("stop", "changes"), CASES.values(), ids=CASES)
+def test_a_run_that_was_stopped_comes_out_as_one_that_was_not(stop, changes, tmp_path):
+    scenario = scenario_of(*changes)
     run(scenario, tmp_path / "whole")
     summary = run(scenario, tmp_path / "broken", stop_after=stop).summary
     assert summary["plans"] == stop
     resume(tmp_path / "broken", fleet="local", report=False)
     assert_same(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_versions_that_later_updates_start_from_are_saved_too(tmp_path):
+    run(scenario_of(*BUFFERED), tmp_path / "run", stop_after=4)
+    saved = checkpoint.load(tmp_path / "run").saved()
+    assert saved.version == 4
+    assert saved.older
+    assert all(set(state) == {"x"} for state in saved.older.values())
 
 
 def test_it_can_be_stopped_again_and_again(tmp_path):

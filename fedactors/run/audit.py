@@ -1,0 +1,300 @@
+"""Works the books of a run out again, from its folder alone: every number that another one implies is compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, groupby, islice, repeat
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from fedactors.errors import ConservationError, RunFolderError
+from fedactors.plan import Order, Outcome, Plan
+from fedactors.run import checkpoint
+from fedactors.run.digests import Digests, model_digest
+from fedactors.run.energy import tariff
+from fedactors.run.ledger import Ledger
+from fedactors.run.objective import Objective, recorded
+from fedactors.run.prepare import workloads_of
+from fedactors.run.tables import CLIENT_COLUMNS, WEIGHT_COLUMNS, plans_of, rows_of
+from fedactors.scenario.loading import validate
+from fedactors.scenario.model import Scenario
+from fedactors.workload import Workload
+
+_MOST = 10  # complaints that are listed for each check
+
+
+def audit(run: str | Path) -> dict[str, Any]:
+    """Return {"folder", "sound", "checks": [{"name", "looked_at", "wrong": [...]}]} of a run that has ended.
+
+    Raises RunFolderError if the folder lacks a file or one cannot be read.
+    """
+    books = Recorded(Path(run))
+    checks = [
+        {"name": name, "looked_at": looked_at(books), "wrong": _listed(check(books))}
+        for name, looked_at, check in _CHECKS
+        if books.trained or check not in (_weights, _final)
+    ]
+    return {"folder": str(books.path), "sound": not any(check["wrong"] for check in checks), "checks": checks}
+
+
+@dataclass(frozen=True)
+class People:
+    """Columns over the clients: samples trained on, instants of arrival and departure, ns."""
+
+    samples: NDArray[np.int64]
+    arrive: NDArray[np.int64]
+    depart: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run folder as the checks read it; what weights depend on has the names that `Prepared` gives it."""
+
+    path: Path
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The resolved scenario."""
+        text = _text(self.path / "scenario.yaml")
+        try:
+            return validate(yaml.safe_load(text), str(self.path / "scenario.yaml"))
+        except (yaml.YAMLError, RecursionError) as error:
+            raise RunFolderError(f"{self.path / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        return _object(self.path / "summary.json", _text(self.path / "summary.json"))
+
+    @property
+    def wire(self) -> dict[str, int]:
+        """Bytes on the wire, see `Prepared.wire`."""
+        found = self.summary.get("wire")
+        if not isinstance(found, dict) or not {"down", "up", "once", "ahead"} <= found.keys():
+            raise RunFolderError(f'{self.path / "summary.json"}: does not say what a trip moves ("wire")')
+        return found
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        path = self.path / "metrics.jsonl"
+        return [_object(path, line) for line in _text(path).splitlines()]
+
+    @cached_property
+    def held(self) -> NDArray[np.int64]:
+        """Samples that each client trains on."""
+        return self.population.samples
+
+    @cached_property
+    def population(self) -> People:
+        """Who takes part."""
+        found = np.array([row[2:] for row in rows_of(self.path / "clients.parquet", CLIENT_COLUMNS)], np.int64)
+        return People(*found.reshape(-1, 3).T)
+
+    @cached_property
+    def workloads(self) -> list[Workload]:
+        """What each client is asked to do."""
+        return workloads_of(self.held, self.scenario.server.local)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is the folder of a run, not of a replay."""
+        return "model" in self.summary.get("digests", {})
+
+    def plans(self) -> Iterator[Plan]:
+        """Yield the plans."""
+        return plans_of(self.path)
+
+
+def _times(books: Recorded) -> Iterator[str]:
+    """Look whether versions follow one another, and instants, of a round and of every trip."""
+    closed = 0
+    for number, plan in enumerate(books.plans()):
+        where = f"round {plan.version + 1}"
+        if plan.version != number:
+            yield f"{where}: found where round {number + 1} belongs"
+        if not plan.opened <= plan.closed <= plan.ready or plan.closed < closed:
+            yield f"{where}: opened {plan.opened}, closed {plan.closed}, ready {plan.ready}, the last closed {closed}"
+        closed = plan.closed
+        for order in plan.orders:
+            stages = order[5:9]
+            if list(stages) != sorted(stages) or (order.heard and order.finished > plan.closed):
+                yield f"{where}, client {order.client}: stages at {stages} in a round closed at {plan.closed}"
+
+
+def _conservation(books: Recorded) -> Iterator[str]:
+    """Look whether everybody asked ended in one outcome, which fits the steps; compare their sums with all totals."""
+    ledger = Ledger(books.wire["ahead"], tariff(books.scenario), books.scenario.devices)
+    columns = rows_of(books.path / "plans.parquet", ("asked", "heard"))
+    for plan, row, counts in zip(books.plans(), chain(books.rows, repeat({})), columns, strict=False):
+        where = f"round {plan.version + 1}"
+        if counts != (len(plan.orders), len(list(plan.heard()))):
+            yield f"{where}: plans.parquet says {counts[0]} asked and {counts[1]} heard"
+        trips = [(order.client, order.base) for order in plan.orders]
+        if trips != sorted(set(trips)):
+            yield f"{where}: clients out of order, or one of them twice"
+        yield from (
+            f"{where}, client {o.client}: {o.outcome}, {o.steps} of {o.wanted} steps"
+            for o in plan.orders
+            if not _fits(o) or not 0 <= o.base <= plan.version
+        )
+        try:
+            expected = ledger.add(plan)
+        except ConservationError as error:
+            yield str(error)
+            continue
+        yield from (f"{where}: {text}" for text in _different(expected, row, "metrics.jsonl"))
+    if ledger.plans != len(books.rows):
+        yield f"{ledger.plans} plans, {len(books.rows)} lines in metrics.jsonl"
+    yield from _different(ledger.summary(), books.summary, "summary.json")
+
+
+def _fits(order: Order) -> bool:
+    if order.outcome is Outcome.COMPLETE:
+        return order.steps == order.wanted
+    if order.outcome is Outcome.PARTIAL:
+        return 0 < order.steps < order.wanted
+    return 0 <= order.steps <= order.wanted
+
+
+def _bytes(books: Recorded) -> Iterator[str]:
+    """Compare what each trip moved with the algorithm's payload: all of it if it was heard, else at most that."""
+    wire, first = books.wire, set[int]()
+    for plan in books.plans():
+        for order in plan.orders:
+            more = order.down - wire["down"]
+            whole = order.heard or order.outcome is Outcome.QUARANTINED
+            if whole and (order.up != wire["up"] or more not in (0, wire["once"])):
+                yield f"round {plan.version + 1}, client {order.client}: heard with {order.down} down, {order.up} up"
+            elif not 0 <= order.up <= wire["up"] or not 0 <= order.down <= wire["down"] + wire["once"]:
+                yield f"round {plan.version + 1}, client {order.client}: {order.down} down, {order.up} up"
+            if whole and wire["once"] and more == wire["once"]:
+                if order.client in first:
+                    yield f"round {plan.version + 1}, client {order.client}: was sent twice what is sent once"
+                first.add(order.client)
+
+
+def _weights(books: Recorded) -> Iterator[str]:
+    """Compare the weight of every update with that which the participation policy gives it."""
+    from fedactors.run.tasks import weights_of
+
+    tables = groupby(rows_of(books.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
+    objective = Objective(books) if books.scenario.server.membership else None
+    found: tuple[int, dict[tuple[int, int], float]] | None = None
+    for plan, row in zip(books.plans(), books.rows, strict=False):
+        if found is None and (group := next(tables, None)) is not None:
+            found = group[0], {(client, base): weight for _, client, base, weight in group[1]}
+        mine: dict[tuple[int, int], float] = {}
+        if found is not None and found[0] == plan.version:
+            mine, found = found[1], None
+        trips = ((order.client, order.base) for order in plan.heard())
+        standing = objective.at(plan, recorded(row)) if objective else None
+        expected = dict(zip(trips, weights_of(plan, books, standing), strict=True))
+        for trip in sorted({*mine, *expected}):
+            if mine.get(trip, 0.0) != expected.get(trip, 0.0):
+                weights = f"{mine.get(trip, 0.0)!r} in place of {expected.get(trip, 0.0)!r}"
+                yield f"round {plan.version + 1}, client {trip[0]}: weight {weights}"
+
+
+def _digests(books: Recorded) -> Iterator[str]:
+    """Compare digests of plans, metrics and model, and those that checkpoints hold."""
+    digests, saved = Digests(), {}
+    for path in checkpoint.checkpoints(books.path):
+        try:
+            one = checkpoint.read(path)
+        except RunFolderError as error:
+            yield str(error)
+        else:
+            saved[one.plans] = one.digests
+    for count, (plan, row) in enumerate(zip(books.plans(), books.rows, strict=False), start=1):
+        digests.plan(plan)
+        digests.metrics(row)
+        if count in saved and saved[count] != digests.values():
+            yield f"checkpoint of round {count}: other digests"
+    expected = books.summary.get("digests", {})
+    found = digests.values() | ({"model": _model(books.path)} if books.trained else {})
+    yield from (
+        f"{part}: {found[part]} in place of {expected[part]}" for part in expected if found[part] != expected[part]
+    )
+
+
+def _model(run: Path) -> str:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = run / "checkpoint/model.safetensors"
+    try:
+        return model_digest(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise RunFolderError(f"{path}: cannot be read: {error}") from None
+
+
+def _final(books: Recorded) -> Iterator[str]:
+    """Compare the final figures with the last evaluation."""
+    rows = [row for row in books.rows if "accuracy" in row]
+    final = books.summary.get("final")
+    if books.scenario.server.selection.steers:
+        return  # nobody knew which round would be the last: it may have been evaluated afterwards
+    if bool(rows) != bool(final):
+        yield f"{len(rows)} evaluations, final figures {final}"
+    elif final:
+        yield from _different(final, rows[-1], "metrics.jsonl")
+
+
+def _different(expected: Mapping[str, Any], found: Mapping[str, Any], where: str) -> Iterator[str]:
+    """Yield where `found` differs from `expected`, whose keys it must have."""
+    for key, value in expected.items():
+        if found.get(key) != value:
+            yield f"{key}: {found.get(key)} in {where}, {value} by the orders"
+
+
+def _listed(wrong: Iterable[str]) -> list[str]:
+    """Return the first complaints; numbers that fit nowhere are one."""
+    found: list[str] = []
+    try:
+        found.extend(islice(wrong, _MOST))  # keeps those before an error
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        found.append(f"cannot be worked out: {type(error).__name__}: {error}")
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunFolderError(
+            f"{path}: cannot be read (accepted: the folder of a run that has ended): {error}"
+        ) from None
+
+
+def _object(path: Path, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{path}: damaged: found {text[:40]} (accepted: a JSON object)")
+    return found
+
+
+_Looked = Callable[[Recorded], str]
+_Check = Callable[[Recorded], Iterable[str]]
+_CHECKS: tuple[tuple[str, _Looked, _Check], ...] = (
+    ("times", lambda books: f"{len(books.rows):,} rounds", _times),
+    ("conservation", lambda books: f"{books.summary.get('asked', 0):,} orders", _conservation),
+    ("bytes", lambda books: "what each trip moved", _bytes),
+    ("weights", lambda books: f"{len(books.held):,} clients", _weights),
+    ("final", lambda books: "the last evaluation", _final),
+    ("digests", lambda books: ", ".join(books.summary.get("digests", {})), _digests),
+)
