@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.reproduce import flexible, fsl_conference, fsl_full, fsl_journal
+from fedactors.reproduce import flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles
 from fedactors.reproduce.experiment import Experiment
 
 REDUCED: dict[str, Experiment] = {
@@ -11,6 +11,7 @@ REDUCED: dict[str, Experiment] = {
     **fsl_conference.REDUCED,
     **fsl_full.IMAGES,
     **flexible.REDUCED,
+    **mixed_smiles.REDUCED,
 }
 FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL}
 

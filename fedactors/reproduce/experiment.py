@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from fedactors.study.cells import Axis, crossed
 from fedactors.study.cells import Cell as Cell
@@ -32,6 +33,11 @@ class Measures(NamedTuple):
     g2: float | None
     wall: float  # seconds
     curve: tuple[Point, ...] = ()  # of every round that was examined
+    further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
+
+    def figure(self, name: str) -> Any:
+        """Return a measure by its name, None if there is none."""
+        return getattr(self, name) if name in self._fields else self.further.get(name)
 
 
 class Claim(NamedTuple):
@@ -51,7 +57,7 @@ class Table:
 
     def values(self, measure: str, **labels: Label) -> list[float]:
         """Return a measure of every run at `labels`. Raises KeyError if there is none."""
-        return [getattr(measures, measure) for measures in self.runs(**labels)]
+        return [measures.figure(measure) for measures in self.runs(**labels)]
 
     def runs(self, **labels: Label) -> list[Measures]:
         """Return every run at `labels`. Raises KeyError if there is none."""

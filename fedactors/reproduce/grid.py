@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any
 
 from fedactors.errors import DivergedError
 from fedactors.reproduce.experiment import Cell, Experiment, Measures, Point, Table
-from fedactors.run.learning_curve import summary
+from fedactors.run.learning_curve import WINDOW, summary
 from fedactors.study.runs import Work, each, failure, finished
+
+_EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
 
 Tell = Callable[[Cell, Measures], None]
 
@@ -52,4 +55,20 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
         sum(row["g2"] for row in apart) / len(apart) if apart else None,
         rows[-1]["wall_seconds"],
         tuple(Point(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
+        _further(rows),
     )
+
+
+def _further(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Return means over the last 20 rounds of what was examined, the deviation of the loss, and peaks of G~^2 and B~^2.
+
+    The peaks are over the rounds 10 to 100, as Augenstein et al. have them.
+    """
+    last = [row for row in rows[-WINDOW:] if "loss" in row]
+    names = [name for name in last[-1] if name.endswith(_EXAMINED)]
+    found = {name: fmean(row[name] for row in last if name in row) for name in names}
+    found["loss_sd"] = pstdev(row["loss"] for row in last)
+    for name in ("gt2", "bt2"):
+        if peaks := [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]:
+            found[f"max_{name}"] = max(peaks)
+    return found

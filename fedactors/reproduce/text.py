@@ -36,7 +36,7 @@ def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[
     return {
         "title": experiment.title,
         "reported": experiment.reported,
-        "runs": [{**at, **found._asdict()} for at, found in table.rows],
+        "runs": [{**at, **found._asdict(), "further": dict(found.further)} for at, found in table.rows],
         "beside": experiment.beside(table),
         "claims": [claim._asdict() for claim in claims],
         "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
@@ -53,8 +53,8 @@ def grouped(table: Table) -> list[tuple[dict[str, Any], list[Measures]]]:
 
 def shown(found: Sequence[Measures], column: str) -> str:
     """Return the mean of a measure over repeats; a dash if one has none."""
-    values = [getattr(measures, column) for measures in found]
-    return "-" if None in values else format(sum(values) / len(values), _FORMATS[column])
+    values = [measures.figure(column) for measures in found]
+    return "-" if None in values else format(sum(values) / len(values), _FORMATS.get(column, ".3f"))
 
 
 def _verdict(claim: Claim) -> str:
