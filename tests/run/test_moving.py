@@ -9,7 +9,7 @@ import fedactors
 from fedactors import Scenario
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline, Saved
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.run.conductor import load, resume
 from fedactors.run.objective import Objective
 from fedactors.run.prepare import prepare
@@ -61,17 +61,16 @@ def test_a_device_that_arrives_before_round_1_changes_nothing(tmp_path):
 def test_the_test_set_and_the_rate_follow_the_members(tmp_path):
     found = run(tmp_path / "run", {}, {}, {"arrive": "20s", "depart": "40s"})
     prepared = prepare(scenario(*[{}] * 3))
-    lesson, _, (_, labels), _ = load(prepared)
-    hosted = [set(labels[lesson.holdout.of(k)].tolist()) for k in range(3)]
+    lesson, _, exam, _ = load(prepared)
+    hosted = [set(exam.y[lesson.holdout.of(k)].tolist()) for k in range(3)]
     assert [len(lesson.holdout.of(k)) for k in range(3)] == [20] * 3
     assert all(len(mine) == 2 for mine in hosted)
     assert [row["lr"] for row in found.metrics] == pytest.approx([0.3, 0.15, 0.3, 0.15, 0.3, 0.15])
     moves = [(row["round"], m["client"], m["event"], m["after"]) for row in found.metrics for m in row.get("moves", ())]
     assert moves == [(3, 2, "arrival", 2), (5, 2, "departure", 4)]
     # the last model, examined by hand on what the two who stayed hold out
-    _, _, (x, y), _ = load(prepared)
     rows = np.concatenate([lesson.holdout.of(k) for k in (0, 1)])
-    expected = Examiner(lesson.model, x[rows], y[rows]).examine(found.state["x"])
+    expected = Examiner(lesson.model, Exam(exam.x[rows], exam.y[rows])).examine(found.state["x"])
     assert found.summary["final"] == pytest.approx(expected)
 
 
