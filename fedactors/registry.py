@@ -96,6 +96,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "lamb_mlp": "fedactors.learning.models:LambMlp",
         "lamb_cnn": "fedactors.learning.models:LambCnn",
         "lamb_cifar_cnn": "fedactors.learning.models:LambCifarCnn",
+        "resnet9": "fedactors.learning.models:ResNet9",
     },
     "partitions": {
         "iid": "fedactors.learning.partition:Iid",

@@ -39,6 +39,11 @@ class Layer:
         """Return (name, shape) of each parameter tensor, in PyTorch's layout and order."""
         return ()
 
+    def specs(self) -> tuple[TensorSpec, ...]:
+        """Return each parameter tensor with what its first values are drawn from; the first one is the weight."""
+        tensors = self.tensors()
+        return tuple(TensorSpec(name, shape, prod(tensors[0][1][1:])) for name, shape in tensors)
+
     def flops(self, shape: Shape) -> int:
         """Return the floating-point operations of one forward pass: two for each multiply-add."""
         return 0
@@ -153,6 +158,7 @@ class TensorSpec(NamedTuple):
     name: str  # as in the equivalent torch.nn.Sequential: "3.weight"
     shape: Shape
     fan_in: int  # inputs that one output of the layer sees
+    fill: float | None = None  # what it starts from, if it is not drawn
 
 
 class Layers(NamedTuple):
@@ -203,9 +209,9 @@ class Model:
     def tensors(self) -> tuple[TensorSpec, ...]:
         """Every parameter tensor, in the order of the flat parameter vector."""
         return tuple(
-            TensorSpec(f"{number}.{name}", shape, prod(layer.tensors()[0][1][1:]))
+            spec._replace(name=f"{number}.{spec.name}")
             for number, layer in enumerate(self.layers)
-            for name, shape in layer.tensors()
+            for spec in layer.specs()
         )
 
     @cached_property

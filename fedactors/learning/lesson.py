@@ -29,6 +29,7 @@ class Chunk(NamedTuple):
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
+    active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
 
     @property
     def cost(self) -> int:

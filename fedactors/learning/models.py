@@ -7,9 +7,9 @@ answers with logits.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import BeforeValidator, Field, PositiveInt
 
 from fedactors.learning.layers import (
     Dropout,
@@ -24,6 +24,7 @@ from fedactors.learning.layers import (
     dense,
     stack,
 )
+from fedactors.learning.residual import group_norm, residual
 from fedactors.options import Options
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
@@ -150,6 +151,38 @@ class LambCifarCnn(_Images):
         first = conv(32, 3, "valid"), _RELU, _POOL
         second = conv(64, 3, "valid"), _RELU, _POOL
         return *first, *second, conv(64, 3, "valid"), _RELU, _FLATTEN, dense(64), _RELU
+
+
+def _known_norm(value: Any) -> Any:
+    """Say why there is no BatchNorm."""
+    if value == "batch":
+        raise ValueError(
+            "BatchNorm mixes the samples of a batch and keeps statistics that are no parameters: clients with other"
+            " labels have other ones, and neither their mean nor the server's is right for the test set"
+            " (accepted: group, GroupNorm with as many parameters)"
+        )
+    return value
+
+
+class ResNet9(_Images):
+    """ResNet-9, for the Fed-LAMB paper on CIFAR-10; the paper prints no layers, these are the usual ones.
+
+    6,575,370 parameters on CIFAR-10, as many as with BatchNorm.
+    """
+
+    name: Literal["resnet9"] = "resnet9"
+    norm: Annotated[Literal["group"], BeforeValidator(_known_norm)] = "group"
+    """How activations are normalised."""
+    groups: PositiveInt = 32
+    """Groups of channels that are normalised together."""
+
+    def _features(self) -> tuple[Maker | Layer, ...]:
+        def block(outputs: int) -> tuple[Maker | Layer, ...]:
+            return conv(outputs, 3, "same"), group_norm(self.groups), _RELU
+
+        first = *block(64), *block(128), _POOL, residual(*block(128), *block(128))
+        second = *block(256), _POOL, *block(512), _POOL, residual(*block(512), *block(512))
+        return *first, *second, Pool(4), _FLATTEN
 
 
 def _perceptron(name: str, input_shape: Shape, hidden: tuple[int, ...], dropout: float, classes: int) -> Model:

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedactors.learning.dropout import dropped
-from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
+from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu, TensorSpec
+from fedactors.learning.residual import GroupNorm, Residual
 from fedactors.streams import Purpose, stream
 
 
@@ -55,6 +56,14 @@ def _applied(layer: Layer, weights: Sequence[Tensor], x: Tensor) -> Tensor:
             return functional.relu(x)
         case Flatten():
             return x.flatten(1)
+        case GroupNorm():
+            return functional.group_norm(x, layer.groups, weights[0], weights[1])
+        case Residual():
+            inner, taken = x, 0
+            for part in layer.layers:
+                count = len(part.tensors())
+                inner, taken = _applied(part, weights[taken : taken + count], inner), taken + count
+            return x + inner
     raise NotImplementedError(f"no rule to run {layer}")
 
 
@@ -74,11 +83,15 @@ def views(model: Model, flat: Tensor) -> list[Tensor]:
 def initial(model: Model, seed: int) -> NDArray[np.float32]:
     """Return the initial parameters `(parameters,)` of a run with this `seed`.
 
-    Weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these layers; a
-    model that starts from zeros is all zero.
+    Weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these layers, those of
+    a normalisation 1 and 0; a model that starts from zeros is all zero.
     """
     if model.zeros:
         return np.zeros(model.parameters, dtype=np.float32)
     draws = stream(seed, Purpose.INIT)
-    bounds = ((1 / sqrt(tensor.fan_in), prod(tensor.shape)) for tensor in model.tensors)
-    return np.concatenate([draws.uniform(-bound, bound, size) for bound, size in bounds]).astype(np.float32)
+    return np.concatenate([_first(spec, draws) for spec in model.tensors]).astype(np.float32)
+
+
+def _first(spec: TensorSpec, draws: np.random.Generator) -> NDArray[np.float64]:
+    size, bound = prod(spec.shape), 1 / sqrt(spec.fan_in)
+    return draws.uniform(-bound, bound, size) if spec.fill is None else np.full(size, spec.fill)

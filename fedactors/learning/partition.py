@@ -55,6 +55,8 @@ class _Dealt(Options):
     """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
     replace: bool = False
     """Where samples run out, draw from them again with replacement, instead of refusing."""
+    reallocate: bool = False
+    """Deal all data anew in every round, to the clients that are asked; each gets as many samples as before."""
     test_samples: PositiveInt | None = None
     """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
     the test set is shared out as training samples are that are not counted."""
@@ -64,7 +66,7 @@ class _Dealt(Options):
         """Return which test samples each client holds out; see `Partition.holdout`."""
         counts = tuple(np.bincount(data.test_y, minlength=data.classes).tolist())
         info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts)
-        alike = self.model_copy(update={"samples": self.test_samples})
+        alike = self.model_copy(update={"samples": self.test_samples, "reallocate": False})
         alike._purpose = Purpose.HOLDOUT
         return alike.split(data.test_y, data.classes, alike.sizes(info, clients, seed), seed)
 
@@ -77,13 +79,21 @@ class _Dealt(Options):
         if self.samples is None:
             return even(info.train_size, clients)
         sizes = drawn(self.samples, clients, seed)
-        wanted = int(sizes.sum())
+        return sizes if self.reallocate else self.enough(info, sizes)
+
+    def enough(self, info: Info, sizes: Int64) -> Int64:
+        """Return `sizes`. Raises ScenarioError if the data are too few for clients of those sizes at once."""
+        wanted, clients = int(sizes.sum()), len(sizes)
         if wanted > info.train_size and not self.replace:
             raise ScenarioError(
                 f'{_WHERE}.samples: {wanted:,} wanted by {clients:,} clients, "{info.name}" has '
                 f"{info.train_size:,}; accepted: fewer samples, fewer clients, or replace: true"
             )
         return sizes
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Look whether the data suffice for any `asked` clients of a round. Raises ScenarioError if not."""
+        self.enough(info, np.sort(sizes)[-asked:])
 
 
 class Iid(_Dealt):
@@ -118,6 +128,8 @@ class Classes(_Dealt):
 
         Raises ScenarioError if a label has too few samples or, without `samples`, no client.
         """
+        if self.reallocate and self.samples is None:
+            raise ScenarioError(f"{_WHERE}.samples: reallocate needs to know how many each client gets")
         hosted = self.hosted(info.classes, clients, seed)
         asked = super().sizes(info, clients, seed)
         if info.class_counts is None and self.samples is None:
@@ -125,7 +137,7 @@ class Classes(_Dealt):
                 f'{_WHERE}.samples: "{info.name}" does not say how many samples each label has'
                 "; accepted: a number or a law"
             )
-        if info.class_counts is None:
+        if info.class_counts is None or self.reallocate:
             return asked
         counts = np.array(info.class_counts, dtype=np.int64)
         shares = self._shares(counts, hosted, asked)
@@ -140,6 +152,18 @@ class Classes(_Dealt):
         if not np.array_equal(shares.sum(axis=1), sizes):
             raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
         return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Look whether each label has enough for all that may host it. Raises ScenarioError if not, or if unknown."""
+        super().check_rounds(info, sizes, asked)
+        hosts = -(-asked * self.classes // info.classes) if self.balanced else asked
+        wanted = hosts * -(-int(sizes.max()) // self.classes)
+        least = min(info.class_counts or (0,))
+        if wanted > least and not self.replace:
+            raise ScenarioError(
+                f"{_WHERE}.reallocate: {wanted:,} samples of a label may be wanted in a round, and of one there are"
+                f" {least:,} (accepted: fewer samples, a smaller cohort, or replace: true)"
+            )
 
     def hosted(self, classes: int, clients: int, seed: int) -> Int64:
         """Return the distinct labels that each client holds, `(clients, labels per client)`.

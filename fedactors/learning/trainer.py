@@ -18,6 +18,7 @@ from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Dropout, Model
 from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN, SGD
+from fedactors.learning.redeal import Redealt
 from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
 from fedactors.streams import Purpose
 from fedactors.workload import workload
@@ -133,8 +134,9 @@ class Trainer:
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
         lesson = self._lesson
         works = [lesson.workloads[client] for client in chunk.clients]
+        held = self._split.among(chunk.version, chunk.active) if isinstance(self._split, Redealt) else self._split
         order = [
-            batches.sequence(lesson.seed, client, trip, self._split.of(client), work, steps)
+            batches.sequence(lesson.seed, client, trip, held.of(client), work, steps)
             for client, trip, work, steps in zip(chunk.clients, chunk.trips, works, chunk.steps, strict=True)
         ]
         return Rows(

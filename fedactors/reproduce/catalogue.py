@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.reproduce import flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles
+from fedactors.reproduce import fedlamb, flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles
 from fedactors.reproduce.experiment import Experiment
 
 REDUCED: dict[str, Experiment] = {
@@ -12,8 +12,9 @@ REDUCED: dict[str, Experiment] = {
     **fsl_full.IMAGES,
     **flexible.REDUCED,
     **mixed_smiles.REDUCED,
+    **fedlamb.REDUCED,
 }
-FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL}
+FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL, **fedlamb.FULL}
 
 
 def find(name: str, *, reduced: bool) -> Experiment:

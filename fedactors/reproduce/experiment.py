@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fedactors.study.cells import Axis, crossed
+from fedactors.study.cells import SEED, Axis, crossed
 from fedactors.study.cells import Cell as Cell
 from fedactors.study.cells import Label as Label
 
@@ -37,7 +37,36 @@ class Measures(NamedTuple):
 
     def figure(self, name: str) -> Any:
         """Return a measure by its name, None if there is none."""
-        return getattr(self, name) if name in self._fields else self.further.get(name)
+        known = name in self._fields or isinstance(getattr(type(self), name, None), property)
+        return getattr(self, name) if known else self.further.get(name)
+
+    @property
+    def last5(self) -> float:
+        """Mean accuracy of the last five rounds examined."""
+        last = self.curve[-5:]
+        return sum(point.accuracy for point in last) / max(1, len(last))
+
+    @property
+    def at3(self) -> float | None:
+        """Accuracy after round 3."""
+        return self._after(3)
+
+    @property
+    def at5(self) -> float | None:
+        """Accuracy after round 5."""
+        return self._after(5)
+
+    @property
+    def at10(self) -> float | None:
+        """Accuracy after round 10."""
+        return self._after(10)
+
+    def _after(self, round: int) -> float | None:
+        return next((point.accuracy for point in self.curve if point.round == round), None)
+
+
+DIVERGED = Measures(0.0, 0, None, 0.0, None, None, 0.0)
+"""What counts of a run that ended in NaN or Inf, where runs are compared to find the best."""
 
 
 class Claim(NamedTuple):
@@ -88,8 +117,21 @@ class Experiment:
     reported: str = ""  # the paper's own numbers, where it prints some
     columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
     beside: Callable[[Table], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
+    tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
+    best_by: str = "last5"  # the measure that says which
 
-    def cells(self) -> Iterator[Cell]:
-        """Yield every run, none twice."""
+    def cells(self, seeds: Sequence[int] | None = None) -> Iterator[Cell]:
+        """Yield every run, none twice; of all seeds unless some are named."""
         grids = ([Axis(name, values) for name, values in axes.items()] for axes in self.grids)
-        yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, self.seeds))
+        yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, seeds or self.seeds))
+
+    def best(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> list[Mapping[str, Label]]:
+        """Return the places (labels without the seed) that win over all others that differ in tuned axes alone."""
+        won: dict[tuple[tuple[str, Label], ...], tuple[float, Mapping[str, Label]]] = {}
+        for at, found in rows:
+            place = {axis: label for axis, label in at.items() if axis != SEED}
+            rivals = tuple((axis, label) for axis, label in place.items() if axis not in self.tuned)
+            value = found.figure(self.best_by)
+            if rivals not in won or value > won[rivals][0]:
+                won[rivals] = value, place
+        return [place for _, place in won.values()]

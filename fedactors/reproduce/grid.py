@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
 from fedactors.errors import DivergedError
-from fedactors.reproduce.experiment import Cell, Experiment, Measures, Point, Table
+from fedactors.reproduce.experiment import DIVERGED, Cell, Experiment, Label, Measures, Point, Table
 from fedactors.run.learning_curve import WINDOW, summary
+from fedactors.study.cells import SEED
 from fedactors.study.runs import Work, each, failure, finished
 
 _EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
@@ -21,15 +22,38 @@ Tell = Callable[[Cell, Measures], None]
 def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]) -> Table:
     """Run every cell, `jobs` at a time, and return the table; `tell` hears of each result, in the order of the cells.
 
-    `overrides` change the scenario of all cells. Raises what loading and running raise.
+    Where axes are tuned, all their labels are run with the first seed and the best ones with the others; the table
+    holds those. `overrides` change the scenario of all cells. Raises what loading and running raise.
     """
-    path, cells, more = scenarios / experiment.scenario, list(experiment.cells()), tuple(overrides)
-    work = [Work(path, (*cell.overrides, *more), out) for cell in cells]
-    rows = []
-    for cell, found in zip(cells, each(measured, work, jobs), strict=True):
-        tell(cell, found)
-        rows.append((dict(cell.labels), found))
-    return Table(rows)
+    path, more = scenarios / experiment.scenario, tuple(overrides)
+
+    def played(cells: Sequence[Cell], function: Callable[[Work], Measures]) -> list[tuple[dict[str, Label], Measures]]:
+        rows = []
+        work = [Work(path, (*cell.overrides, *more), out) for cell in cells]
+        for cell, found in zip(cells, each(function, work, jobs), strict=True):
+            tell(cell, found)
+            rows.append((dict(cell.labels), found))
+        return rows
+
+    if not experiment.tuned:
+        return Table(played(list(experiment.cells()), measured))
+    first = played(list(experiment.cells(experiment.seeds[:1])), compared)
+    best = experiment.best(first)
+
+    def won(labels: Mapping[str, Label]) -> bool:
+        return {axis: label for axis, label in labels.items() if axis != SEED} in best
+
+    repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
+    others = [cell for cell in repeats if won(dict(cell.labels))]
+    return Table([row for row in first if won(row[0])] + played(others, compared))
+
+
+def compared(work: Work) -> Measures:
+    """Return the measures of one run, as `measured`; those of the worst possible one if it diverges."""
+    try:
+        return measured(work)
+    except DivergedError:
+        return DIVERGED
 
 
 def measured(work: Work) -> Measures:

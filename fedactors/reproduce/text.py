@@ -7,8 +7,9 @@ from typing import Any
 
 from fedactors.reproduce.experiment import Claim, Experiment, Measures, Table
 
-_FORMATS = {"accuracy": ".3f", "t90": ".0f", "t50": ".0f", "sd20": ".3f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}
-_HEADS = {"accuracy": "accuracy", "t90": "T90", "t50": "T_0.5", "sd20": "sd20", "xi2": "xi^2", "g2": "G^2"}
+_FORMATS = {"t90": ".0f", "t50": ".0f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}  # others: .3f
+_HEADS = {"t90": "T90", "t50": "T_0.5", "xi2": "xi^2", "g2": "G^2", "last5": "last 5"}
+_HEADS |= {"at3": "round 3", "at5": "round 5", "at10": "round 10"}
 
 
 def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list[str]:
@@ -36,11 +37,17 @@ def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[
     return {
         "title": experiment.title,
         "reported": experiment.reported,
-        "runs": [{**at, **found._asdict(), "further": dict(found.further)} for at, found in table.rows],
+        "runs": [{**at, **_numbers(found, experiment.columns)} for at, found in table.rows],
         "beside": experiment.beside(table),
         "claims": [claim._asdict() for claim in claims],
         "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
     }
+
+
+def _numbers(found: Measures, columns: Sequence[str]) -> dict[str, Any]:
+    """Return the measures of a run but for its whole curve."""
+    kept = {name: value for name, value in found._asdict().items() if name != "curve"}
+    return {**kept, "further": dict(found.further), **{column: found.figure(column) for column in columns}}
 
 
 def grouped(table: Table) -> list[tuple[dict[str, Any], list[Measures]]]:

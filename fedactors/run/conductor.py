@@ -17,6 +17,7 @@ from fedactors.learning.deal import Split
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.layers import REGULARISERS
 from fedactors.learning.lesson import Central, Lesson, Pretraining, Samples, share
+from fedactors.learning.redeal import Redealt
 from fedactors.report.html import write as write_report
 from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
@@ -135,7 +136,8 @@ def load(prepared: Prepared) -> Loaded:
     """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
     scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    split = task.partition.split(data.y, data.classes, prepared.sizes, scenario.seed)
+    dealt = (data.y, data.classes, prepared.sizes, scenario.seed)
+    split = Redealt(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
     own = _own(server, data, split, scenario.seed)
     samples = Samples(data.x, data.y, split)
     if server.algorithm.centre == "at clients":
@@ -155,7 +157,7 @@ def load(prepared: Prepared) -> Loaded:
     return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
 
 
-def _own(server: Server, data: Data, split: Split, seed: int) -> Labelled:
+def _own(server: Server, data: Data, split: Split | Redealt, seed: int) -> Labelled:
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)

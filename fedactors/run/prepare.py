@@ -86,6 +86,11 @@ class Prepared:
         return sum(law is not None for law in self.population.laws)
 
     @property
+    def reallocates(self) -> bool:
+        """Whether the data are dealt anew to the clients asked in each round."""
+        return getattr(self.scenario.task.partition, "reallocate", False)
+
+    @property
     def model_bytes(self) -> int:
         """Size of one model on the wire."""
         return self.model.parameters * BYTES_PER_PARAMETER
@@ -155,8 +160,19 @@ def _prepared(scenario: Scenario) -> Prepared:
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     prepared = Prepared(scenario, info, sizes, held, model, build(scenario, model.flops), works, setting)
+    if prepared.reallocates:
+        _check_reallocation(prepared)
     _check_deadline(prepared)
     return prepared
+
+
+def _check_reallocation(prepared: Prepared) -> None:
+    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
+    server, devices = prepared.scenario.server, prepared.scenario.devices
+    if server.data is not None:
+        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
+    prepared.scenario.task.partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(

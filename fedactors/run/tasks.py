@@ -34,8 +34,9 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     shift = standing.round - plan.version if standing else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
-    parts = [counted[at:end] for at, end in pairwise([0, *ends])]
-    chunks = tuple(_chunk(plan, run, bases, lr) for part in parts for lr, run in _by_rate(part, server.schedule, shift))
+    active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
+    runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], server.schedule, shift)]
+    chunks = tuple(_chunk(plan, run, bases, lr, active) for lr, run in runs)
     facts = Round(
         plan.version,
         len(counted),
@@ -123,7 +124,7 @@ def _members(plan: Plan, prepared: Dealt) -> Members:
     return Members(len(plan.orders), sum(int(prepared.held[order.client]) for order in plan.orders))
 
 
-def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float) -> Chunk:
+def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, active: tuple[int, ...]) -> Chunk:
     orders = [order for order, _ in counted]
     return Chunk(
         version=plan.version,
@@ -133,4 +134,5 @@ def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float) -> C
         steps=tuple(order.steps for order in orders),
         weights=tuple(weight for _, weight in counted),
         lr=lr,
+        active=active,
     )

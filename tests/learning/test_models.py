@@ -16,8 +16,10 @@ from fedactors.learning.models import (
     Logistic,
     McmahanCnn,
     Mlp,
+    ResNet9,
     TwoNN,
 )
+from fedactors.learning.residual import GroupNorm, Residual
 
 MNIST, CIFAR = (1, 28, 28), (3, 32, 32)
 
@@ -37,6 +39,7 @@ PUBLISHED = [
     (LambMlp(), MNIST, 10, 159_010, "0.32", "0.64"),
     (LambCnn(), MNIST, 10, 21_840, "0.96", "2.6"),
     (LambCifarCnn(), CIFAR, 10, 122_570, "9.1", "25.7"),
+    (ResNet9(), CIFAR, 10, 6_575_370, "759", "2272"),
 ]
 
 
@@ -132,6 +135,11 @@ def test_data_that_do_not_fit_are_told_with_the_layer(option, shape, message):
         ((Conv(3, 2, 3),), r"\(3, height, width\), found \(1, 3, 3\)"),
         ((Conv(1, 2, 2, "same"),), "even kernel 2"),
         ((Dropout(1.0),), "accepted: 0 <= rate < 1"),
+        ((Conv(1, 6, 3, "same"), GroupNorm(6, 4)), r"4 groups of 6 channels \(accepted: a divisor\)"),
+        ((GroupNorm(4, 2),), r"takes samples of shape \(4, height, width\), found \(1, 3, 3\)"),
+        ((Residual((Conv(1, 2, 3, "same"),)),), r"turns \(1, 3, 3\) into \(2, 3, 3\)"),
+        ((Residual((Conv(2, 1, 3, "same"),)),), r"inside, layer 0: takes samples of shape \(2, "),
+        ((Residual((Dropout(0.5),)),), "dropout inside a residual block"),
     ],
 )
 def test_layers_that_do_not_fit_each_other_are_refused(layers, message):
@@ -152,6 +160,13 @@ def test_options_read_lists_and_refuse_what_they_do_not_know():
     ):
         with pytest.raises(ValidationError):
             Mlp.model_validate(wrong)
+
+
+def test_batch_normalisation_is_refused_with_what_to_use_instead():
+    with pytest.raises(ValidationError, match=r"keeps statistics that are no parameters.*accepted: group, GroupNorm"):
+        ResNet9(norm="batch")
+    with pytest.raises(ValidationError, match="'group'"):
+        ResNet9(norm="layer")
 
 
 def test_dropout_of_rate_zero_leaves_no_layer():

@@ -8,7 +8,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
-from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Pool, Relu
+from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.learning.models import (
     FslCifar,
     FslEmnist,
@@ -18,9 +18,11 @@ from fedactors.learning.models import (
     Logistic,
     McmahanCnn,
     Mlp,
+    ResNet9,
     TwoNN,
 )
 from fedactors.learning.network import forward, initial, views
+from fedactors.learning.residual import GroupNorm, Residual, group_norm, residual
 
 MNIST, CIFAR = (1, 28, 28), (3, 32, 32)
 MODELS = [
@@ -33,15 +35,33 @@ MODELS = [
     McmahanCnn().build(MNIST, 10),
     FslEmnist().build(MNIST, 47),
     FslCifar().build(CIFAR, 10),
+    ResNet9().build(CIFAR, 10),
 ]
-SMALL = [MODELS[1], LambCnn().build(MNIST, 10)]
+RESIDUAL = stack(
+    "small residual",
+    (2, 6, 6),
+    conv(4, 3, "same"),
+    group_norm(2),
+    residual(conv(4, 3, "same"), group_norm(4), Relu()),
+    Flatten(),
+    Dropout(0.3),
+    dense(3),
+)
+SMALL = [MODELS[1], LambCnn().build(MNIST, 10), RESIDUAL]
 
 
 def identify(model):
     return model.name
 
 
-def sequential(model):
+class Block(nn.Sequential):
+    """A residual block as PyTorch's users would write it."""
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+def sequential(model, kind=nn.Sequential):
     """Return the module that PyTorch's users would write."""
     modules = {
         Dense: lambda layer: nn.Linear(layer.inputs, layer.outputs),
@@ -50,8 +70,10 @@ def sequential(model):
         Relu: lambda layer: nn.ReLU(),
         Flatten: lambda layer: nn.Flatten(),
         Dropout: lambda layer: nn.Dropout(layer.rate),
+        GroupNorm: lambda layer: nn.GroupNorm(layer.groups, layer.channels),
+        Residual: lambda layer: sequential(layer, Block),
     }
-    return nn.Sequential(*(modules[type(layer)](layer) for layer in model.layers))
+    return kind(*(modules[type(layer)](layer) for layer in model.layers))
 
 
 def parameters(model, seed=0):
@@ -62,7 +84,7 @@ def samples(model, *lead, seed=0):
     return torch.rand(*lead, *model.input_shape, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=identify)
+@pytest.mark.parametrize("model", [*MODELS, RESIDUAL], ids=identify)
 def test_forward_is_what_the_equivalent_module_computes(model):
     tensors, module = views(model, parameters(model)), sequential(model).eval()
     names = [tensor.name for tensor in model.tensors]
@@ -73,7 +95,7 @@ def test_forward_is_what_the_equivalent_module_computes(model):
         torch.testing.assert_close(forward(model, tensors, x), module(x), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=identify)
+@pytest.mark.parametrize("model", [*MODELS, RESIDUAL], ids=identify)
 def test_gradients_are_those_of_the_equivalent_module(model):
     tensors, module = views(model, parameters(model)), sequential(model).eval()
     names = [tensor.name for tensor in model.tensors]
@@ -137,6 +159,16 @@ def test_initial_weights_fill_the_interval_of_each_layer():
         assert tensor.abs().max() <= bound
         assert tensor.abs().max() > 0.8 * bound
         assert abs(tensor.mean()) < 4 * bound / (3 * tensor.numel()) ** 0.5
+
+
+def test_normalisations_start_from_one_and_zero():
+    tensors = dict(zip((spec.name for spec in RESIDUAL.tensors), views(RESIDUAL, parameters(RESIDUAL)), strict=True))
+    assert list(tensors) == ["0.weight", "0.bias", "1.weight", "1.bias"] + [
+        f"2.{n}.{w}" for n in (0, 1) for w in ("weight", "bias")
+    ] + ["5.weight", "5.bias"]
+    assert all((tensors[f"{at}.weight"] == 1).all() for at in ("1", "2.1"))
+    assert not any(tensors[f"{at}.bias"].any() for at in ("1", "2.1"))
+    assert tensors["2.0.weight"].std() > 0
 
 
 def test_initial_weights_are_float32_and_depend_on_the_seed_only():
