@@ -272,6 +272,7 @@ _COMMANDS: dict[str, _Command] = {
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),
     "watch": (cli_follow.run, "follow a run in the terminal", cli_follow.extend),
+    "timeline": (cli_follow.timeline, "write a run's timelines for Perfetto", cli_follow.extend_timeline),
     "audit": (_audit, "work the books of a run out again from its folder alone", _audit_options),
     "report": (_report, "draw run folders as one HTML page", _report_options),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),

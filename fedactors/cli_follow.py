@@ -1,4 +1,4 @@
-"""`fedactors watch`, and the options of `run` and `resume` that log elsewhere what is followed."""
+"""`fedactors watch` and `timeline`, and the options of `run` and `resume` that log elsewhere what is followed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedactors.errors import UsageError
 from fedactors.extras import needed
 from fedactors.scenario import Scenario
 
@@ -25,6 +26,23 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.report.watch import watch
 
     watch(options.run)
+    return 0
+
+
+def extend_timeline(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `timeline`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--out", metavar="FILE", help="gzipped if it ends in .gz (default: RUN/timeline.json)")
+    command.add_argument("--devices", type=int, default=500, metavar="N", help="devices shown at most (default: 500)")
+
+
+def timeline(options: argparse.Namespace) -> int:
+    """Write the timelines of a run for Perfetto. Raises RunFolderError if there is none."""
+    from fedactors.report.trace_events import write
+
+    if options.devices < 1:
+        raise UsageError(f"--devices {options.devices} (accepted: 1 or more)")
+    print(write(options.run, options.out or Path(options.run) / "timeline.json", options.devices))
     return 0
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
+from fedactors.fleet.spans import noted
+
 Handle = Any  # stands for a result that need not exist yet; may be passed to further calls
 Actor = Any
 
@@ -37,7 +39,8 @@ class CallError(Exception):
 def perform(role: Any, method: str, args: Sequence[Any]) -> Any:
     """Call a role where it lives. Raises CallError, with process and traceback, if it raises anything."""
     try:
-        return getattr(role, method)(*args)
+        with noted(role, method):
+            return getattr(role, method)(*args)
     except CallError:
         raise
     except Exception:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from fedactors.fleet.fleet import CallError
+from fedactors.fleet.spans import MOST, Span, noted
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
@@ -34,10 +36,17 @@ class Role:
 
     def __init__(self, device: str) -> None:
         self.device = device
+        self.spans = deque[Span](maxlen=MOST)
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
         torch.set_num_threads(1)
         # arrays from the object store are read-only views of shared memory, and nobody here writes to them
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+
+    def worked(self) -> list[Span]:
+        """Return when this actor worked since it was last asked."""
+        spans = list(self.spans)
+        self.spans.clear()
+        return spans
 
     def about(self) -> dict[str, object]:
         """Return where this actor runs."""
@@ -122,6 +131,16 @@ class CentralHost(Role):
         return found
 
 
+class _Central(CentralLearner):
+    """The server's own learner, whose work is noted inside that of the server."""
+
+    spans: deque[Span] | None = None
+
+    def _descend(self, *args: Any, **options: Any) -> Any:
+        with noted(self, "central learning"):
+            return super()._descend(*args, **options)
+
+
 class Server(Role):
     """Turns sums into the next model, and learns from (x, y), data of its own, if the algorithm says so.
 
@@ -131,7 +150,8 @@ class Server(Role):
     def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
         self._lesson = lesson
-        self._central = CentralLearner(lesson.model, lesson.seed, x, y, device)
+        self._central = _Central(lesson.model, lesson.seed, x, y, device)
+        self._central.spans = self.spans
 
     def start(self) -> tuple[Vectors, Vectors]:
         """Return the state before the first round, after pretraining if there is any."""

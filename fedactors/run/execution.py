@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
+from fedactors.fleet.spans import collect
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
@@ -35,6 +36,7 @@ from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
 from fedactors.run.steering import losses_in, noted
+from fedactors.run.stopwatch import Stopwatch
 from fedactors.run.tasks import task_of
 
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
@@ -80,6 +82,7 @@ class Execution:
         folder.clients(prepared)
         self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
+        self._watch = Stopwatch(time.perf_counter() - began)
         self._began, self._before = began, dict[str, float]()
         self._pending: deque[_Due] = deque()
         self._objective = Objective(prepared) if prepared.scenario.server.membership else None
@@ -97,6 +100,7 @@ class Execution:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 ended = self._rounds(past, stop)
             self._save()
+            self._watch.write(self._books.folder.path, collect(self._fleet, self._pipeline))
         except BaseException as error:
             self._close_after(error)
             raise
@@ -106,7 +110,8 @@ class Execution:
 
     def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans, threshold = self._plans(), self._prepared.scenario.server.divergence_threshold
+        plans = self._watch.each("clock", self._plans())
+        threshold = self._prepared.scenario.server.divergence_threshold
         for row, (made, last) in zip(past, plans, strict=False):
             standing = self._objective.at(made, recorded(row)) if self._objective else None
             plan = quarantined(made, self._aside.get(made.version, ()))
@@ -119,7 +124,8 @@ class Execution:
         for plan, last in plans:
             if plan.version == stop:
                 break
-            self._submit(plan, last)
+            with self._watch.during("submit"):
+                self._submit(plan, last)
             if len(self._pending) >= (1 if self._clock.steered else _WINDOW) and (ended := self._settle()):
                 return ended
         while self._pending:
@@ -172,7 +178,8 @@ class Execution:
             plan, task, standing = self._pending.popleft()
             said = {"moves": [move._asdict() for move in standing.moves]} if standing and standing.moves else {}
             said |= noted(outcomes.losses) if self._clock.steered else {}
-            self._books.enter(plan, task, outcomes, said, self._wall())
+            with self._watch.during("write"):
+                self._books.enter(plan, task, outcomes, said, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         if ratio := spike(self._books.rows):
@@ -184,7 +191,8 @@ class Execution:
     def _outcomes(self) -> Outcomes:
         """Wait for the oldest task."""
         try:
-            return self._pipeline.outcomes()
+            with self._watch.during("wait"):
+                return self._pipeline.outcomes()
         except FleetError as error:
             closed = self._pending[0].plan.closed / SECOND
             raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None

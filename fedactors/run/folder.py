@@ -8,6 +8,7 @@
     faults.jsonl                   real faults that were met and mended
     checkpoint/model.safetensors   the server's state
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.run.checkpoint`
+    wall.parquet                   when each actor worked, by the wall clock
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 

@@ -1,0 +1,150 @@
+"""Timelines for Perfetto (ui.perfetto.dev) and chrome://tracing: the virtual one of devices, the real one of actors.
+
+Source: "Trace Event Format", Google. A device is a thread of the process "virtual time", its stages are slices; an
+actor is a thread of the process "wall clock". Times are microseconds; virtual and real ones are unrelated.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedactors.errors import RunFolderError
+from fedactors.report.measures import every
+from fedactors.report.palette import label
+from fedactors.report.records import OUTCOMES, Records, read
+
+Event = dict[str, Any]
+
+VIRTUAL, WALL = 1, 2  # processes
+_SERVER = 0  # thread of the server; device d is thread d + 1
+_STAGES = (
+    ("download", "started", "downloaded"),
+    ("compute", "downloaded", "computed"),
+    ("upload", "computed", "finished"),
+)
+_US = 1_000  # ns
+
+
+def write(folder: str | Path, out: str | Path, devices: int = 500) -> Path:
+    """Write the timelines of a run folder to `out`, gzipped if it ends in .gz, and return its path.
+
+    Of more than `devices` devices, so many are shown, evenly spread over those that were asked. Raises RunFolderError
+    if `folder` is no run folder or is damaged, or if `out` cannot be written.
+    """
+    records, path = read(folder), Path(out)
+    pending = path.with_name(f".{path.name}.part")
+    try:
+        with gzip.open(pending, "wt", encoding="utf-8") if path.suffix == ".gz" else pending.open("w") as file:
+            file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
+            for number, event in enumerate(events(records, devices)):
+                file.write((",\n" if number else "") + json.dumps(event))
+            file.write("\n]}\n")
+        pending.replace(path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def events(records: Records, devices: int) -> Iterator[Event]:
+    """Yield every event of a run."""
+    yield _name("process_name", VIRTUAL, 0, "virtual time")
+    yield from _rounds(records)
+    yield from _trips(records, devices)
+    yield from _learned(records)
+    yield from _wall(records.path / "wall.parquet")
+
+
+def _rounds(records: Records) -> Iterator[Event]:
+    yield _name("thread_name", VIRTUAL, _SERVER, "server")
+    plans = {name: column.tolist() for name, column in records.plans.items()}
+    for version, opened, closed, ready, asked, heard in zip(
+        *(plans[key] for key in ("version", "opened", "closed", "ready", "asked", "heard")), strict=True
+    ):
+        yield _slice(VIRTUAL, _SERVER, f"round {version + 1}", opened, closed, {"asked": asked, "heard": heard})
+        if ready > closed:
+            yield _slice(VIRTUAL, _SERVER, "server work", closed, ready, {"round": version + 1})
+
+
+def _trips(records: Records, devices: int) -> Iterator[Event]:
+    asked = np.unique(records.orders["client"])
+    shown = asked[every(len(asked), devices)]
+    for client in shown.tolist():
+        yield _name("thread_name", VIRTUAL, client + 1, f"{_group(records, client)} {client}")
+    rows = np.flatnonzero(np.isin(records.orders["client"], shown))
+    orders = {name: column[rows].tolist() for name, column in records.orders.items()}
+    for k in range(len(rows)):
+        outcome = label(OUTCOMES[orders["outcome"][k]])
+        said = {"outcome": outcome, "round": orders["version"][k] + 1, "base": orders["base"][k]}
+        said |= {key: orders[key][k] for key in ("steps", "wanted", "down", "up")}
+        thread = orders["client"][k] + 1
+        yield _slice(VIRTUAL, thread, outcome, orders["started"][k], orders["finished"][k], said)
+        for stage, began, ended in _STAGES:
+            if orders[ended][k] > orders[began][k]:
+                yield _slice(VIRTUAL, thread, stage, orders[began][k], orders[ended][k], {})
+
+
+def _group(records: Records, client: int) -> str:
+    edge = 0
+    for group in records.groups:
+        edge += group.count
+        if client < edge:
+            return group.name
+    return "device"
+
+
+def _learned(records: Records) -> Iterator[Event]:
+    metrics = records.metrics
+    for name in ("accuracy", "heard"):
+        for row in np.flatnonzero(np.isfinite(metrics[name])).tolist():
+            at, value = float(metrics["virtual_seconds"][row]) * 1e6, float(metrics[name][row])
+            yield {"ph": "C", "pid": VIRTUAL, "name": name, "ts": at, "args": {name: value}}
+
+
+def _wall(path: Path) -> Iterator[Event]:
+    """Yield the work of actors, if it was noted."""
+    if not path.exists():
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path).to_pydict()
+        rows = list(zip(*(table[key] for key in ("lane", "what", "began", "ended")), strict=True))
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    lanes = {lane: number for number, lane in enumerate(dict.fromkeys(lane for lane, *_ in rows))}
+    yield _name("process_name", WALL, 0, "wall clock")
+    for lane, number in lanes.items():
+        yield _name("thread_name", WALL, number, lane)
+    for lane, what, began, ended in rows:
+        yield _slice(WALL, lanes[lane], what, began, ended, {})
+
+
+def busy(path: Path) -> Iterable[tuple[str, str, float]]:
+    """Yield (lane, what was done, seconds in all) of the work that was noted, for tables."""
+    found: dict[tuple[str, str], float] = {}
+    lanes: dict[int, str] = {}
+    for event in _wall(path):
+        if event["ph"] == "M" and event["name"] == "thread_name":
+            lanes[event["tid"]] = event["args"]["name"]
+        elif event["ph"] == "X":
+            key = lanes[event["tid"]], event["name"]
+            found[key] = found.get(key, 0.0) + event["dur"] / 1e6
+    return ((lane, what, seconds) for (lane, what), seconds in found.items())
+
+
+def _name(kind: str, process: int, thread: int, name: str) -> Event:
+    return {"ph": "M", "pid": process, "tid": thread, "name": kind, "args": {"name": name}}
+
+
+def _slice(process: int, thread: int, name: str, began: int, ended: int, said: Event) -> Event:
+    return {
+        "ph": "X", "pid": process, "tid": thread, "name": name, "ts": began / _US, "dur": (ended - began) / _US,
+        "args": said,
+    }  # fmt: skip

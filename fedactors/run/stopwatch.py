@@ -1,0 +1,64 @@
+"""Where the real time of a run goes: spans of this process and of the actors, as a table in the run folder.
+
+Nothing that is measured here enters a digest, or any decision.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from fedactors.fleet.spans import Lane, Span
+
+FILE = "wall.parquet"
+T = TypeVar("T")
+
+
+class Stopwatch:
+    """Notes what this process does; the run began `since` seconds ago."""
+
+    def __init__(self, since: float) -> None:
+        now = time.time()
+        self._origin = now - since
+        self.spans = [Span("start", self._origin, now)]
+
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Note the time that the context lasts."""
+        began = time.time()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(what, began, time.time()))
+
+    def each(self, what: str, items: Iterable[T]) -> Iterator[T]:
+        """Yield `items`, and note how long it takes to make each."""
+        waiting = iter(items)
+        while True:
+            with self.during(what):
+                item = next(waiting, None)
+            if item is None:
+                return
+            yield item
+
+    def write(self, folder: Path, lanes: Sequence[Lane]) -> None:
+        """Write wall.parquet: a row per span, with its lane, what was done, and ns since the run began."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = [(lane.name, span) for lane in (Lane("driver", self.spans), *lanes) for span in lane.spans]
+        columns = {
+            "lane": pa.array([lane for lane, _ in rows]).dictionary_encode(),
+            "what": pa.array([span.what for _, span in rows]).dictionary_encode(),
+            "began": pa.array([self._nanoseconds(span.began) for _, span in rows], pa.int64()),
+            "ended": pa.array([self._nanoseconds(span.ended) for _, span in rows], pa.int64()),
+        }
+        pending = folder / f".{FILE}.part"
+        pq.write_table(pa.table(columns), pending)
+        pending.replace(folder / FILE)
+
+    def _nanoseconds(self, instant: float) -> int:
+        return round((instant - self._origin) * 1e9)
