@@ -16,7 +16,7 @@ from fedactors.reproduce.experiment import Axes, Claim, Experiment, Label, Table
 Axis = Mapping[Label, Sequence[str]]
 
 _SEEDS = (1, 2, 3)
-_GRID = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+_GRID = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _TUNED = ("alpha", "lambda")
 
 

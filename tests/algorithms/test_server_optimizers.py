@@ -4,6 +4,7 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
+from fedactors import registry
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning.server_optimizers import Adagrad, Adam, Momentum, ServerOptimizer, Sgd, Yogi, joined, split
 from tests.algorithms.harness import Federation, close, noisy, problem, vector
@@ -130,3 +131,22 @@ def test_names_and_options_are_read_and_mistakes_are_told():
         read({"name": "momentum", "b2": 0.5})
     with pytest.raises(ValueError, match=r"server_optimizer\.lr"):
         FedAvg(global_lr=2.0, server_optimizer=Adam())
+
+
+@pytest.mark.parametrize("name", ["fedavgm", "fedadagrad", "fedadam", "fedyogi"])
+def test_the_names_of_the_paper_are_fedavg_with_an_optimizer(name):
+    """Bit for bit over three rounds; options of the optimiser are given under its key."""
+    kind = registry.lookup("algorithms", name)
+    default = kind().server_optimizer
+    for named, plain in (
+        (kind(), FedAvg(server_optimizer=default)),
+        (
+            kind.model_validate({"server_optimizer": {"lr": 0.3}}),
+            FedAvg(server_optimizer={"name": default.name, "lr": 0.3}),
+        ),
+    ):
+        assert named.name == name
+        pair = [Federation(a, X.clone(), problem(3)[0], steps=2) for a in (named, plain)]
+        for _ in range(3):
+            one, other = (federation.round() for federation in pair)
+            assert torch.equal(one, other)
