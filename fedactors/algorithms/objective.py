@@ -37,6 +37,8 @@ class Vanilla(Options):
     name: Literal["vanilla"] = "vanilla"
     departures: Departures = "exclude"
     """What a device that leaves is to the objective; `auto` and `lookahead` decide case by case."""
+    trial_rounds: int = Field(default=20, ge=0, le=100_000)
+    """How many rounds' work a device does by itself before it leaves, so that `auto` knows how well it could do."""
     reset_rate: bool = True
     """Start the schedule of the learning rate anew when the objective shifts."""
 

@@ -7,85 +7,25 @@ hosts, and give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
+from fedactors.fleet.messages import Flight
+from fedactors.fleet.messages import Outcomes as Outcomes
+from fedactors.fleet.messages import Saved as Saved
+from fedactors.fleet.messages import Snapshot as Snapshot
+from fedactors.fleet.messages import Task as Task
 from fedactors.fleet.places import spread
 from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.evaluation import Exam
-from fedactors.learning.lesson import Chunk, ClientLoss, Lesson, Samples, Vectors
+from fedactors.learning.lesson import Chunk, Lesson, Samples
 
 _RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
-
-
-class Task(NamedTuple):
-    """One aggregation to be executed."""
-
-    facts: Round
-    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
-    chunks: tuple[Chunk, ...]
-    examine: bool
-    oldest: int  # oldest version that later tasks may still start from
-    measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
-    audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
-
-
-class Outcomes(NamedTuple):
-    """What came of a task."""
-
-    version: int
-    loss: float  # sum over local steps
-    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
-    busy: float  # wall seconds of all hosts
-    examined: dict[str, float] | None
-    dissimilarity: dict[str, float] | None = None
-    sound: bool = True  # whether the model after it is finite
-    losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
-
-
-class Saved(NamedTuple):
-    """What a run goes on from: the server's state before round `version`, and what each client keeps.
-
-    `older` holds what was sent in earlier versions, as far as later tasks still start from them.
-    """
-
-    version: int
-    state: Vectors
-    kept: Iterable[tuple[int, Vectors]] = ()
-    older: Mapping[int, Vectors] = MappingProxyType({})
-
-
-class Snapshot(NamedTuple):
-    """Handles of what is in `Saved`: taken at once, fetched whenever there is time."""
-
-    version: int
-    public: Mapping[int, Handle]  # by version, this one the last
-    private: Handle
-    kept: Sequence[tuple[int, Handle]]
-
-
-@dataclass
-class _Flight:
-    task: Task
-    said: Handle = None
-    examined: Handle = None
-    dissimilarity: Handle = None
-    raised: int = 0
-    died: int = 0
-
-    @property
-    def tries(self) -> int:
-        return self.raised + self.died
 
 
 class Pipeline:
@@ -127,7 +67,7 @@ class Pipeline:
         self._broadcast: dict[int, Handle] = {}  # what clients are sent, where that is more than the public state
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}
-        self._flights: list[_Flight] = []
+        self._flights: list[Flight] = []
         self._done = 0 if saved is None else saved.version
         self._audience: tuple[Any, Handle] = None, None
         if saved is None:
@@ -147,7 +87,7 @@ class Pipeline:
 
     def submit(self, task: Task) -> None:
         """Hand out a task; returns before it is done."""
-        flight = _Flight(task)
+        flight = Flight(task)
         self._flights.append(flight)
         self._launch(flight)
 
@@ -209,6 +149,31 @@ class Pipeline:
         kept = ((client, get(handle)) for client, handle in snapshot.kept)
         return Saved(version, state, kept, {number: get(sent) for number, sent in older})
 
+    def rewind(self, snapshot: Snapshot) -> None:
+        """Go back, or on, to where `snapshot` was taken; what is in flight is forgotten."""
+        self._flights.clear()
+        self._public, self._private = dict(snapshot.public), {snapshot.version: snapshot.private}
+        self._states, self._done = ClientStates(), snapshot.version
+        for client, handle in snapshot.kept:
+            self._states.restore(client, handle)
+
+    def prospects(self, client: int, lr: float, rounds: int) -> dict[str, float]:
+        """Return the client's loss at the newest finished model, and the least it reaches alone; see `prospects`.
+
+        Raises FleetError if it cannot be had, from two hosts.
+        """
+        for tries in range(_RAISED):
+            host = self.hosts[tries % len(self.hosts)]
+            asked = self._fleet.call(host, "prospects", self._public[self._done], client, lr, rounds, self._done)
+            try:
+                found: dict[str, float] = self._fleet.get(asked)
+                return found
+            except Fault as fault:
+                self._on_fault(self._done, fault)
+                said = str(fault)
+                self._revive()
+        raise FleetError(f"client {client} by itself, after round {self._done}: {_RAISED} failures, last {said}")
+
     def kept(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""
         for client, handle in self._states.items():
@@ -219,7 +184,7 @@ class Pipeline:
         """Tasks submitted and not finished."""
         return len(self._flights)
 
-    def _launch(self, flight: _Flight) -> None:
+    def _launch(self, flight: Flight) -> None:
         """Put a task on the actors: chunks on hosts, their sums to the server, its model to the evaluator."""
         task, fleet = flight.task, self._fleet
         version = task.facts.version
@@ -293,7 +258,7 @@ class Pipeline:
         own = call(self.central[0], "slope", facts, public)
         return call(self.server, "mixed_dissimilarity", own, *slopes)
 
-    def _again(self, flight: _Flight, fault: Fault) -> None:
+    def _again(self, flight: Flight, fault: Fault) -> None:
         """Note a fault and submit everything from this task on once more, on other hosts."""
         version = flight.task.facts.version
         self._on_fault(version, fault)

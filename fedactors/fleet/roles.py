@@ -24,6 +24,7 @@ from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimi
 from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial
+from fedactors.learning.prospects import prospects
 from fedactors.learning.trainer import Trainer
 
 
@@ -64,6 +65,7 @@ class ClientHost(Role):
     def __init__(self, lesson: Lesson, samples: Samples, device: str = "cpu") -> None:
         super().__init__(device)
         self._trainer, self._keeps = Trainer(lesson, samples, device), bool(lesson.algorithm.keeps)
+        self._lesson, self._samples = lesson, samples
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[Learned] | tuple[Any, ...]:
         """Return what the chunks learned, in their order.
@@ -90,6 +92,10 @@ class ClientHost(Role):
     def first_slope(self, clients: Sequence[int], version: int, public: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their first batches in round `version`, at `public`."""
         return self._trainer.first_slope(clients, version, public)
+
+    def prospects(self, public: Vectors, client: int, lr: float, rounds: int, version: int) -> dict[str, float]:
+        """Return the client's loss at the model in `public`, and the least that it reaches alone; see `prospects`."""
+        return prospects(self._lesson, self._samples, client, public["x"], lr, rounds, version)
 
     def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
         try:

@@ -62,6 +62,10 @@ class CentralLearner:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
         return self._descend(x, lr, work, _BEFORE, 0)
 
+    def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
+        """Return what `client`, whose data these are, makes of x in its round number `number` without a server."""
+        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)
+
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
         return self._gradient(torch.arange(len(self._resident.y)), x)
@@ -74,9 +78,11 @@ class CentralLearner:
         order = torch.from_numpy(self._order(work, _ROUNDS, version, steps))
         return [order[first:last] for first, last in batches.bounds(work, steps)]
 
-    def _order(self, work: Workload, entity: int, version: int, steps: int) -> NDArray[np.int64]:
+    def _order(
+        self, work: Workload, entity: int, version: int, steps: int, purpose: Purpose = Purpose.SERVER_BATCH
+    ) -> NDArray[np.int64]:
         held = np.arange(len(self._resident.y), dtype=np.int64)
-        return batches.sequence(self._seed, entity, version, held, work, steps, Purpose.SERVER_BATCH)
+        return batches.sequence(self._seed, entity, version, held, work, steps, purpose)
 
     def _descend(
         self,
@@ -87,11 +93,12 @@ class CentralLearner:
         version: int,
         weight: float = 1.0,
         correction: Tensor | None = None,
+        purpose: Purpose = Purpose.SERVER_BATCH,
     ) -> Tensor:
         """Take `work.wanted` steps; x itself, bit for bit, if there is nothing to do."""
         if not work.wanted or not lr:
             return x
-        order = self._order(work, entity, version, work.wanted)
+        order = self._order(work, entity, version, work.wanted, purpose)
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,24 +26,24 @@ from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.run.books import Books
 from fedactors.run.checkpoint import Checkpoint
+from fedactors.run.decisions import judge
 from fedactors.run.endings import cut_short, reason
 from fedactors.run.folder import RunFolder
 from fedactors.run.interrupts import put_off
 from fedactors.run.ledger import Ledger
 from fedactors.run.numbers import complaint, diverged, quarantined, refuse_bad, spike
-from fedactors.run.objective import Objective, Standing, Verdict, recorded
+from fedactors.run.objective import Decide, Objective, Standing, recorded
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
 from fedactors.run.steering import losses_in, noted
 from fedactors.run.stopwatch import Stopwatch
-from fedactors.run.tasks import task_of
+from fedactors.run.tasks import task_of, with_last
 
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,14 @@ class Execution:
         for plan, last in plans:
             if plan.version == stop:
                 break
+            if self._objective and self._objective.asks(plan) and (ended := self._drain()):
+                return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
             if len(self._pending) >= (1 if self._clock.steered else _WINDOW) and (ended := self._settle()):
                 return ended
-        while self._pending:
-            if ended := self._settle():
-                return ended
+        if ended := self._drain():
+            return ended
         if self._clock.ended_because and self._books.plans:
             self._examine_last()
         return self._clock.ended_because or cut_short(self._books.plans)
@@ -153,13 +154,23 @@ class Execution:
             self._books.final = self._pipeline.examine(self._books.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
-        standing = self._objective.at(plan, self._decide) if self._objective else None
+        """Hand out a round; where its objective needs a decision, nothing else is in flight."""
+        standing = self._objective.at(plan, self._judge()) if self._objective else None
         task = self._task(plan, standing, last=last)
         self._pipeline.submit(task)
         self._pending.append(_Due(plan, task, standing))
 
-    def _decide(self, objective: Objective, client: int, done: int) -> Verdict:
-        raise NotImplementedError
+    def _judge(self) -> Decide:
+        """Return who decides about devices that left, where the policy leaves it open. Nothing may be in flight."""
+        assert self._objective
+        return judge(self._prepared, self._pipeline, self._fleet.device, self._objective.fork(), self._books.rows)
+
+    def _drain(self) -> str:
+        """Write down all rounds in flight; return why the run has to end, nothing if it goes on."""
+        while self._pending:
+            if ended := self._settle():
+                return ended
+        return ""
 
     def _task(self, plan: Plan, standing: Standing | None, *, last: bool) -> Task:
         return task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
@@ -268,14 +279,3 @@ class Execution:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
         self._books.folder.fault(row)
         self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
-
-
-def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Yield each item with whether it is the last one."""
-    waiting: list[T] = []
-    for item in items:
-        if waiting:
-            yield waiting.pop(), False
-        waiting.append(item)
-    for item in waiting:
-        yield item, True

@@ -86,6 +86,10 @@ class Objective:
         """Return p^k."""
         return float(self._held[client] / self._held[self.inside].sum())
 
+    def asks(self, plan: Plan) -> bool:
+        """Say whether the objective of `plan` may need a decision that the policy leaves open."""
+        return self._policy.departures in ("auto", "lookahead") and bool(self._leaving or plan.departed)
+
     def at(self, plan: Plan, decide: Decide) -> Standing:
         """Return the objective of `plan`, the next one; `decide` is asked about departures the policy leaves open."""
         if not self._begun:

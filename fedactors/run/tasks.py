@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fedactors.plan import Order, Plan
 from fedactors.run.objective import Standing
 from fedactors.run.prepare import Dealt, Prepared
 
+T = TypeVar("T")
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
 
@@ -136,3 +137,14 @@ def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, acti
         lr=lr,
         active=active,
     )
+
+
+def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Yield each item with whether it is the last one."""
+    waiting: list[T] = []
+    for item in items:
+        if waiting:
+            yield waiting.pop(), False
+        waiting.append(item)
+    for item in waiting:
+        yield item, True

@@ -1,0 +1,77 @@
+"""What goes into a pipeline and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.fleet.fleet import Handle
+from fedactors.learning.algorithm import Round
+from fedactors.learning.lesson import Chunk, ClientLoss, Vectors
+
+
+class Task(NamedTuple):
+    """One aggregation to be executed."""
+
+    facts: Round
+    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
+    chunks: tuple[Chunk, ...]
+    examine: bool
+    oldest: int  # oldest version that later tasks may still start from
+    measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
+    audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
+
+
+class Outcomes(NamedTuple):
+    """What came of a task."""
+
+    version: int
+    loss: float  # sum over local steps
+    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
+    busy: float  # wall seconds of all hosts
+    examined: dict[str, float] | None
+    dissimilarity: dict[str, float] | None = None
+    sound: bool = True  # whether the model after it is finite
+    losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
+
+
+class Saved(NamedTuple):
+    """What a run goes on from: the server's state before round `version`, and what each client keeps.
+
+    `older` holds what was sent in earlier versions, as far as later tasks still start from them.
+    """
+
+    version: int
+    state: Vectors
+    kept: Iterable[tuple[int, Vectors]] = ()
+    older: Mapping[int, Vectors] = MappingProxyType({})
+
+
+class Snapshot(NamedTuple):
+    """Handles of what is in `Saved`: taken at once, fetched whenever there is time."""
+
+    version: int
+    public: Mapping[int, Handle]  # by version, this one the last
+    private: Handle
+    kept: Sequence[tuple[int, Handle]]
+
+
+@dataclass
+class Flight:
+    """A task on its way: handles of what will be said of it, and what went wrong with it."""
+
+    task: Task
+    said: Handle = None
+    examined: Handle = None
+    dissimilarity: Handle = None
+    raised: int = 0
+    died: int = 0
+
+    @property
+    def tries(self) -> int:
+        return self.raised + self.died
