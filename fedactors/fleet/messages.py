@@ -74,4 +74,5 @@ class Flight:
 
     @property
     def tries(self) -> int:
+        """Return how often it failed."""
         return self.raised + self.died

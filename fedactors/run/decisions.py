@@ -10,7 +10,7 @@ from typing import Any
 from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
-from fedactors.run.objective import Decide, Objective, Verdict
+from fedactors.run.objective import OPEN, Decide, Objective, Verdict, settled
 from fedactors.run.prepare import Prepared
 from fedactors.run.tasks import task_of, with_last
 
@@ -21,9 +21,12 @@ Rows = Sequence[Mapping[str, Any]]
 def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: Rows) -> Decide:
     """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
     known: dict[int, bool] = {}
+    policy = prepared.scenario.server.membership.departures
+    if policy not in OPEN:
+        return settled(policy)
 
     def decide(objective: Objective, client: int, done: int) -> Verdict:
-        if prepared.scenario.server.membership.departures == "auto":
+        if policy == "auto":
             return by_rule(prepared, pipeline, objective, client, done, rows)
         verdict = by_trying(prepared, pipeline, device, before, client, done, known)
         known[client] = verdict.exclude

@@ -13,6 +13,8 @@ from fedactors.algorithms.participation import Members
 from fedactors.plan import Outcome, Plan
 from fedactors.run.prepare import Dealt
 
+OPEN = ("auto", "lookahead")  # policies that decide case by case
+
 
 class Verdict(NamedTuple):
     """What becomes of a device that left, and the numbers behind it."""
@@ -88,10 +90,10 @@ class Objective:
 
     def asks(self, plan: Plan) -> bool:
         """Say whether the objective of `plan` may need a decision that the policy leaves open."""
-        return self._policy.departures in ("auto", "lookahead") and bool(self._leaving or plan.departed)
+        return self._policy.departures in OPEN and bool(self._leaving or plan.departed)
 
     def at(self, plan: Plan, decide: Decide) -> Standing:
-        """Return the objective of `plan`, the next one; `decide` is asked about departures the policy leaves open."""
+        """Return the objective of `plan`, the next one; `decide` is asked about every departure."""
         if not self._begun:
             self._begun = True
             self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
@@ -126,9 +128,7 @@ class Objective:
         return [self._leave(client, plan.version, decide, sent=sent) for client, sent in sorted(now.items())]
 
     def _leave(self, client: int, done: int, decide: Decide, *, sent: bool) -> Move:
-        verdict = Verdict(self._policy.departures == "exclude")
-        if self._policy.departures in ("auto", "lookahead"):
-            verdict = decide(self, client, done)
+        verdict = decide(self, client, done)
         if not verdict.exclude:
             self._gone = (*self._gone, client)
             return Move(client, "departure", done, "include", verdict.numbers)
@@ -165,8 +165,9 @@ class Objective:
 def recorded(row: Mapping[str, Any]) -> Decide:
     """Return who decides as is written in a row of metrics."""
     said = {move["client"]: move for move in row.get("moves", ()) if move["event"] == "departure"}
+    return lambda objective, client, done: Verdict(said[client]["decision"] == "exclude", said[client]["numbers"])
 
-    def decide(objective: Objective, client: int, done: int) -> Verdict:
-        return Verdict(said[client]["decision"] == "exclude", said[client]["numbers"])
 
-    return decide
+def settled(policy: str) -> Decide:
+    """Return who decides by a policy that leaves nothing open."""
+    return lambda objective, client, done: Verdict(policy == "exclude")

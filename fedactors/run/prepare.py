@@ -163,6 +163,11 @@ def _prepared(scenario: Scenario) -> Prepared:
     if prepared.reallocates:
         _check_reallocation(prepared)
     _check_deadline(prepared)
+    if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
+        raise ScenarioError(
+            "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
+            " was learned (accepted: auto, include or exclude)"
+        )
     return prepared
 
 

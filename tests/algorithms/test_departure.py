@@ -19,7 +19,8 @@ from fedactors.algorithms.departure import (
 positive = st.floats(1e-3, 1e3)
 cases = st.builds(
     lambda steps, done, left, d, v, vt, gamma: Constants(steps, done, done + left, d, v, vt, gamma),
-    st.floats(1, 50), st.integers(0, 200), st.integers(1, 400), st.floats(0, 1e3), positive, positive, st.floats(1, 1e3),
+    st.floats(1, 50), st.integers(0, 200), st.integers(1, 400), st.floats(0, 1e3), positive, positive,
+    st.floats(1, 1e3),
 )  # fmt: skip
 
 
@@ -113,7 +114,10 @@ def least(shares, hessians, targets):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_optima_move_by_at_most_half_of_what_the_paper_says(seed):
-    """(4) for an arrival and (5) for a departure, on quadratics: sqrt(2 L) / mu, not 2 sqrt(2 L) / mu."""
+    """(4) for an arrival, (5) for a departure, on quadratics: sqrt(2 L) / mu, not 2 sqrt(2 L) / mu.
+
+    Both say the same of the minimisers with and without the device; the last line is seen from the other side.
+    """
     shares, hessians, targets, mu, smooth = strongly_convex(seed)
     whole = least(shares, hessians, targets)
     rest = least(shares[:-1] / shares[:-1].sum(), hessians[:-1], targets[:-1])
@@ -122,13 +126,13 @@ def test_optima_move_by_at_most_half_of_what_the_paper_says(seed):
         return (w - targets[-1]) @ hessians[-1] @ (w - targets[-1]) / 2
 
     moved = np.linalg.norm(whole - rest)
-    assert moved <= np.sqrt(2 * smooth) / mu * shares[-1] * np.sqrt(gap(rest)) + 1e-12  # the device arrives
-    assert moved <= np.sqrt(2 * smooth) / mu * shares[-1] / (1 - shares[-1]) * np.sqrt(gap(whole)) + 1e-12  # it leaves
+    assert moved <= np.sqrt(2 * smooth) / mu * shares[-1] * np.sqrt(gap(rest)) + 1e-12
+    assert moved <= np.sqrt(2 * smooth) / mu * shares[-1] / (1 - shares[-1]) * np.sqrt(gap(whole)) + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_extra_update_helps_exactly_when_it_is_short_enough(seed):
-    """5.4: w - delta grad F_l(w) is nearer to w~ iff q = <grad F_l(w), w - w~> > 0 and delta < 2 q / |grad F_l(w)|^2."""
+    """It takes w nearer to w~ iff q = <grad F_l(w), w - w~> > 0 and delta < 2 q / |grad F_l(w)|^2."""
     shares, hessians, targets, *_ = strongly_convex(seed)
     aim = least(shares, hessians, targets)
     w = np.random.default_rng(seed + 1000).normal(size=4) * 3

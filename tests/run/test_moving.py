@@ -9,9 +9,9 @@ import fedactors
 from fedactors import Scenario
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline, Saved
-from fedactors.learning.evaluation import Exam, Examiner
+from fedactors.learning.evaluation import Examiner
 from fedactors.run.conductor import load, resume
-from fedactors.run.objective import Objective
+from fedactors.run.objective import Objective, settled
 from fedactors.run.prepare import prepare
 from fedactors.run.tasks import task_of
 
@@ -70,7 +70,7 @@ def test_the_test_set_and_the_rate_follow_the_members(tmp_path):
     assert moves == [(3, 2, "arrival", 2), (5, 2, "departure", 4)]
     # the last model, examined by hand on what the two who stayed hold out
     rows = np.concatenate([lesson.holdout.of(k) for k in (0, 1)])
-    expected = Examiner(lesson.model, Exam(exam.x[rows], exam.y[rows])).examine(found.state["x"])
+    expected = Examiner(lesson.model, exam).examine(found.state["x"], rows)
     assert found.summary["final"] == pytest.approx(expected)
 
 
@@ -88,7 +88,7 @@ def test_excluding_equals_from_then_on_a_run_that_never_had_it_given_the_same_mo
         pipeline = Pipeline(fleet, *load(data), saved=Saved(3, first.state))
         objective = Objective(without)
         for plan in without.clock():
-            standing = objective.at(plan, None)
+            standing = objective.at(plan, settled(departures))
             if plan.version >= 3:
                 audience = np.append(standing.audience, False)
                 task = task_of(plan, without, "cpu", last=False, standing=standing._replace(audience=audience))
@@ -112,7 +112,7 @@ def test_control_variates_keep_their_mean_over_the_objective(tmp_path):
         with LocalFleet() as fleet:
             pipeline = Pipeline(fleet, *load(prepared))
             for plan in prepared.clock():
-                standing = objective.at(plan, None)
+                standing = objective.at(plan, settled(departures))
                 pipeline.submit(task_of(plan, prepared, "cpu", last=False, standing=standing))
                 pipeline.finish()
             kept = [vectors["c"] for _, vectors in pipeline.kept()]
