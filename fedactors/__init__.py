@@ -7,7 +7,8 @@ print(result.summary["final"])
 """
 
 from fedactors import run
+from fedactors.report.notebook import load_run
 from fedactors.scenario import Scenario
 
-__all__ = ["Scenario", "run"]
+__all__ = ["Scenario", "load_run", "run"]
 __version__ = "0.1.0"

@@ -24,6 +24,7 @@ from fedactors.fleet.spans import collect
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
+from fedactors.report.notebook import Shown
 from fedactors.run.books import Books
 from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.decisions import judge
@@ -47,8 +48,8 @@ Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a run leaves: its folder, its summary, its rows of metrics and the final state."""
+class Result(Shown):
+    """What a run leaves: its folder, its summary, its rows of metrics and the final state; frames and pictures."""
 
     folder: Path | None
     summary: dict[str, Any]

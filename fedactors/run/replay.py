@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ScenarioError
+from fedactors.report.notebook import Shown
 from fedactors.run.digests import Digests
 from fedactors.run.folder import RunFolder
 from fedactors.run.ledger import Ledger
@@ -17,8 +18,8 @@ from fedactors.scenario.model import Scenario
 
 
 @dataclass(frozen=True)
-class Replay:
-    """What a replay leaves: its summary, and its folder if one was asked for."""
+class Replay(Shown):
+    """What a replay leaves: its summary, and its folder if one was asked for; then also frames and pictures."""
 
     folder: Path | None
     summary: dict[str, Any]

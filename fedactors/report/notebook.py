@@ -1,0 +1,121 @@
+"""A run folder in a notebook: pandas frames of its tables, and pictures as matplotlib axes.
+
+Both libraries are an extra: `pip install fedactors[notebook]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import RunFolderError
+from fedactors.extras import needed
+from fedactors.plan import SECOND
+from fedactors.report.records import read
+
+_TIMES = ("opened", "closed", "ready", "started", "downloaded", "computed", "finished")
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The tables of a run folder as pandas DataFrames, read when asked for; times in virtual seconds."""
+
+    folder: Path
+
+    @cached_property
+    def plans(self) -> Any:
+        """A row per aggregation."""
+        return self._table("plans.parquet")
+
+    @cached_property
+    def orders(self) -> Any:
+        """A row per client asked: what it was asked for, what it did, when, and what became of it."""
+        return self._table("orders.parquet")
+
+    @cached_property
+    def metrics(self) -> Any:
+        """A row per round; outcomes in columns of their own, "outcomes.partial"; indexed by round."""
+        path = self.folder / "metrics.jsonl"
+        try:
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        except (OSError, json.JSONDecodeError) as error:
+            raise RunFolderError(f"{path}: cannot be read: {error}") from None
+        pandas = needed("pandas", "notebook")
+        found = pandas.json_normalize(rows)
+        outcomes = [name for name in found.columns if name.startswith("outcomes.")]
+        found[outcomes] = found[outcomes].fillna(0).astype(int)
+        return found.set_index("round") if len(found) else found
+
+    def _table(self, name: str) -> Any:
+        pandas = needed("pandas", "notebook")
+        try:
+            found = pandas.read_parquet(self.folder / name)
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{self.folder / name}: cannot be read: {error}") from None
+        times = [column for column in _TIMES if column in found]
+        found[times] = found[times] / SECOND
+        return found
+
+
+class Shown:
+    """What has a run folder can be shown. Each `plot_` draws on `axes`, or on new ones, and returns them."""
+
+    folder: Path | None
+
+    @property
+    def frames(self) -> Frames:
+        """The tables as pandas DataFrames. Raises RunFolderError if nothing was written."""
+        return Frames(self._path)
+
+    @property
+    def _path(self) -> Path:
+        if self.folder is None:
+            raise RunFolderError("nothing was written (accepted: a run or replay with a folder, out=…)")
+        return self.folder
+
+    def plot_accuracy(self, axes: Any = None, *, against: str = "round", **look: Any) -> Any:
+        """Draw test accuracy against `round`, `virtual` time, `bytes`, `joules` or `wall` time."""
+        return _plots().curve(read(self._path, tables=False), "accuracy", against, axes, look)
+
+    def plot_loss(self, axes: Any = None, *, against: str = "round", **look: Any) -> Any:
+        """Draw test loss against `round`, `virtual` time, `bytes`, `joules` or `wall` time."""
+        return _plots().curve(read(self._path, tables=False), "loss", against, axes, look)
+
+    def plot_participation(self, axes: Any = None) -> Any:
+        """Draw what became of everybody asked, stacked by round."""
+        return _plots().participation(read(self._path, tables=False), axes)
+
+    def plot_steps(self, axes: Any = None) -> Any:
+        """Draw how many trips did which share of the local steps they were asked for."""
+        return _plots().steps(read(self._path), axes)
+
+    def plot_hours(self, axes: Any = None) -> Any:
+        """Draw trips by the hour of the virtual day in which they began."""
+        return _plots().hours(read(self._path), axes)
+
+    def plot_timeline(self, axes: Any = None, *, devices: int = 60) -> Any:
+        """Draw what each of at most `devices` devices did, and when."""
+        return _plots().timeline(read(self._path), axes, devices)
+
+
+def _plots() -> Any:
+    from fedactors.report import plots
+
+    return plots
+
+
+@dataclass(frozen=True)
+class Saved(Shown):
+    """A run folder that was written before."""
+
+    folder: Path
+    summary: Mapping[str, Any]
+
+
+def load_run(folder: str | Path) -> Saved:
+    """Return a run folder of `run` or `replay`. Raises RunFolderError if it is none, or is damaged."""
+    return Saved(Path(folder), read(folder, tables=False).summary)

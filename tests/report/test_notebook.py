@@ -1,0 +1,71 @@
+"""Frames are the tables of the run folder, and pictures show their numbers."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import fedactors
+from fedactors.errors import RunFolderError
+from fedactors.run.replay import Replay
+
+pytest.importorskip("pandas", reason="pandas is not installed (pip install fedactors[notebook])")
+pyplot = pytest.importorskip(
+    "matplotlib.pyplot", reason="matplotlib is not installed (pip install fedactors[notebook])"
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_window():
+    pyplot.switch_backend("Agg")
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def run(finished):
+    return fedactors.load_run(finished)
+
+
+def test_frames_are_the_tables(run, finished):
+    orders = pq.read_table(finished / "orders.parquet")
+    assert len(run.frames.orders) == orders.num_rows == run.summary["asked"]
+    assert run.frames.orders.finished.to_numpy() == pytest.approx(orders["finished"].to_numpy() / 1e9)
+    assert run.frames.orders.outcome.value_counts().to_dict() == {k: v for k, v in run.summary["outcomes"].items() if v}
+    assert run.frames.plans.ready.iloc[-1] == pytest.approx(run.summary["virtual_seconds"])
+    metrics = run.frames.metrics
+    assert metrics.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert metrics.accuracy.iloc[-1] == run.summary["final"]["accuracy"]
+    assert metrics.filter(like="outcomes.").sum().sum() == run.summary["asked"]
+
+
+@pytest.mark.parametrize("against", ["round", "virtual", "bytes", "wall"])
+def test_curves_show_the_metrics(run, finished, against):
+    axes = run.plot_accuracy(against=against, color="red")
+    [line] = axes.lines
+    rows = [json.loads(text) for text in (finished / "metrics.jsonl").read_text().splitlines()]
+    assert line.get_ydata().tolist() == [row["accuracy"] for row in rows]
+    assert (np.diff(line.get_xdata()) >= 0).all()
+    assert run.plot_loss(axes) is axes
+    assert len(axes.lines) == 2
+
+
+def test_bars_add_up(run):
+    summary = run.summary
+    for axes in (run.plot_participation(), run.plot_steps()):
+        assert sum(bar.get_height() for bar in axes.patches) == pytest.approx(summary["asked"])
+    spans = run.plot_timeline(devices=100).patches
+    assert len(spans) == summary["asked"]
+    assert max(bar.get_x() + bar.get_width() for bar in spans) == pytest.approx(run.frames.orders.finished.max())
+    assert len(run.plot_timeline(devices=3).patches) < summary["asked"]
+    assert run.plot_hours().get_xlabel() == "hour of the virtual day"
+
+
+def test_a_replay_has_no_accuracy_and_what_was_not_written_cannot_be_shown(replayed, run):
+    with pytest.raises(RunFolderError, match="never evaluated"):
+        fedactors.load_run(replayed).plot_accuracy()
+    with pytest.raises(RunFolderError, match='no axis "joules"'):
+        run.plot_accuracy(against="joules")
+    with pytest.raises(RunFolderError, match="nothing was written"):
+        Replay(None, {}).plot_steps()
