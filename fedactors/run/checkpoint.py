@@ -160,11 +160,9 @@ def _verify(path: Path, expected: Mapping[str, Any]) -> None:
 
 def _tensors(folder: Path, saved: Saved) -> dict[str, dict[str, Any]]:
     """Write server and client states into `folder` and return the facts of each file."""
-    from safetensors.numpy import save_file
-
     states = {saved.version: saved.state, **saved.older}
     tensors = {f"{at}/{name}": np.asarray(v, order="C") for at, one in states.items() for name, v in one.items()}
-    save_file(tensors, folder / _SERVER)
+    client_files.write(folder / _SERVER, tensors)
     files = {}
     for path in (folder / _SERVER, *client_files.save(folder, saved.kept)):
         _sync(path)

@@ -22,13 +22,11 @@ _SHARD = 64  # clients in a file
 
 def save(folder: Path, kept: Iterable[tuple[int, Kept]]) -> Iterator[Path]:
     """Write `kept`, (client, named vectors) ascending by client, into `folder`; yield each file as it is there."""
-    from safetensors.numpy import save_file
-
     clients = iter(kept)
     while shard := list(islice(clients, _SHARD)):
         tensors = {f"{client}/{name}": np.asarray(v, order="C") for client, one in shard for name, v in one.items()}
         path = folder / f"clients-{shard[0][0]:08}.safetensors"
-        save_file(tensors, path)
+        write(path, tensors)
         yield path
 
 
@@ -39,6 +37,17 @@ def load(paths: Iterable[Path]) -> Iterator[tuple[int, dict[str, NDArray[np.floa
         for (client, name), value in numbered(path).items():
             clients.setdefault(client, {})[name] = value
         yield from sorted(clients.items())
+
+
+def write(path: Path, tensors: Mapping[str, NDArray[np.float32]]) -> None:
+    """Write named tensors. Raises OSError if the disk does not take them."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    try:
+        save_file(dict(tensors), path)
+    except SafetensorError as error:
+        raise OSError(f"{path}: {error}") from None
 
 
 def numbered(path: Path) -> dict[tuple[int, str], NDArray[np.float32]]:

@@ -26,7 +26,7 @@ from fedactors.learning.lesson import Lesson, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.report.notebook import Shown
 from fedactors.run.books import Books
-from fedactors.run.checkpoint import Checkpoint
+from fedactors.run.checkpoint import Checkpoint, checkpoints
 from fedactors.run.decisions import judge
 from fedactors.run.endings import cut_short, reason
 from fedactors.run.folder import RunFolder
@@ -242,12 +242,14 @@ class Execution:
 
     def _close_after(self, error: BaseException) -> None:
         """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
-        try:
-            self._save()
-            self._conclude(reason(error))
-            self._progress.note(f"`fedactors resume {self._books.folder.path}` goes on after round {self._books.plans}")
-        except (OSError, Fault) as further:
-            self._progress.note(f"{self._books.folder.path}: not all could be saved: {further}")
+        path = self._books.folder.path
+        for step in (self._save, partial(self._conclude, reason(error))):
+            try:
+                step()
+            except (OSError, Fault) as further:
+                self._progress.note(f"{path}: not all could be saved: {further}")
+        if saved := checkpoints(path):
+            self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
         scenario, state = self._prepared.scenario, self._state()

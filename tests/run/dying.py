@@ -1,0 +1,62 @@
+"""Plays a run in children that are killed with SIGKILL at random moments, and resumes it until it is done.
+
+    python -m tests.run.dying FOLDER KILLS SEED KEY=VALUE…
+
+Prints how many of the children died, and in which rounds. Each child is forked, so that a life costs no imports.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import fedactors
+from fedactors import Scenario
+from fedactors.run import checkpoint, conductor
+from tests.fleet.conftest import QUICKSTART
+
+LONGEST = 0.9  # seconds of a life that is cut short
+
+
+def live(folder, changes):
+    """Begin the run, or go on with it."""
+    if checkpoint.checkpoints(folder):
+        conductor.resume(folder, fleet="local", report=False)
+    else:  # killed before it had begun
+        shutil.rmtree(folder, ignore_errors=True)
+        fedactors.run(Scenario.load(QUICKSTART, changes), folder, fleet="local", report=False)
+
+
+def child(folder, changes):
+    """Fork a child that lives; return its process id."""
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            live(folder, changes)
+            code = 0
+        finally:
+            os._exit(code)
+    return pid
+
+
+def main(folder, kills, seed, *changes):
+    folder, chance, reached = Path(folder), random.Random(int(seed)), []
+    while len(reached) < int(kills):
+        pid = child(folder, changes)
+        time.sleep(chance.uniform(0.0, LONGEST))
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        if not os.WIFSIGNALED(status):
+            assert os.waitstatus_to_exitcode(status) == 0, "a life ended by itself, and not well"
+        reached.append(max((int(path.name[6:]) for path in checkpoint.checkpoints(folder)), default=-1))
+    _, status = os.waitpid(child(folder, changes), 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    print(*reached)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
