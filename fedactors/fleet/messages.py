@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.fleet.fleet import Handle
 from fedactors.learning.algorithm import Round
-from fedactors.learning.lesson import Chunk, ClientLoss, Vectors
+from fedactors.learning.lesson import Chunk, ClientLoss, Narrow, Vectors
 
 
 class Task(NamedTuple):
@@ -38,6 +38,7 @@ class Outcomes(NamedTuple):
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
+    narrow: Narrow | None = None  # of the host that lacked most memory
 
 
 class Saved(NamedTuple):

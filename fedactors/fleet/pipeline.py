@@ -70,6 +70,7 @@ class Pipeline:
         self._flights: list[Flight] = []
         self._done = 0 if saved is None else saved.version
         self._audience: tuple[Any, Handle] = None, None
+        self._at_once: int | None = None  # clients that a host may train at once, since one ran out of memory
         if saved is None:
             self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
         else:
@@ -110,7 +111,7 @@ class Pipeline:
                 self._again(flight, fault)
         version = flight.task.facts.version
         learned = (said["loss"], said["bad"], said["busy"])
-        return Outcomes(version, *learned, examined, apart, said["sound"], said["losses"])
+        return Outcomes(version, *learned, examined, apart, said["sound"], said["losses"], said["narrow"])
 
     def examine(self, version: int) -> dict[str, float]:
         """Return accuracy and loss of the model before round `version`, on the whole test set."""
@@ -267,11 +268,21 @@ class Pipeline:
             raise FleetError(f"round {version + 1} failed {flight.tries} times, last with {fault}")
         if fault.died:
             self._revive()
+        if fault.cause == "OutOfMemoryError":  # Ray has ended a host before the machine would have
+            self._narrow(flight.task)
         if version == 0:
             self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
         self._resubmit()
 
+    def _narrow(self, task: Task) -> None:
+        """Have hosts train half as many clients at once as they did."""
+        now = self._at_once or max((len(chunk.clients) for chunk in task.chunks), default=1)
+        self._at_once = max(1, now // 2)
+
     def _resubmit(self) -> None:
+        if self._at_once is not None:  # hosts that have restarted do not know
+            for host in self.hosts:
+                self._fleet.call(host, "limit", self._at_once)
         self._states.drop()
         for flight in self._flights:
             self._launch(flight)

@@ -6,6 +6,7 @@ a result, so killing an actor loses work in flight and nothing else.
 
 from __future__ import annotations
 
+import bisect
 import os
 import traceback
 import warnings
@@ -97,14 +98,34 @@ class ClientHost(Role):
         """Return the client's loss at the model in `public`, and the least that it reaches alone; see `prospects`."""
         return prospects(self._lesson, self._samples, client, public["x"], lr, rounds, version)
 
+    def limit(self, clients: int) -> None:
+        """Train at most so many clients at once from now on."""
+        self._trainer.limit(clients)
+
     def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
         try:
             return self._trainer.learn(chunk, sent, kept)
         except Exception:
-            clients = ", ".join(map(str, chunk.clients))
-            raise ChunkError(
-                f"round {chunk.version + 1}, clients {clients}, process {os.getpid()}:\n{traceback.format_exc()}"
-            ) from None
+            said, who = traceback.format_exc(), self._culprit(chunk, sent, kept)
+            where = f"host {os.uname().nodename}, process {os.getpid()}"
+            raise ChunkError(f"round {chunk.version + 1}, version {chunk.version}, {who}, {where}:\n{said}") from None
+
+    def _culprit(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> str:
+        """Name the first client of a chunk that raises by itself, and its local step; all clients if none does."""
+        for place, client in enumerate(chunk.clients):
+            mine = kept[place : place + 1]
+            if self._raises(chunk.only(place), sent, mine):
+                steps = range(1, chunk.steps[place] + 1)
+                step = bisect.bisect_left(steps, True, key=lambda n: self._raises(chunk.only(place, n), sent, mine))
+                return f"client {client} in local step {step + 1} of {chunk.steps[place]}"
+        return f"clients {', '.join(map(str, chunk.clients))}"
+
+    def _raises(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> bool:
+        try:
+            self._trainer.learn(chunk, sent, kept)
+        except Exception:
+            return True
+        return False
 
 
 class Contribution(NamedTuple):
@@ -185,6 +206,7 @@ class Server(Role):
             "busy": sum(part.seconds for part in learned),
             "sound": True,
             "losses": tuple(told for part in learned for told in part.losses),
+            "narrow": min((part.narrow for part in learned if part.narrow), default=None),
         }
         if bad:
             return public, private, said

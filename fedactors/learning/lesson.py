@@ -36,8 +36,22 @@ class Chunk(NamedTuple):
         """Local steps in the chunk."""
         return sum(self.steps)
 
+    def only(self, place: int, steps: int | None = None) -> Chunk:
+        """Return the chunk of one of its trips, or of its first `steps` steps."""
+        one = {
+            name: getattr(self, name)[place : place + 1] for name in ("clients", "bases", "trips", "steps", "weights")
+        }
+        return self._replace(**one if steps is None else one | {"steps": (steps,)})
+
 
 ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
+
+
+class Narrow(NamedTuple):
+    """What lacking memory has done to a host."""
+
+    at_once: int  # clients that it trains at once
+    same_bits: bool  # as if it trained whole chunks
 
 
 class Learned(NamedTuple):
@@ -50,6 +64,7 @@ class Learned(NamedTuple):
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
+    narrow: Narrow | None = None  # if memory lacked for the whole chunk
 
 
 class Pretraining(NamedTuple):

@@ -73,7 +73,7 @@ class Rows:
     beside: Beside | None = None
 
     def take(self, rows: Sequence[int]) -> Rows:
-        """Return these rows in another order."""
+        """Return these rows, in this order."""
         chosen = torch.tensor(rows, device=self.starts.device)
         return replace(
             self,
@@ -91,7 +91,7 @@ class Rows:
 
 def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
     """Return `rows[chosen]`; the same vector for all stays one in memory."""
-    return rows if rows.stride(0) == 0 else rows[chosen]
+    return rows[: len(chosen)] if rows.stride(0) == 0 else rows[chosen]
 
 
 class Trained(NamedTuple):

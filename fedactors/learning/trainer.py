@@ -14,9 +14,10 @@ from torch import Tensor
 from fedactors.learning import batches, cohort, dropout, fused, sequential, span
 from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
+from fedactors.learning.fitting import Fitting
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Dropout, Model
-from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Samples, Vectors
+from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Narrow, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN, SGD
 from fedactors.learning.redeal import Redealt
 from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
@@ -70,7 +71,7 @@ class Trainer:
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._resident = Resident(lesson.model, x, y)
         self._central = None if samples.central is None else _Sent(lesson, samples.central, self._device)
-        self._train = engine_of(lesson, device)
+        self._train = Fitting(engine_of(lesson, device))
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
     def learn(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None] = ()) -> Learned:
@@ -85,6 +86,7 @@ class Trainer:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
         rows = self._optimized(rows, algorithm.moments(given, held))
         deltas, losses, state = self._train(self._resident, rows)
+        losses = losses.contiguous()  # so that sums run in one order, whatever the engine
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
         trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
@@ -100,7 +102,17 @@ class Trainer:
             bad = tuple((client, steps - 1) for client, steps in zip(chunk.clients, chunk.steps, strict=True))
         seconds = time.perf_counter() - began
         told = _told(chunk, losses) if self._lesson.tells_losses else ()
-        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)), told)
+        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)), told, self._narrow())
+
+    def limit(self, rows: int) -> None:
+        """Train at most so many clients at once from now on."""
+        self._train.limit(rows)
+
+    def _narrow(self) -> Narrow | None:
+        """Return how many clients are trained at once, if memory lacked for more."""
+        lesson, most = self._lesson, self._train.at_once
+        optimizer = lesson.algorithm.optimizer(lesson.setting)
+        return None if most is None else Narrow(most, self._train.keeps_bits(lesson.model, optimizer))
 
     def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""

@@ -22,7 +22,7 @@ from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
 from fedactors.fleet.spans import collect
 from fedactors.learning.evaluation import Exam
-from fedactors.learning.lesson import Lesson, Samples
+from fedactors.learning.lesson import Lesson, Narrow, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.report.notebook import Shown
 from fedactors.run.books import Books
@@ -84,6 +84,7 @@ class Execution:
         self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
+        self._narrow: Narrow | None = None
         self._began, self._before = began, dict[str, float]()
         self._pending: deque[_Due] = deque()
         self._objective = Objective(prepared) if prepared.scenario.server.membership else None
@@ -194,11 +195,23 @@ class Execution:
                 self._books.enter(plan, task, outcomes, said, self._wall())
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._tell_memory(outcomes)
         if ratio := spike(self._books.rows):
             self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
         self._tell(self._books.rows[-1])
         self._progress.round(self._books.rows[-1])
         return diverged(self._books.rows, server.divergence_threshold)
+
+    def _tell_memory(self, outcomes: Outcomes) -> None:
+        """Write down that memory lacked, when it begins and when it gets worse."""
+        if outcomes.narrow and outcomes.narrow != self._narrow:
+            most, same = self._narrow = outcomes.narrow
+            bits = "the same bits" if same else "bits may differ from those of whole chunks"
+            text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
+            self._books.folder.fault(
+                {"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text}
+            )
+            self._progress.note(f"round {outcomes.version + 1}: {text}")
 
     def _outcomes(self) -> Outcomes:
         """Wait for the oldest task."""

@@ -18,8 +18,6 @@ from fedactors import Scenario
 from fedactors.run import checkpoint, conductor
 from tests.fleet.conftest import QUICKSTART
 
-LONGEST = 0.9  # seconds of a life that is cut short
-
 
 def live(folder, changes):
     """Begin the run, or go on with it."""
@@ -43,16 +41,32 @@ def child(folder, changes):
     return pid
 
 
+def last(folder):
+    """Return the round of the last checkpoint; -1 if there is none."""
+    return max((int(path.name[6:]) for path in checkpoint.checkpoints(folder)), default=-1)
+
+
+def first_round(folder, changes):
+    """Let a child live until its first round is saved; return how many seconds that takes."""
+    began, pid = time.monotonic(), child(folder, changes)
+    while last(folder) < 1:
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return time.monotonic() - began
+
+
 def main(folder, kills, seed, *changes):
     folder, chance, reached = Path(folder), random.Random(int(seed)), []
+    longest = 2 * first_round(folder, changes) + 0.2  # of a life: some end before they have begun, some do much
     while len(reached) < int(kills):
         pid = child(folder, changes)
-        time.sleep(chance.uniform(0.0, LONGEST))
+        time.sleep(chance.uniform(0.0, longest))
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
             assert os.waitstatus_to_exitcode(status) == 0, "a life ended by itself, and not well"
-        reached.append(max((int(path.name[6:]) for path in checkpoint.checkpoints(folder)), default=-1))
+        reached.append(last(folder))
     _, status = os.waitpid(child(folder, changes), 0)
     assert os.waitstatus_to_exitcode(status) == 0
     print(*reached)
