@@ -13,6 +13,7 @@ from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning import cohort, fused, sequential, span
 from fedactors.learning.batches import bounds, sequence
 from fedactors.learning.deal import contiguous
+from fedactors.learning.fitting import Fitting
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.models import FslCifar, Logistic, Mlp
 from fedactors.learning.network import initial
@@ -47,7 +48,7 @@ def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
 
 def with_engine(engine, the_lesson, data):
     trainer = Trainer(the_lesson, data)
-    trainer._train = engine.train
+    trainer._train = Fitting(engine.train)
     return trainer
 
 
