@@ -6,6 +6,9 @@ through an entry point in the group `fedactors.<kind>`, without touching this re
     [project.entry-points."fedactors.algorithms"]
     fedfoo = "my_package.fedfoo:FedFoo"
 
+Formats of recordings are no choice of a scenario, but come in the same way: `fedactors.formats`, instances of
+`fedactors.traces.formats.Format`.
+
 Classes are `Options`: their fields are what a user may write. They are imported when named, not before, and must
 be importable without torch and ray, so that checking and replaying a scenario stays light.
 """
@@ -121,6 +124,20 @@ BUILTIN: dict[str, dict[str, str]] = {
 }
 
 
+# What a class of a kind must be able to do; whatever else it has to be, it says when it is used.
+_ABLE = {
+    "algorithms": ("start", "upload", "aggregate", "payload"),
+    "datasets": ("info", "check", "load"),
+    "models": ("build",),
+    "optimizers": ("start", "step"),
+    "participation": ("weights",),
+    "partitions": ("sizes", "split"),
+    "schedules": ("rate",),
+    "selection": ("start",),
+    "server_data": ("size", "check", "draw"),
+}
+
+
 def names(kind: str) -> list[str]:
     """Return every name of `kind` that can be used here, ours and installed plugins', sorted."""
     return sorted({*BUILTIN[kind], *_plugins(kind)})
@@ -141,17 +158,40 @@ def lookup(kind: str, name: str) -> type[Any]:
     return _load(kind, plugins[name])
 
 
+def plugins(kind: str) -> list[EntryPoint]:
+    """Return the entry points of installed packages that add to `kind`, sorted by name."""
+    return sorted(entry_points(group=f"fedactors.{kind}"), key=lambda point: point.name)
+
+
+def load(kind: str, point: EntryPoint) -> Any:
+    """Import what an entry point names. Raises ScenarioError, with its name, whatever goes wrong in there."""
+    try:
+        return point.load()
+    except Exception as error:
+        raise ScenarioError(f"{called(kind, point)} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def called(kind: str, point: EntryPoint) -> str:
+    """Return what to call a plugin in a message: its name, where it is, and the package that brings it."""
+    package = f" of the package {point.dist.name}" if point.dist else ""
+    return f'plugin "{point.name}" ({point.value}){package} among {kind}'
+
+
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=f"fedactors.{kind}")}
+    return {point.name: point for point in plugins(kind)}
 
 
 def _load(kind: str, point: EntryPoint) -> type[Any]:
-    """Import a plugin; whatever goes wrong in there is told with its name."""
-    try:
-        found: type[Any] = point.load()
-    except Exception as error:
-        where = f'plugin "{point.name}" ({point.value})'
-        raise ScenarioError(f"{where} of {kind} cannot be imported: {type(error).__name__}: {error}") from error
-    if not (isinstance(found, type) and hasattr(found, "model_validate")):
-        raise ScenarioError(f'plugin "{point.name}" ({point.value}) is not a class of fedactors.options.Options')
+    """Return the class of a plugin. Raises ScenarioError if it cannot be one of `kind`."""
+    found, who = load(kind, point), called(kind, point)
+    if not (isinstance(found, type) and hasattr(found, "model_fields")):
+        raise ScenarioError(f"{who} is not a class of fedactors.options.Options (accepted: a subclass of it)")
+    if "name" not in found.model_fields:
+        raise ScenarioError(f'{who} has no field name (accepted: name: Literal["{point.name}"] = "{point.name}")')
+    default = found.model_fields["name"].default
+    if default != point.name and point.name not in getattr(found.model_fields["name"].annotation, "__args__", ()):
+        raise ScenarioError(f'{who} calls itself "{default}" (accepted: the name of its entry point)')
+    lacking = [method for method in _ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
+    if lacking:
+        raise ScenarioError(f"{who} cannot do {', '.join(lacking)} (accepted: a class that can, as those built in)")
     return found

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from fedactors.errors import TraceError, suggestion
+from fedactors import registry
+from fedactors.errors import ScenarioError, TraceError, suggestion
 from fedactors.traces import (
     ai_benchmark,
     cooked,
@@ -90,8 +91,24 @@ _TYPES = {
 
 
 def formats() -> tuple[Format, ...]:
-    """Return every format there is."""
-    return _FORMATS
+    """Return every format there is: those of installed packages (entry points `fedactors.formats`), then ours.
+
+    Raises ScenarioError if a plugin is none.
+    """
+    return (*_added(), *_FORMATS)
+
+
+def _added() -> Iterable[Format]:
+    for point in registry.plugins("formats"):
+        found, who = registry.load("formats", point), registry.called("formats", point)
+        if not isinstance(found, Format):
+            accepted = "an instance of fedactors.traces.formats.Format"
+            raise ScenarioError(f"{who} is a {type(found).__name__} (accepted: {accepted})")
+        able = [callable(getattr(found.reader, method, None)) for method in ("looks_like", "read")]
+        if found.gives not in _TYPES or not all(able):
+            accepted = f"gives: {', '.join(_TYPES)}; a reader with looks_like and read"
+            raise ScenarioError(f"{who} is not a whole format (accepted: {accepted})")
+        yield found
 
 
 def read(path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False) -> Timeline:
@@ -130,7 +147,7 @@ def _read(path: str | Path, wanted: type[Kind], name: str | None, when: str | No
     source = load(path)
     kind = _choose(source, name)
     if _TYPES[kind.gives] is not wanted:
-        fitting = _listed(f for f in _FORMATS if _TYPES[f.gives] is wanted)
+        fitting = _listed(f for f in formats() if _TYPES[f.gives] is wanted)
         raise source.error("", f"a {kind.name} file, which gives {kind.gives}", fitting)
     result = _parse(source, kind, when, strict)
     if not isinstance(result, wanted):
@@ -141,7 +158,7 @@ def _read(path: str | Path, wanted: type[Kind], name: str | None, when: str | No
 def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Recording:
     if when is not None and not kind.ruled:
         problem = f'a rule "when: {when}" for a {kind.name} file'
-        raise source.error("", problem, f"a rule only for {_listed(f for f in _FORMATS if f.ruled)}")
+        raise source.error("", problem, f"a rule only for {_listed(f for f in formats() if f.ruled)}")
     mender = Mender(source, strict)
     try:
         result: Recording = kind.reader.read(source, mender, *([when] if kind.ruled else []))
@@ -154,12 +171,12 @@ def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Reco
 
 def _choose(source: Source, wanted: str | None) -> Format:
     """Return the format of that name, or the one that recognises the content."""
-    for kind in _FORMATS:
+    for kind in formats():
         if wanted == kind.name or (wanted is None and kind.reader.looks_like(source.data)):
             return kind
     if wanted is None:
-        raise source.error("", "a file of no known format", _listed(_FORMATS))
-    raise source.error("", f'format "{wanted}"{suggestion(wanted, (kind.name for kind in _FORMATS))}')
+        raise source.error("", "a file of no known format", _listed(formats()))
+    raise source.error("", f'format "{wanted}"{suggestion(wanted, (kind.name for kind in formats()))}')
 
 
 def _listed(kinds: Iterable[Format]) -> str:
