@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from fedactors import cli_follow, cli_traces
+from fedactors import cli_branch, cli_follow, cli_traces
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
@@ -157,11 +157,23 @@ def _run(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     from fedactors.run.conductor import resume
 
-    path = Path(options.run)
+    path, previous = Path(options.run), options.previous
     scenario = Scenario.load(path / "scenario.yaml") if options.mlflow else None
-    return _play(
-        options, path, scenario, lambda where: resume(options.run, options.set, previous=options.previous, **where)
-    )
+    return _play(options, path, scenario, lambda where: resume(path, options.set, previous=previous, **where))
+
+
+def _branch(options: argparse.Namespace) -> int:
+    from fedactors.run.branch import branch
+
+    run, path = Path(options.run), Path(options.out or options.run)
+    scenario = Scenario.load(run / "scenario.yaml") if options.mlflow else None
+    return _play(options, path, scenario, lambda where: branch(run, options.at, options.set, options.out, **where))
+
+
+def _branching(command: argparse.ArgumentParser) -> None:
+    cli_branch.extend(command)
+    _machines(command)
+    cli_follow.extend_trackers(command)
 
 
 def _play(
@@ -268,6 +280,8 @@ _Command = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.Ar
 _COMMANDS: dict[str, _Command] = {
     "run": (_run, "run a scenario", _fleet),
     "resume": (_resume, "go on with a run that was stopped, with the same bits", _resumption),
+    "branch": (_branch, "go on from a round of a recorded run with something changed", _branching),
+    "diff": (cli_branch.diff, "say where two runs part, and how", cli_branch.extend_diff),
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _replay_options),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
     "verify": (_verify, "run on different fleets and compare digests", _verify_options),

@@ -71,7 +71,7 @@ def spreads(*values: float) -> Axis:
 
 _GRIDS3: list[Axes] = [
     {"data": synthetic("NIID"), "T": traces(1, 3, 8), "scheme": _SCHEMES},
-    {"data": synthetic("(0,0)", "IID"), "T": traces(1, 8), "scheme": _SCHEMES},
+    {"data": synthetic("(0,0)", "IID"), "T": traces(8), "scheme": _SCHEMES},
 ]
 _FOLDER = "papers/flexible/"
 _EIGHT, _SIX, _FIVE, _THREE = (tuple(range(1, n + 1)) for n in (8, 6, 5, 3))
@@ -114,7 +114,7 @@ FULL: dict[str, Experiment] = {
     "flexible-table3": Experiment(
         "Ruan et al., table 3 and figure 3: SYNTHETIC",
         f"{_FOLDER}table3-synthetic.yaml",
-        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": _SCHEMES}], _THREE,
+        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": _SCHEMES}], (1,),
         table3_claims, beside=table3_of("SYNTHETIC"),
     ),
     "flexible-table3-mnist": Experiment(
@@ -129,7 +129,7 @@ FULL: dict[str, Experiment] = {
     ),
     "flexible-table4": Experiment(
         "Ruan et al., table 4: SYNTHETIC(1, 1)", f"{_FOLDER}table4-synthetic.yaml",
-        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": _REBOOT}], _EIGHT, rebounds, beside=table4_of("SYNTHETIC"),
+        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": _REBOOT}], _THREE, rebounds, beside=table4_of("SYNTHETIC"),
     ),
     "flexible-table4-mnist": Experiment(
         "Ruan et al., table 4 and figure 4 (left): MNIST", f"{_FOLDER}table4-mnist.yaml",
@@ -145,7 +145,7 @@ FULL: dict[str, Experiment] = {
     ),
     "flexible-table5": Experiment(
         "Ruan et al., table 5 and figure 4 (right): SYNTHETIC(a, a)", f"{_FOLDER}table5.yaml",
-        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, *range(10, 51, 5)), "option": _OPTIONS}], _SIX,
+        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, *range(10, 51, 5)), "option": _OPTIONS}], _THREE,
         lambda table: differing(table5_claims(table)), beside=table5_beside,
     ),
 }  # fmt: skip

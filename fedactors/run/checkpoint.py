@@ -30,7 +30,6 @@ from fedactors.run import client_files
 
 FORMAT = "fedactors checkpoint"
 FORMAT_VERSION = 1
-_KEPT = 2  # checkpoints that stay: the last one and the one before
 _HEADER, _SERVER = "checkpoint.json", "server.safetensors"
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time
 
@@ -63,8 +62,8 @@ class Checkpoint:
         return Saved(self.plans, states.pop(self.plans), client_files.load(shards), states)
 
 
-def save(run: Path, checkpoint: Checkpoint, saved: Saved | None) -> None:
-    """Write a checkpoint into the run folder `run`, and remove all but the last two."""
+def save(run: Path, checkpoint: Checkpoint, saved: Saved | None, kept: int = 2) -> None:
+    """Write a checkpoint into the run folder `run`, and remove all but the last `kept` of them."""
     root = run / "checkpoint"
     final = root / f"round-{checkpoint.plans:08}"
     pending = root / f".{final.name}.part"
@@ -80,7 +79,7 @@ def save(run: Path, checkpoint: Checkpoint, saved: Saved | None) -> None:
     shutil.rmtree(final, ignore_errors=True)
     pending.rename(final)
     _sync(root)
-    for old in checkpoints(run)[_KEPT:]:
+    for old in checkpoints(run)[kept:]:
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -105,6 +104,14 @@ def load(run: Path, *, previous: bool = False) -> Checkpoint:
     except RunFolderError as error:
         hint = "; the checkpoint before it may be whole: --previous" if not previous and len(found) > 1 else ""
         raise RunFolderError(f"{error}{hint}") from None
+
+
+def at_most(run: Path, plans: int) -> Checkpoint | None:
+    """Return the last checkpoint of the run folder `run` after at most so many rounds, verified; None if it has none.
+
+    Raises RunFolderError that names the part that is damaged.
+    """
+    return next((read(path) for path in checkpoints(run) if _header(path / _HEADER).plans <= plans), None)
 
 
 def discard_after(run: Path, checkpoint: Checkpoint) -> None:

@@ -90,7 +90,8 @@ class Execution:
         self._objective = Objective(prepared) if prepared.scenario.server.membership else None
         self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
-        self._saver = Saver(folder.path, scenario.cluster.checkpoint_every, start.plans, progress.note)
+        every, kept = scenario.cluster.checkpoint_every, scenario.cluster.checkpoints_kept
+        self._saver = Saver(folder.path, every, start.plans, kept, progress.note)
 
     def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
         """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.

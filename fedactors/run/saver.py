@@ -21,12 +21,13 @@ class Saver:
         run: the run folder.
         every: rounds between checkpoints; None saves only when the run ends.
         plans: rounds that are saved already.
+        kept: checkpoints that stay.
         note: told of a checkpoint that could not be had, because the fleet lost what it is made of.
 
     """
 
-    def __init__(self, run: Path, every: int | None, plans: int, note: Callable[[str], None]) -> None:
-        self._run, self._every, self._note = run, every, note
+    def __init__(self, run: Path, every: int | None, plans: int, kept: int, note: Callable[[str], None]) -> None:
+        self._run, self._every, self._kept, self._note = run, every, kept, note
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
         self._saved, self._at = plans, time.monotonic()
@@ -59,6 +60,6 @@ class Saver:
 
     def _write(self, checkpoint: Checkpoint, fetch: Callable[[], Saved | None]) -> None:
         try:
-            save(self._run, checkpoint, fetch())
+            save(self._run, checkpoint, fetch(), self._kept)
         except Fault as fault:
             self._note(f"round {checkpoint.plans}: no checkpoint: {fault}")

@@ -199,6 +199,8 @@ class Cluster(Options):
     """What one machine costs for an hour of wall time, in any currency; the summary then says what the run cost."""
     checkpoint_every: Annotated[Annotated[int, Field(ge=1)] | None, _none] = 25
     """Rounds between checkpoints, and one when the run ends; `none` writes that one alone."""
+    checkpoints_kept: int = Field(default=2, ge=1)
+    """How many of them stay, the last ones; with more, `fedactors branch` has less to compute again."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 
