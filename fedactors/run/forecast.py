@@ -116,7 +116,9 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
     )
     trainer = Trainer(lesson, Samples(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
-    sent = {name: initial(prepared.model, 0) for name in names}
+    start = initial(prepared.model, 0)
+    state = {name: value.numpy() for name, value in server.algorithm.start(torch.from_numpy(start)).items()}
+    sent = {name: state.get(name, start) for name in names}
     step = sample = 0.0
     chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
     if chunk is not None and chunk.cost:
