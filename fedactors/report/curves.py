@@ -81,6 +81,7 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     made.xaxis.tags = ["progress"]
     said = [_line(made, records, "accuracy", ways, _look(runs, k), names[k]) for k, records in enumerate(runs)]
     for records in runs if len(runs) == 1 else ():
+        _decisions(made, records, ways)
         _moves(made, records, ways)
     zoomable(made)
     last = "; ".join(f"{name} ends at {value:.1%}" for name, value in zip(names, said, strict=True) if value == value)
@@ -163,6 +164,33 @@ def _mark(made: Any, records: Records, rows: Any, column: str, shape: str, color
     legend(made, "right")
     for item in made.legend.items:
         item.visible = str(getattr(item.label, "value", "")).startswith("devices ")
+
+
+def _decisions(made: Any, records: Records, ways: list[Axis]) -> None:
+    """Mark where the server decided about an arrival or a departure, with the numbers behind it."""
+    from bokeh.models import ColumnDataSource
+
+    reached, floor = progress(records), float(np.nanmin(records.metrics["accuracy"]))
+    for decision, shape in (("include", "circle_cross"), ("exclude", "x")):
+        moves = [(row, move) for row, move in records.moves if move.get("decision") == decision][:_MARKS]
+        if not moves:
+            continue
+        rows = [row for row, _ in moves]
+        columns = {way.key: reached[way.key][rows] / way.scale for way in ways}
+        said = [f"device {move.get('client')}: {move.get('event')}, {decision}d" for _, move in moves]
+        numbers = [_numbers(move.get("numbers")) for _, move in moves]
+        data = {"x": columns["round"], "y": np.full(len(rows), floor), "said": said, "numbers": numbers, **columns}
+        source, name = ColumnDataSource(data, tags=["switch"]), f"devices {decision}d"
+        look = {"size": 11, "fill_alpha": 0.0, "line_color": "#c93a4e", "line_width": 2}
+        drawn = made.scatter("x", "y", source=source, marker=shape, legend_label=name, **look)
+        made.add_tools(hover([("", "@said"), ("round", "@round"), ("", "@numbers")], [drawn]))
+
+
+def _numbers(found: Any) -> str:
+    items = found.items() if isinstance(found, dict) else ()
+    return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in items)[
+        :300
+    ]
 
 
 def _sampled(runs: Sequence[Records]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.report import curves, figures, participation, traffic
+from fedactors.report import costs, curves, figures, participation, presence, traffic
 from fedactors.report.figure import Chart
 from fedactors.report.figures import Card, Part, Sheet
 from fedactors.report.measures import totals
@@ -60,7 +60,7 @@ def write(folder: str | Path) -> Path:
         kind=kind,
         lead=figures.lead(records),
         sections=_sections(records),
-        cards=figures.cards(records),
+        cards=[*figures.cards(records), *costs.cards(records)],
         parts=figures.parts(totals(records)),
         warnings=figures.warnings(records),
         digests=figures.digests(records),
@@ -84,13 +84,16 @@ def _sections(records: Records) -> list[Section]:
     chips = _chips(records)
     found = [
         Section("learning", "Learning", learned, (), "two", tuple(curves.axes([records]))),
+        Section("reached", "To each accuracy", (), _drawn(costs.milestones(records))),
         Section("participation", "Participation", _drawn(participation.rounds(records)),
                 (figures.outcomes(records),) if sum(totals(records).values()) else (), "wide"),
         Section("timeline", "Timeline", _drawn(timeline(records)), outcomes=chips),
         Section("work", "Work done", _drawn(participation.steps(records), participation.clients(records)), (), "two"),
         Section("groups", "Groups of devices", (), _drawn(figures.groups(records)), "", (), chips),
         Section("days", "Days and traffic",
-                _drawn(participation.hours(records), traffic.traffic(records)), (), "two"),
+                _drawn(participation.hours(records), presence.hours(records), traffic.traffic(records),
+                       costs.staleness(records)), (), "two"),
+        Section("real", "Real time", (), _drawn(costs.real_time(records))),
         Section("faults", "Real faults, met and mended", (), _drawn(figures.faults(records))),
     ]  # fmt: skip
     return [_titled(section) for section in found if section.charts or section.tables]

@@ -57,6 +57,7 @@ class Records:
     scenario: str = ""
     groups: tuple[Group, ...] = ()
     missing: tuple[str, ...] = field(default=())
+    moves: tuple[tuple[int, Mapping[str, Any]], ...] = ()  # (row of metrics, arrival or departure that was answered)
 
     @property
     def rounds(self) -> int:
@@ -92,6 +93,7 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
         scenario=scenario,
         groups=_groups(resolved),
         missing=tuple(missing),
+        moves=tuple(_moves(path / "metrics.jsonl")),
     )
 
 
@@ -179,6 +181,17 @@ def _metrics(path: Path) -> Table:
                 raise RunFolderError(f"{path}, line {number}: {name}: found {value!r} (accepted: a number)")
             columns[name].append(np.nan if value is None else value)
     return {name: np.array(values, np.float64) for name, values in columns.items()}
+
+
+def _moves(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield (row, move) of every arrival and departure that the objective has answered."""
+    if not path.exists() or b'"moves"' not in path.read_bytes():
+        return
+    for row, (_, line) in enumerate(_lines(path)):
+        found = line.get("moves")
+        for move in found if isinstance(found, list) else ():
+            if isinstance(move, dict):
+                yield row, move
 
 
 def _table(path: Path | None, columns: tuple[str, ...], lists: tuple[str, ...] = ()) -> Table:

@@ -25,6 +25,8 @@ SCRIPT = r"""
     }
     for (const model of tagged("ink")) model.line_color = theme.ink;
     for (const model of tagged("muted")) model.line_color = theme.text;
+    for (const model of tagged("band")) model.fill_color = theme.grid;
+    for (const model of tagged("pause")) model.setv({fill_color: theme.page, hatch_color: theme.text});
     for (const model of tagged("rule")) model.line_color = theme.line;
   };
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedactors.plan import SECOND
+from fedactors.report import presence
 from fedactors.report.figure import Chart, blank, hover, plain, stacked, zoomable
 from fedactors.report.measures import DAY, Floats, Ints, every, outcomes_per_round
 from fedactors.report.palette import LIGHT, OUTCOME, label
@@ -81,11 +82,18 @@ def timeline(records: Records) -> Chart | None:
     _clock(made, end)
     _rows(made, shown.devices)
     _groups(made, records, shown.devices)
-    _bars(made, taken, np.searchsorted(shown.devices, taken["client"]))
+    rows = np.searchsorted(shown.devices, taken["client"])
+    windows = presence.read(records.path)
+    whole = presence.bands(made, windows, shown.devices) if windows else True
+    _bars(made, taken, rows)
+    paused = presence.overlay(made, windows, taken, rows) if windows else 0
     zoomable(made, "both")
-    text = "Thick bars compute; thin ones before and after are download and upload. Gaps are idle or out of reach."
+    text = "Thick bars compute; thin ones before and after are download and upload."
+    text += " Bands tell when a device is on." if windows else " Gaps are idle or out of reach."
+    text += " Hatched: the trip pauses, the device is off." if paused else ""
+    note = shown.note if whole else f"{shown.note} Not all bands are drawn.".strip()
     said = f"Timeline of {len(shown.devices)} devices and {len(shown.orders)} trips, coloured by outcome."
-    return Chart("timeline", "Device by device", text, _with_overview(made, records, end), said, shown.note)
+    return Chart("timeline", "Device by device", text, _with_overview(made, records, end), said, note)
 
 
 def _first_window(records: Records, end: float) -> float:

@@ -26,6 +26,7 @@ from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_pat
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
+from fedactors.run.windows import write_windows
 from fedactors.scenario.model import Cluster, Scenario, Server
 
 FleetKind = Literal["ray", "local"]
@@ -60,8 +61,7 @@ def run(
             start = beginning(scenario, data)
             save(folder.path, start, None)
             result = Execution(prepared, opened, data, folder, progress or Silent(), start, began).play([], stop_after)
-    if report:
-        _draw(folder.path, progress or Silent())
+    _draw(folder.path, prepared, progress or Silent(), report=report)
     return result
 
 
@@ -95,15 +95,16 @@ def resume(
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
             discard_after(path, start)
             result = Execution(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
-    if report:
-        _draw(folder.path, shown)
+    _draw(folder.path, prepared, shown, report=report)
     return result
 
 
-def _draw(folder: Path, progress: Progress) -> None:
-    """Draw the report; a run whose figures cannot be drawn is a run all the same."""
+def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
+    """Draw the report, and note what it needs; a run whose figures cannot be drawn is a run all the same."""
     try:
-        write_report(folder)
+        write_windows(folder, prepared)
+        if report:
+            write_report(folder)
     except Exception as error:
         progress.note(f"{folder}: the report could not be drawn: {type(error).__name__}: {error}")
 

@@ -9,6 +9,7 @@
     checkpoint/model.safetensors   the server's state
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.run.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
+    windows.parquet                when a sample of the devices was on
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 

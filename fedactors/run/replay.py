@@ -14,6 +14,7 @@ from fedactors.run.folder import RunFolder
 from fedactors.run.ledger import Ledger
 from fedactors.run.prepare import Prepared, prepare
 from fedactors.run.steering import Told, heeding, losses_of, nothing
+from fedactors.run.windows import write_windows
 from fedactors.scenario.model import Scenario
 
 
@@ -50,6 +51,7 @@ def replay(
     with RunFolder(Path(out), scenario) as folder:
         summary = play(prepared, folder, rounds, told)
         folder.summary(summary)
+    write_windows(folder.path, prepared)
     return Replay(folder.path, summary)
 
 

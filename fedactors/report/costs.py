@@ -1,0 +1,79 @@
+"""What accuracy cost, how old updates were, and where real time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fedactors.report.figure import Chart, blank, hover, share
+from fedactors.report.figures import Card, Cell, Sheet
+from fedactors.report.measures import heard
+from fedactors.report.palette import OUTCOME
+from fedactors.report.records import Records
+from fedactors.report.text import joules, size, span
+from fedactors.report.trace_events import busy
+
+_AGES = 40
+
+
+def cards(records: Records) -> list[Card]:
+    """Return energy and money, as far as they are counted."""
+    summary, found = records.summary, []
+    if "joules" in summary:
+        wasted = share(float(summary.get("joules_wasted", 0)), float(summary["joules"]))
+        found.append(Card("Energy", joules(float(summary["joules"])), f"of devices, {wasted} wasted"))
+    if "cost" in summary:
+        found.append(Card("Cost", f"{float(summary['cost']):.4g}", "of the machines' time"))
+    return found
+
+
+def milestones(records: Records) -> Sheet | None:
+    """Return what it took to get to each accuracy; none if none was reached."""
+    reached = [line for line in records.summary.get("to_accuracy") or [] if isinstance(line, Mapping)]
+    if not reached:
+        return None
+    columns = {name: head for name, head in _HEADS.items() if any(name in line for line in reached)}
+    rows = tuple(tuple(Cell(_SHOWN[name](line)) if name in line else Cell() for name in columns) for line in reached)
+    numbers = tuple(range(len(columns)))
+    return Sheet(tuple(columns.values()), rows, numbers, "", "The first evaluation that showed as much.")
+
+
+_HEADS = {
+    "accuracy": "accuracy", "round": "round", "virtual_seconds": "virtual time", "bytes_down": "traffic",
+    "joules": "energy", "wall_seconds": "wall time", "cost": "cost",
+}  # fmt: skip
+_SHOWN: dict[str, Any] = {
+    "accuracy": lambda line: f"{line['accuracy']:.0%}",
+    "round": lambda line: f"{line['round']:,}",
+    "virtual_seconds": lambda line: span(line["virtual_seconds"]),
+    "bytes_down": lambda line: size(line["bytes_down"] + line.get("bytes_up", 0)),
+    "joules": lambda line: joules(line["joules"]),
+    "wall_seconds": lambda line: span(line["wall_seconds"]),
+    "cost": lambda line: f"{line['cost']:.4g}",
+}
+
+
+def staleness(records: Records) -> Chart | None:
+    """Return how many versions old the models were that updates started from; none if all were new."""
+    age = (records.orders["version"] - records.orders["base"])[heard(records)]
+    if not len(age) or not age.max(initial=0):
+        return None
+    counts = np.bincount(np.minimum(age, _AGES))
+    made = blank(260, f"versions since the trip began ({_AGES} stands for more, too)", "updates aggregated")
+    bars = made.vbar(x=np.arange(len(counts)), top=counts, width=0.86, color=OUTCOME["complete"], line_color=None)
+    made.add_tools(hover([("staleness", "@x"), ("updates", "@top{0,0}")], [bars]))
+    made.y_range.start = 0
+    text = f"Mean {age.mean():.1f}, median {np.median(age):.0f}, at most {age.max():,} versions."
+    return Chart("staleness", "Staleness", text, made, f"Staleness of the updates aggregated. {text}")
+
+
+def real_time(records: Records) -> Sheet | None:
+    """Return how long each actor worked by the wall clock; none if nobody noted it."""
+    rows = tuple(
+        (Cell(lane), Cell(what), Cell(f"{seconds:,.2f} s"))
+        for lane, what, seconds in busy(records.path / "wall.parquet")
+    )
+    note = "`fedactors timeline RUN` shows when."
+    return Sheet(("actor", "work", "in all"), rows, (2,), "", note) if rows else None
