@@ -7,29 +7,24 @@ the pipeline, so that every fault is seen.
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
-import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, cast
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the pipeline handles them, and says so
-
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fedactors.errors import ClusterError
+from fedactors.errors import ClusterError, FleetError
 from fedactors.fleet.fleet import Fault, perform
+from fedactors.fleet.ray_start import connect, same_handlers
+from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 
 _REVIVE_SECONDS = 60.0
-_CONNECT_SECONDS = 10.0
+_LOOK_SECONDS = 10.0  # between looks at a fleet that lets us wait
+_PATIENCE_SECONDS = 300.0  # for a fleet in which nothing moves
 _FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
 
 
@@ -45,6 +40,10 @@ class _Actor:
     def warm(self) -> None:
         """Import what every role needs, while others still load data."""
         import fedactors.fleet.roles  # noqa: F401
+
+    def where(self) -> tuple[str, int]:
+        """Return node and process."""
+        return ray.get_runtime_context().get_node_id(), os.getpid()
 
     def become(self, role: type, args: list[Any]) -> None:
         self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
@@ -87,9 +86,11 @@ class RayFleet:
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[bool, list[Any]] = {True: [], False: []}  # started ahead: client hosts, and others
+        self._where: dict[Any, Any] = {}  # where each actor is, as a reference
+        self._watchdog, self._ended = Watchdog(_PATIENCE_SECONDS), ""
         self._pause = threading.Event()  # never set: a wait that signals can end
-        with _same_handlers():
-            self._joined = _connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))), store)
+        with same_handlers():
+            self._joined = connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))), store)
         try:
             self._require("CPU", hosts * cpus)
             self._require("GPU", hosts * gpus + server_gpus + central_gpus)
@@ -114,6 +115,7 @@ class RayFleet:
         actor = self._idle[host].pop() if self._idle[host] and not gpus else self._spawn(host, gpus)
         actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))
+        self._where[actor] = actor.where.remote()
         return actor
 
     def _spawn(self, host: bool, gpus: float = 0.0) -> Any:
@@ -128,19 +130,85 @@ class RayFleet:
         return actor.call.options(num_returns=returns).remote(method, *args)
 
     def get(self, handle: Any) -> Any:
-        """Wait for a reference. Raises Fault if what made it failed or was lost."""
+        """Wait for a reference. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
+        self._watchdog.rest()
+        while True:
+            try:
+                return self._get(handle)
+            except GetTimeoutError:
+                self._look()
+
+    def _get(self, handle: Any) -> Any:
+        """Wait for a reference a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
+        self._refuse_dead()
         try:
-            return ray.get(handle)
+            return ray.get(handle, timeout=_LOOK_SECONDS)
+        except GetTimeoutError:
+            raise
         except RayTaskError as error:
             cause = error.cause
             while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
                 cause = cause.cause
             died = isinstance(cause, (RayError, _RestartedError)) and not isinstance(cause, RayTaskError)
-            raise Fault(type(cause).__name__, str(cause), died) from None
+            raise self._fault(type(cause).__name__, str(cause), died) from None
         except RayActorError as error:
-            raise Fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
+            raise self._fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
         except RayError as error:
-            raise Fault(type(error).__name__, str(error), died=True) from None
+            raise self._fault(type(error).__name__, str(error), died=True) from None
+
+    def _fault(self, cause: str, text: str, died: bool) -> Fault:
+        """Return the fault that was met; it may be one that the watchdog has ended."""
+        self._refuse_dead()
+        ended, self._ended = self._ended, ""
+        return (
+            Fault("HungActor", f"{ended}; ended by the watchdog", died) if ended and died else Fault(cause, text, died)
+        )
+
+    def _refuse_dead(self) -> None:
+        """Raise FleetError if a service of the Ray that was started here is gone: nothing would ever answer."""
+        if self._joined:
+            return
+        node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
+        dead = [str(kind) for kind, _ in node.dead_processes()] if node is not None else []
+        if dead:
+            raise FleetError(f"Ray's {' and '.join(dead)} on this machine ended: killed, or out of memory")
+
+    def _look(self) -> None:
+        """End actors that were stopped. Raises FleetError, with who is in what state, if nothing moves any more."""
+        self._refuse_dead()
+        fleet = self._watched()
+        for one in self._watchdog.look(fleet):
+            self._ended = str(one)
+            self._on(one.node, end, one.pid)
+        if self._watchdog.stuck():
+            lines = "\n".join(f"  {one}" for one in fleet)
+            raise FleetError(
+                f"nothing has moved for {_PATIENCE_SECONDS:.0f} s; what is waited for is with one of\n{lines}"
+            )
+
+    def _watched(self) -> list[Watched]:
+        """Return the processes of all actors, as far as they are known."""
+        known = {}
+        for actor, (role, _) in self._actors.items():
+            try:
+                known[actor] = (role.__name__, *ray.get(self._where[actor], timeout=0.1))
+            except RayError:  # has not begun, or ended
+                continue
+        states: dict[str, dict[int, Process]] = {}
+        for node in {node for _, node, _ in known.values()}:
+            states[node] = self._on(node, processes, [pid for _, at, pid in known.values() if at == node]) or {}
+        return [Watched(role, node, pid, states[node].get(pid)) for role, node, pid in known.values()]
+
+    def _on(self, node: str, function: Any, argument: Any) -> Any:
+        """Return `function(argument)` as a process of `node` sees it; None if that node does not answer."""
+        if node == ray.get_runtime_context().get_node_id():
+            return function(argument)
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        task: Any = ray.remote(function).options(num_cpus=0, scheduling_strategy=there)
+        try:
+            return ray.get(task.remote(argument), timeout=_LOOK_SECONDS)
+        except RayError:
+            return None
 
     def revive(self, actor: Any) -> None:
         """Wait until Ray has restarted the actor, and tell it its role. Raises Fault if that takes too long."""
@@ -148,12 +216,14 @@ class RayFleet:
         while True:
             try:
                 ray.get(actor.call.remote("about"), timeout=_REVIVE_SECONDS)
+                self._where[actor] = actor.where.remote()
                 return
             except _RestartedError:
                 self.get(actor.become.remote(*self._actors[actor]))
             except GetTimeoutError:
                 return  # alive, and busy with what was asked before
             except RayError as error:
+                self._refuse_dead()
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
@@ -186,85 +256,3 @@ class RayFleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@contextmanager
-def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
-    """Be connected to a cluster while the context lasts. Raises ClusterError if there is none at `address`."""
-    with _same_handlers():
-        joined = _connect(address, cores or os.cpu_count() or 1, None)
-    try:
-        yield
-    finally:
-        if not joined:
-            ray.shutdown()
-
-
-def _connect(address: str | None, cores: int, store: int | None) -> bool:
-    """Connect to Ray; return whether this process was connected before, and must stay so.
-
-    Raises ClusterError if there is no cluster at `address`, or this process is connected to another one.
-    """
-    if ray.is_initialized():
-        there = ray.get_runtime_context().gcs_address
-        if address not in (None, "auto", there):
-            raise ClusterError(f"cluster.address: this process is connected to {there} already (found {address})")
-        return True
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
-    if address is None:
-        with _loopback():
-            # "local" never joins a cluster that happens to be around
-            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
-        return False
-    host = _knock(address)
-    try:
-        with _loopback() if host in ("127.0.0.1", "localhost", "::1") else nullcontext():
-            ray.init(address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
-        raise ClusterError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:500]}") from None
-    return False
-
-
-@contextmanager
-def _same_handlers() -> Iterator[None]:
-    """Undo what ray.init does to SIGTERM: it would leave without closing the books."""
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    except SystemExit:  # Ray's own handler, which stands while it starts
-        raise KeyboardInterrupt from None
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """Keep every port of a Ray that starts now to this machine.
-
-    `_node_ip_address="127.0.0.1"` would not: Ray turns it into the machine's outer address. What does is the switch by
-    which Ray stays local on desktop systems; it is read from the environment when ray is imported.
-    """
-    switch, constants = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray._private.ray_constants
-    before = os.environ.get(switch), constants.ENABLE_RAY_CLUSTER
-    os.environ[switch], constants.ENABLE_RAY_CLUSTER = "0", False
-    try:
-        yield
-    finally:
-        constants.ENABLE_RAY_CLUSTER = before[1]
-        if before[0] is None:
-            del os.environ[switch]
-        else:
-            os.environ[switch] = before[0]
-
-
-def _knock(address: str) -> str:
-    """Return the host of an address. Raises ClusterError if nobody listens there: Ray would try for many minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdigit():
-        return ""  # "auto", or something for Ray to judge
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise ClusterError(f"no Ray cluster at {address}: {error}") from None
-    return host

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import ray
 from ray.exceptions import RayTaskError
 
-from fedactors.fleet.ray_fleet import connected
+from fedactors.fleet.ray_start import connected
 
 T = TypeVar("T")
 

@@ -260,7 +260,7 @@ class Execution:
         for step in (self._save, partial(self._conclude, reason(error))):
             try:
                 step()
-            except (OSError, Fault) as further:
+            except (OSError, Fault, FleetError) as further:
                 self._progress.note(f"{path}: not all could be saved: {further}")
         if saved := checkpoints(path):
             self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
@@ -279,7 +279,7 @@ class Execution:
         """Return the last state that is complete; nothing if the fleet is gone."""
         try:
             return self._pipeline.state(self._books.plans)
-        except Fault:
+        except (Fault, FleetError):
             return {}
 
     def _wall(self) -> dict[str, float]:

@@ -16,7 +16,8 @@ import fedactors
 from fedactors import Scenario
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.ray_fleet import RayFleet, _loopback
+from fedactors.fleet.ray_fleet import RayFleet
+from fedactors.fleet.ray_start import _loopback
 from fedactors.run.conductor import load
 from fedactors.run.prepare import prepare
 from fedactors.run.progress import Silent

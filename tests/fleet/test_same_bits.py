@@ -8,7 +8,7 @@ import ray
 
 import fedactors
 from fedactors.fleet import pipeline
-from fedactors.fleet.ray_fleet import _loopback
+from fedactors.fleet.ray_start import _loopback
 from fedactors.run.progress import Silent
 from fedactors.run.verify import verify
 

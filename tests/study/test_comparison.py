@@ -209,7 +209,7 @@ def test_the_page_is_drawn(comparison, tmp_path):
 
 @pytest.mark.slow
 def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
-    from fedactors.fleet.ray_fleet import connected
+    from fedactors.fleet.ray_start import connected
 
     changes = ("server.participation=uniform", 'server.algorithm="fsl"')
     work = [Work(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]

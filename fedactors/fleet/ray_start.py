@@ -1,0 +1,101 @@
+"""How a Ray is joined, or started on this machine: quietly, on the loopback address, with our signal handlers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError
+
+from fedactors.errors import ClusterError
+
+_CONNECT_SECONDS = 10.0
+
+
+@contextmanager
+def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
+    """Be connected to a cluster while the context lasts. Raises ClusterError if there is none at `address`."""
+    with same_handlers():
+        joined = connect(address, cores or os.cpu_count() or 1, None)
+    try:
+        yield
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def connect(address: str | None, cores: int, store: int | None) -> bool:
+    """Connect to Ray; return whether this process was connected before, and must stay so.
+
+    Raises ClusterError if there is no cluster at `address`, or this process is connected to another one.
+    """
+    if ray.is_initialized():
+        there = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", there):
+            raise ClusterError(f"cluster.address: this process is connected to {there} already (found {address})")
+        return True
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
+    if address is None:
+        with _loopback():
+            # "local" never joins a cluster that happens to be around
+            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
+        return False
+    host = _knock(address)
+    try:
+        with _loopback() if host in ("127.0.0.1", "localhost", "::1") else nullcontext():
+            ray.init(address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
+        raise ClusterError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:500]}") from None
+    return False
+
+
+@contextmanager
+def same_handlers() -> Iterator[None]:
+    """Undo what ray.init does to SIGTERM: it would leave without closing the books."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:  # Ray's own handler, which stands while it starts
+        raise KeyboardInterrupt from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """Keep every port of a Ray that starts now to this machine.
+
+    `_node_ip_address="127.0.0.1"` would not: Ray turns it into the machine's outer address. What does is the switch by
+    which Ray stays local on desktop systems; it is read from the environment when ray is imported.
+    """
+    switch, constants = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray._private.ray_constants
+    before = os.environ.get(switch), constants.ENABLE_RAY_CLUSTER
+    os.environ[switch], constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before[1]
+        if before[0] is None:
+            del os.environ[switch]
+        else:
+            os.environ[switch] = before[0]
+
+
+def _knock(address: str) -> str:
+    """Return the host of an address. Raises ClusterError if nobody listens there: Ray would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return ""  # "auto", or something for Ray to judge
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"no Ray cluster at {address}: {error}") from None
+    return host

@@ -1,0 +1,143 @@
+"""A process that hangs is found, ended and its work done again; a fleet in which nothing moves says so, and ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+import ray
+
+import fedactors
+from fedactors.errors import FleetError
+from fedactors.fleet import ray_fleet
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
+from fedactors.run.progress import Silent
+from tests.fleet.conftest import QUICKSTART
+from tests.fleet.test_ray import wait_until
+
+
+def watched(pid, state="S", seconds=0.0):
+    return Watched("ClientHost", "node", pid, Process(state, seconds))
+
+
+class Clock:
+    time = 0.0
+
+    def __call__(self):
+        return self.time
+
+
+def test_who_is_stopped_in_two_looks_is_found():
+    dog = Watchdog(300, Clock())
+    assert dog.look([watched(1, "T"), watched(2)]) == []
+    assert dog.look([watched(1, "T"), watched(2, "T")]) == [watched(1, "T")]
+    assert dog.look([watched(1), watched(2, "T")]) == [watched(2, "T")]
+
+
+def test_a_fleet_is_stuck_when_nobody_has_worked_for_long():
+    clock = Clock()
+    dog = Watchdog(60, clock)
+    for clock.time in range(0, 100, 10):  # one works
+        dog.look([watched(1, seconds=clock.time / 2), watched(2)])
+        assert not dog.stuck()
+    for clock.time in range(100, 170, 10):  # upkeep is no work
+        dog.look([watched(1, seconds=45 + clock.time / 1000), watched(2)])
+        assert clock.time - 90 <= 60 or dog.stuck()
+    assert dog.stuck()
+    dog.rest()
+    assert not dog.stuck()
+
+
+def test_the_machine_tells_of_processes():
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        sleeper.send_signal(signal.SIGSTOP)
+        wait_until(lambda: processes([sleeper.pid])[sleeper.pid].state == "T")
+        assert str(Watched("Server", "here", sleeper.pid, processes([sleeper.pid])[sleeper.pid])).endswith("stopped")
+        mine = processes([os.getpid(), 2**22 + 1])
+        assert mine.keys() == {os.getpid()}
+        assert mine[os.getpid()].seconds == pytest.approx(sum(os.times()[:2]), abs=0.5)
+        end(sleeper.pid)
+        assert sleeper.wait(10) == -signal.SIGKILL
+        end(sleeper.pid)  # gone: nothing to do
+    finally:
+        sleeper.kill()
+
+
+class Stopping(Silent):
+    """Sends a signal to an actor of the run at a round."""
+
+    def __init__(self, pipelines, at, which):
+        self.pipelines, self.at, self.which, self.notes = pipelines, at, which, []
+
+    def round(self, row):
+        if row["round"] == self.at:
+            actor = self.which(self.pipelines[-1])
+            os.kill(ray.get(actor.call.remote("about"))["pid"], signal.SIGSTOP)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def pipelines(monkeypatch):
+    """Hold on to the pipelines that runs make, to find their actors."""
+    found, original = [], Pipeline.__init__
+
+    def remember(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        found.append(self)
+
+    monkeypatch.setattr(Pipeline, "__init__", remember)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [lambda p: p.hosts[0], lambda p: p.server], ids=["host", "server"])
+def test_a_stopped_actor_is_ended_and_its_work_done_again(which, scenario, tmp_path, pipelines, monkeypatch):
+    monkeypatch.setattr(ray_fleet, "_LOOK_SECONDS", 1.0)
+    calm = fedactors.run(scenario, tmp_path / "calm", fleet="local", report=False).summary["digests"]
+    stopping = Stopping(pipelines, 3, which)
+    result = fedactors.run(scenario, tmp_path / "stopped", actors=2, progress=stopping, report=False)
+    assert result.summary["digests"] == calm
+    rows = [json.loads(line) for line in (tmp_path / "stopped/faults.jsonl").read_text().splitlines()]
+    assert rows[0]["cause"] == "HungActor"
+    assert "stopped; ended by the watchdog" in rows[0]["text"]
+
+
+@pytest.mark.slow
+def test_a_fleet_that_is_stuck_ends_the_run_and_says_in_what_state_everybody_is(
+    scenario, tmp_path, pipelines, monkeypatch
+):
+    monkeypatch.setattr(ray_fleet, "_LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(ray_fleet, "_PATIENCE_SECONDS", 8.0)
+    monkeypatch.setattr(ray_fleet, "end", lambda pid: None)  # nobody ends what is stopped
+    stopping = Stopping(pipelines, 3, lambda p: p.server)
+    with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*Server, process \d+ on \w+: stopped"):
+        fedactors.run(scenario, tmp_path / "run", actors=1, progress=stopping, report=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("service", ["raylet/raylet", "gcs_server"])
+def test_the_end_of_ray_itself_is_told_in_our_words(service, tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
+    process = subprocess.Popen(
+        [*command, "--set", "cluster.checkpoint_every=1", "--actors", "1", "--out", str(folder)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    metrics = folder / "metrics.jsonl"
+    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=240)
+    (victim,) = [p for p in psutil.Process(process.pid).children() if service in " ".join(p.cmdline())[:300]]
+    victim.kill()
+    _, said = process.communicate(timeout=240)
+    assert process.returncode == 1
+    assert "Ray's " in said
+    assert "on this machine ended: killed, or out of memory" in said
+    assert "Traceback" not in said
+    assert f"`fedactors resume {folder}` goes on after round" in said
