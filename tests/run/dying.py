@@ -56,12 +56,21 @@ def first_round(folder, changes):
     return time.monotonic() - began
 
 
+def wait(folder, pid, rounds, seconds):
+    """Wait until a child has saved some rounds more, or has ended, and then some seconds."""
+    wanted = last(folder) + rounds
+    while rounds and last(folder) < wanted and not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(0.005)
+    time.sleep(seconds)
+
+
 def main(folder, kills, seed, *changes):
     folder, chance, reached = Path(folder), random.Random(int(seed)), []
-    longest = 2 * first_round(folder, changes) + 0.2  # of a life: some end before they have begun, some do much
+    rounds = next(int(change.partition("=")[2]) for change in changes if change.startswith("server.rounds="))
+    loading = first_round(folder, changes)
     while len(reached) < int(kills):
-        pid = child(folder, changes)
-        time.sleep(chance.uniform(0.0, longest))
+        pid, more = child(folder, changes), chance.randrange(2 * rounds // int(kills))
+        wait(folder, pid, more, chance.uniform(0.0, 0.05 if more else loading))  # some do not live to their first round
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
