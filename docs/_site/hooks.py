@@ -12,7 +12,16 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its 
 import reference
 
 TUTORIAL = ("tutorial/first-scenario.md", "tutorial/own-traces.md", "tutorial/own-algorithm.md")
-FIRST = ("how-to/compare.md", "how-to/follow.md", "how-to/notebooks.md", "how-to/plugins.md")
+FIRST = (
+    "how-to/compare.md",
+    "how-to/follow.md",
+    "how-to/timeline.md",
+    "how-to/costs.md",
+    "how-to/notebooks.md",
+    "how-to/plugins.md",
+    "how-to/reproduce.md",
+    "how-to/gpus.md",
+)
 EXPLANATION = "explanation/"
 PAPERS = "papers/"
 REFERENCE = ("traces.md",)
@@ -36,12 +45,16 @@ def contents(pages):
     sections = {
         "Tutorial": [page for page in TUTORIAL if page in pages],
         "How to": [*first, *(page for page in others if page not in first)],
-        "Papers": papers,
+        "Papers": [*papers, *(page for page in reference.PAGES if page.startswith(PAPERS))],
         "Explanation": explained,
-        "Reference": [*(page for page in REFERENCE if page in pages), *reference.PAGES],
+        "Reference": [*(page for page in (*REFERENCE, *reference.PAGES) if _refers(page, pages))],
     }
     home = [page for page in ("index.md",) if page in pages]
     return [*home, *({title: found} for title, found in sections.items() if found)]
+
+
+def _refers(page, pages):
+    return page in pages or (page in reference.PAGES and not page.startswith(PAPERS))
 
 
 def on_files(files, config):

@@ -6,6 +6,7 @@ import json
 from itertools import takewhile
 
 from fedactors import cli, registry
+from fedactors.reproduce.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Scenario
 
 _KINDS = {
@@ -61,7 +62,41 @@ def api():
     return "\n".join([*text, *(f"::: {name}\n" for name in named if _there(name))])
 
 
+def experiments():
+    """Return the page of all experiments of papers, from the catalogue."""
+    parts = [
+        "# All experiments",
+        "",
+        "`fedactors reproduce NAME` runs one at the paper's size, `--reduced` its small twin.",
+    ]
+    for prefix, paper in _PAPERS.items():
+        parts += ["", f"## {paper}", "", "| name | what | reduced | full |", "|---|---|---|---|"]
+        names = sorted(name for name in {**REDUCED, **FULL} if _prefix(name) == prefix)
+        for name in names:
+            title = (REDUCED.get(name) or FULL[name]).title.replace(", reduced", "")
+            parts.append(f"| `{name}` | {_cell(title)} | {_yes(name in REDUCED)} | {_yes(name in FULL)} |")
+    return "\n".join([*parts, ""])
+
+
+_PAPERS = {
+    "fsl": "FSL, journal (Mai, La, Zhang)",
+    "fsl-conf": "FSL, conference (Mai, La, Zhang)",
+    "flexible": "Flexible device participation (Ruan et al.)",
+    "mixed": "Mixed federated learning (Augenstein et al.)",
+    "fedlamb": "Fed-LAMB",
+}
+
+
+def _prefix(name):
+    return max((prefix for prefix in _PAPERS if name.startswith(f"{prefix}-")), key=len, default="")
+
+
+def _yes(found):
+    return "yes" if found else ""
+
+
 PAGES = {
+    "papers/experiments.md": experiments,
     "reference/scenario.md": scenario,
     "reference/names.md": choices,
     "reference/commands.md": commands,

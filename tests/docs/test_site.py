@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from fedactors import registry
+from fedactors.reproduce.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Server
 from tests.docs.blocks import ROOT
 
@@ -46,3 +47,6 @@ def test_the_reference_has_every_key_name_and_command(hooks):
         for name in registry.BUILTIN[kind]:
             assert f"### {name}\n" in names
     assert "## fedactors traces record" in commands
+    experiments = hooks.reference.PAGES["papers/experiments.md"]()
+    for name in {**REDUCED, **FULL}:
+        assert experiments.count(f"| `{name}` |") == 1
