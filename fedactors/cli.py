@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from fedactors import cli_branch, cli_follow, cli_traces
+from fedactors import cli_branch, cli_follow, cli_scale, cli_traces
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
@@ -292,6 +292,7 @@ _COMMANDS: dict[str, _Command] = {
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
+    "scale": (cli_scale.run, "time a grid of actors and clients", cli_scale.extend),
     "traces": (cli_traces.run, "look at recordings, convert, sample and make them", cli_traces.extend),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
 }

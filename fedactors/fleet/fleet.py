@@ -55,6 +55,7 @@ class Fleet(Protocol):
     hosts: int
     server_gpus: float
     central_gpus: float
+    placement: str  # who is where, as text; nothing where there is no choice
 
     @property
     def nodes(self) -> int:
@@ -65,8 +66,20 @@ class Fleet(Protocol):
         """Make `value` available to all actors; returns at once."""
         ...
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Actor:
-        """Start an actor of `role`; a client `host` gets the cores and GPUs of one, another one `gpus`."""
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+        """Start an actor of `role`; a client `host` of some `kind` gets its cores and GPUs, another one `gpus`."""
+        ...
+
+    def more(self) -> list[int]:
+        """Return the kinds of further client hosts for which there is room now."""
+        ...
+
+    def kind_of(self, client: int) -> int:
+        """Return the kind of host that a client is to be computed on."""
+        ...
+
+    def stop(self, actor: Actor) -> None:
+        """End an actor that is not needed any more."""
         ...
 
     def call(self, actor: Actor, method: str, *args: Any, returns: int = 1) -> Any:

@@ -22,9 +22,11 @@ class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
     hosts = nodes = 1
+    placement = ""
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0, central_gpus: float = 0.0) -> None:
         self.device, self.server_gpus, self.central_gpus = device, server_gpus, central_gpus
+        self._started = False
         self._threads, self._warnings = torch.get_num_threads(), warnings.catch_warnings()
         self._warnings.__enter__()  # roles add filters
 
@@ -32,9 +34,21 @@ class LocalFleet:
         """Return `value` itself."""
         return value
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Any:
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Return the object."""
+        self._started = self._started or host
         return role(*args)
+
+    def more(self) -> list[int]:
+        """Return that there is one host, of the only kind."""
+        return [] if self._started else [0]
+
+    def kind_of(self, client: int) -> int:
+        """Return the only kind."""
+        return 0
+
+    def stop(self, actor: Any) -> None:
+        """Do nothing: an object is gone when nobody holds it."""
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
         """Run the method now; a failure is kept for `get`."""

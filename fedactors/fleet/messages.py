@@ -39,6 +39,7 @@ class Outcomes(NamedTuple):
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
     narrow: Narrow | None = None  # of the host that lacked most memory
+    moved: int = 0  # bytes of sums that hosts handed to each other and to the server
 
 
 class Saved(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
+from fedactors.fleet.hosts import Hosts
 from fedactors.fleet.messages import Flight
 from fedactors.fleet.messages import Outcomes as Outcomes
 from fedactors.fleet.messages import Saved as Saved
@@ -22,7 +23,7 @@ from fedactors.fleet.places import spread
 from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.evaluation import Exam
-from fedactors.learning.lesson import Chunk, Lesson, Samples
+from fedactors.learning.lesson import Lesson, Samples
 
 _RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
@@ -37,6 +38,7 @@ class Pipeline:
         samples: training data; test: what models are examined on; own: the server's samples and labels.
         on_fault: told of every fault, with the version it was met at.
         saved: where to go on; by default the algorithm starts.
+        host_role: what a client host is and what it is made of, if not a `ClientHost`.
 
     """
 
@@ -49,13 +51,15 @@ class Pipeline:
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
         saved: Saved | None = None,
+        host_role: tuple[type, tuple[Any, ...]] | None = None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
         known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
         self._constants = (known, data, exam, *central)  # an actor that restarts is given them again
         self._keeps = bool(lesson.algorithm.keeps)
         self._states = ClientStates()
-        self.hosts = [fleet.start(ClientHost, known, data, fleet.device, host=True) for _ in range(fleet.hosts)]
+        role, made_of = host_role or (ClientHost, (known, data, fleet.device))
+        self._hosts = Hosts(fleet, role, made_of, self._states if self._keeps else None)
         device = "cuda" if fleet.server_gpus else "cpu"
         self.server = fleet.start(Server, known, *central, device, gpus=fleet.server_gpus)
         self.evaluator = fleet.start(Evaluator, known, exam)
@@ -86,8 +90,18 @@ class Pipeline:
         for client, vectors in saved.kept:
             self._states.restore(client, put(vectors))
 
+    @property
+    def hosts(self) -> list[Actor]:
+        """The client hosts that there are now."""
+        return self._hosts.actors
+
+    def loads(self, task: Task) -> list[int]:
+        """Return the local steps of a task that each host is given."""
+        return self._hosts.loads(task.chunks)
+
     def submit(self, task: Task) -> None:
         """Hand out a task; returns before it is done."""
+        self._hosts.grow()
         flight = Flight(task)
         self._flights.append(flight)
         self._launch(flight)
@@ -111,7 +125,9 @@ class Pipeline:
                 self._again(flight, fault)
         version = flight.task.facts.version
         learned = (said["loss"], said["bad"], said["busy"])
-        return Outcomes(version, *learned, examined, apart, said["sound"], said["losses"], said["narrow"])
+        return Outcomes(
+            version, *learned, examined, apart, said["sound"], said["losses"], said["narrow"], said["moved"]
+        )
 
     def examine(self, version: int) -> dict[str, float]:
         """Return accuracy and loss of the model before round `version`, on the whole test set."""
@@ -192,8 +208,7 @@ class Pipeline:
         state = self._public[version], self._private[version]
         found = self._central_work(task.facts, state)
         bases = [self._broadcast.get(base, self._public[base]) for base in task.bases]
-        places = spread([chunk.cost for chunk in task.chunks], len(self.hosts), flight.tries)
-        learned = [self._learn(self.hosts[place], chunks, bases) for place, chunks in self._calls(task.chunks, places)]
+        learned = self._hosts.learned(task.chunks, bases, flight.tries)
         gone, mixed = self._gone(task.facts.departed), bases[: len(task.facts.mixed)]
         results = (*mixed, *learned, *found, *gone)
         after = fleet.call(self.server, "aggregate", task.facts, *state, *results, returns=3)
@@ -216,28 +231,6 @@ class Pipeline:
         if self._centre == "before":
             self._broadcast[facts.version] = self._fleet.call(self.central[0], "broadcast", facts, *state)
         return [self._fleet.call(self.central[0], "contribute", facts, *state)] if self._centre == "beside" else []
-
-    def _calls(self, chunks: Sequence[Chunk], places: Sequence[int]) -> list[tuple[int, list[Chunk]]]:
-        """Return the calls of a round as (host, chunks): one for each host.
-
-        Where clients keep something, one for each chunk: a call has what all its clients keep in memory at once.
-        """
-        if self._keeps:
-            return [(place, [chunk]) for place, chunk in zip(places, chunks, strict=True)]
-        shares: dict[int, list[Chunk]] = {}
-        for place, chunk in zip(places, chunks, strict=True):
-            shares.setdefault(place, []).append(chunk)
-        return sorted(shares.items())
-
-    def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
-        """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
-        if not self._keeps:
-            return self._fleet.call(host, "learn", chunks, *bases)
-        clients = [client for chunk in chunks for client in chunk.clients]
-        kept = [self._states.of(client) for client in clients]
-        learned, *renewed = self._fleet.call(host, "learn", chunks, *bases, *kept, returns=1 + len(kept))
-        self._states.propose(chunks[0].version, clients, renewed)
-        return learned
 
     def _gone(self, departed: Sequence[int]) -> list[Handle]:
         """Return what clients that departed had kept, as far as they had."""
@@ -288,9 +281,10 @@ class Pipeline:
             self._launch(flight)
 
     def _revive(self) -> None:
-        """Wait for all actors. Raises FleetError if one does not come back."""
+        """Wait for all actors. Raises FleetError if one does not come back that is needed."""
         try:
-            for actor in (*self.hosts, *self.central, self.server, self.evaluator):
+            self._hosts.revive()
+            for actor in (*self.central, self.server, self.evaluator):
                 self._fleet.revive(actor)
         except Fault as fault:
             raise FleetError(str(fault)) from None

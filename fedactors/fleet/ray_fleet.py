@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from bisect import bisect_right
+from itertools import cycle, islice
+from math import ceil
 from types import TracebackType
 from typing import Any, cast
 
@@ -18,13 +21,19 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fedactors.errors import ClusterError, FleetError
+from fedactors.fleet.cluster_nodes import alive, available
 from fedactors.fleet.fleet import Fault, perform
+from fedactors.fleet.layout import Classes, Want, layout, room, table
 from fedactors.fleet.ray_start import connect, same_handlers
 from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 
 _REVIVE_SECONDS = 60.0
 _LOOK_SECONDS = 10.0  # between looks at a fleet that lets us wait
 _PATIENCE_SECONDS = 300.0  # for a fleet in which nothing moves
+_GROW_SECONDS = 1.0  # between looks at whether nodes have come
+_HOMELESS_SECONDS = 5.0  # that an actor may wait for a node before the fleet goes on without it
+_SOME_MEMORY = 1_000_000
+_OTHERS = -1
 _FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
 
 
@@ -58,13 +67,15 @@ class RayFleet:
     """Actors on a Ray cluster.
 
     Args:
-        hosts: client hosts.
+        hosts: client hosts; None for as many as there is room for.
         cpus: cores of one host.
         gpus: GPUs of one host; more than 0 puts its work there.
         address: an existing cluster; None starts one on this machine.
         server_gpus: GPUs of the server.
-        central_gpus: GPUs of the central learner, if the algorithm has one.
+        central_gpus: GPUs of the central learner; None if there is none.
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
+        classes: which hosts need which other resources.
+        torch: whether hosts will need it, so that they import it ahead.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
 
@@ -72,57 +83,141 @@ class RayFleet:
 
     def __init__(
         self,
-        hosts: int = 1,
+        hosts: int | None = 1,
         cpus: float = 1.0,
         gpus: float = 0.0,
         address: str | None = None,
         *,
         server_gpus: float = 0.0,
-        central_gpus: float = 0.0,
+        central_gpus: float | None = None,
         store: int | None = None,
+        classes: Classes = Classes(),  # noqa: B008 - a constant
+        torch: bool = True,
     ) -> None:
-        self.hosts, self._cpus, self._gpus = hosts, cpus, gpus
-        self.server_gpus, self.central_gpus = server_gpus, central_gpus
+        self._wanted, self._classes = hosts, classes
+        self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
+        self.server_gpus, self.central_gpus = server_gpus, central_gpus or 0.0
+        self._central = central_gpus is not None
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
-        self._idle: dict[bool, list[Any]] = {True: [], False: []}  # started ahead: client hosts, and others
+        self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
+        self._wants: dict[Any, Want] = {}
+        self._torch = torch
         self._where: dict[Any, Any] = {}  # where each actor is, as a reference
         self._watchdog, self._ended = Watchdog(_PATIENCE_SECONDS), ""
         self._pause = threading.Event()  # never set: a wait that signals can end
+        self._looked, self._seen, self._hosts = 0.0, set[str](), 0
         with same_handlers():
-            self._joined = connect(address, max(os.cpu_count() or 1, int(-(-hosts * cpus // 1))), store)
+            self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus)), store)
         try:
-            self._require("CPU", hosts * cpus)
-            self._require("GPU", hosts * gpus + server_gpus + central_gpus)
+            self._place()
         except ClusterError:
             self.close()
             raise
-        # processes take seconds to start: begin before the data are loaded; a server with a GPU is started apart
-        for host in [True] * hosts + [False] * (1 if server_gpus else 2):
-            self._idle[host].append(self._spawn(host))
+
+    def _place(self) -> None:
+        """Decide who goes where, and start processes: they take seconds, so begin before the data are loaded."""
+        kinds = self._first_kinds()
+        beside = {"server": Want(gpus=self.server_gpus), "evaluator": Want()}
+        if self._central:
+            beside["central learner"] = Want(gpus=self.central_gpus)
+        names, others = list(beside), list(beside.values())
+        self.hosts = len(kinds)
+        self._require("CPU", sum(self._kinds[kind].cpus for kind in kinds))
+        self._require("GPU", sum(self._kinds[kind].gpus for kind in kinds) + self.server_gpus + self.central_gpus)
+        limit = time.monotonic() + _FREE_SECONDS
+        while (found := layout(nodes := available(), [self._kinds[kind] for kind in kinds], others)) is None:
+            if time.monotonic() > limit:
+                raise ClusterError(
+                    f"cluster: {len(kinds)} client hosts do not fit on the nodes that are there, one by one"
+                    f" (found {', '.join(map(str, nodes))}; accepted: fewer actors, or less for each)"
+                )
+            self._pause.wait(0.2)
+        places, apart = found
+        self._seen, self._several = {node.key for node in nodes}, len(nodes) > 1
+        self._beside = dict(zip(names, (nodes[place].key for place in apart), strict=True))
+        rows = [("client host", place, self._kinds[kind]) for place, kind in zip(places, kinds, strict=True)]
+        self.placement = table(nodes, rows + list(zip(names, apart, others, strict=True)))
+        for place, kind in zip(places, kinds, strict=True):
+            self._idle.setdefault(kind, []).append(self._spawn(self._kinds[kind], nodes[place].key))
+        self._idle[_OTHERS] = [self._spawn(Want(), self._beside["evaluator"])]
+        if not self.server_gpus:
+            self._idle[_OTHERS].append(self._spawn(Want(), self._beside["server"]))
+
+    def _first_kinds(self) -> list[int]:
+        """Return the kind of each host at the beginning: in turn, at least one of each."""
+        kinds = range(len(self._kinds))
+        if self._wanted is not None:
+            return list(islice(cycle(kinds), max(self._wanted, len(kinds))))
+        nodes = available()
+        left = [room(nodes, want) for want in self._kinds]
+        most = max(len(kinds), room(nodes, self._kinds[0]._replace(resources={})))
+        in_turn = [kind for turn in range(max(left)) for kind in kinds if turn < max(left[kind], 1)]
+        return in_turn[:most] or [0]
 
     @property
     def nodes(self) -> int:
         """Machines of the cluster that are up."""
         return sum(node["Alive"] for node in cast(Any, ray).nodes())
 
+    def kind_of(self, client: int) -> int:
+        """Return the kind of host for the population group of `client`."""
+        return self._classes.kinds[bisect_right(self._classes.first, client) - 1]
+
+    def more(self) -> list[int]:
+        """Return the kinds of hosts that can be started: those planned, and later those that nodes added make room for.
+
+        Looks at most once a second. The cluster may grow and shrink as it likes: where work is done changes no bit.
+        """
+        if ready := [kind for kind, idle in self._idle.items() if kind != _OTHERS for _ in idle]:
+            return ready
+        now = time.monotonic()
+        if (not self._joined and not self._several) or now < self._looked + _GROW_SECONDS:
+            return []
+        self._looked = now
+        nodes = available()
+        came = {node.key for node in nodes} - self._seen
+        if not came and self._hosts >= self.hosts:
+            return []
+        self._seen |= came
+        kinds = [kind for kind, want in enumerate(self._kinds) for _ in range(room(nodes, want))]
+        return kinds if self._wanted is None else kinds[: max(0, self._wanted - self._hosts)]
+
     def put(self, value: object) -> Any:
-        """Put `value` into the object store once."""
+        """Put `value` into the object store once; each node that needs it gets one copy, shared by its processes."""
         return ray.put(value)
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0) -> Any:
+    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Start an actor; those that are not client hosts share the cores the hosts leave. `args` are handles."""
-        actor = self._idle[host].pop() if self._idle[host] and not gpus else self._spawn(host, gpus)
+        idle = self._idle.get(kind if host else _OTHERS, [])
+        if idle and not gpus:
+            actor = idle.pop()
+        else:
+            name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
+            actor = self._spawn(self._kinds[kind], None) if host else self._spawn(Want(gpus=gpus), self._beside[name])
+        self._hosts += host
         actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))
         self._where[actor] = actor.where.remote()
         return actor
 
-    def _spawn(self, host: bool, gpus: float = 0.0) -> Any:
-        cpus, gpus = (self._cpus, self._gpus) if host else (0, gpus)
-        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
-        actor: Any = ray.remote(_Actor).options(**options).remote()
-        actor.warm.remote()
+    def stop(self, actor: Any) -> None:
+        """End an actor."""
+        self._hosts -= 1
+        self._actors.pop(actor)
+        self._where.pop(actor, None)
+        ray.kill(actor)
+
+    def _spawn(self, want: Want, node: str | None) -> Any:
+        """Start a process on a node, or elsewhere when that is gone."""
+        options: dict[str, Any] = {"num_cpus": want.cpus, "num_gpus": want.gpus, "resources": dict(want.resources)}
+        if node is not None and self._several:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
+            options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy
+        actor: Any = ray.remote(_Actor).options(**options, max_restarts=-1, max_task_retries=0).remote()
+        if self._torch or not want.cpus:
+            actor.warm.remote()
+        self._wants[actor] = want
         return actor
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
@@ -212,16 +307,24 @@ class RayFleet:
 
     def revive(self, actor: Any) -> None:
         """Wait until Ray has restarted the actor, and tell it its role. Raises Fault if that takes too long."""
-        limit = time.monotonic() + _REVIVE_SECONDS
+        began = time.monotonic()
+        limit = began + _REVIVE_SECONDS
         while True:
             try:
-                ray.get(actor.call.remote("about"), timeout=_REVIVE_SECONDS)
+                ray.get(actor.call.remote("about"), timeout=_GROW_SECONDS)
                 self._where[actor] = actor.where.remote()
                 return
             except _RestartedError:
                 self.get(actor.become.remote(*self._actors[actor]))
             except GetTimeoutError:
-                return  # alive, and busy with what was asked before
+                now = time.monotonic()
+                if alive(actor):
+                    if now > limit:
+                        return  # busy with what was asked before
+                elif now > limit or (now > began + _HOMELESS_SECONDS and not room(available(), self._wants[actor])):
+                    raise Fault(
+                        "ActorUnschedulable", "no node has room for an actor that was lost", died=True
+                    ) from None
             except RayError as error:
                 self._refuse_dead()
                 if time.monotonic() > limit:
@@ -230,8 +333,8 @@ class RayFleet:
 
     def close(self) -> None:
         """End our actors, and Ray itself if it was started here; leave a cluster that was joined."""
-        actors = [*self._actors, *self._idle[True], *self._idle[False]]
-        self._actors, self._idle = {}, {True: [], False: []}
+        actors = [*self._actors, *(actor for idle in self._idle.values() for actor in idle)]
+        self._actors, self._idle = {}, {}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
         if not self._joined:

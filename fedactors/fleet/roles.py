@@ -26,7 +26,10 @@ from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial
 from fedactors.learning.prospects import prospects
+from fedactors.learning.reduction import HANDED_ON, added, plus, size
 from fedactors.learning.trainer import Trainer
+
+NOTHING_LEARNED = Learned(0, {}, 0.0, 0.0)
 
 
 class ChunkError(CallError):
@@ -37,6 +40,8 @@ class Role:
     """What every actor can say about itself."""
 
     def __init__(self, device: str) -> None:
+        if device == "cuda" and not torch.cuda.is_available():
+            raise RuntimeError("a GPU was asked for, and torch finds none in the process that Ray gave it to")
         self.device = device
         self.spans = deque[Span](maxlen=MOST)
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
@@ -69,7 +74,7 @@ class ClientHost(Role):
         self._lesson, self._samples = lesson, samples
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[Learned] | tuple[Any, ...]:
-        """Return what the chunks learned, in their order.
+        """Return what the chunks learned, in their order, those of one branch together.
 
         `given` are the models that chunks start from and, if the algorithm has clients keep something, what each client
         of each chunk kept, None at its first trip. Then what each keeps now is returned besides, one after the other.
@@ -77,14 +82,24 @@ class ClientHost(Role):
         """
         clients = sum(len(chunk.clients) for chunk in chunks) if self._keeps else 0
         sent = [one for one in given[: len(given) - clients] if one is not None]
-        kept, learned = list(given[len(given) - clients :]), []
+        kept, learned = list(given[len(given) - clients :]), list[Learned]()
         for chunk in chunks:
             count = len(chunk.clients) if self._keeps else 0
-            learned.append(self._one(chunk, sent, kept[:count]))
+            one = self._one(chunk, sent, kept[:count])
+            if learned and learned[-1].branch == chunk.branch:
+                one = plus(learned.pop(), one)
+            learned.append(one)
             del kept[:count]
         if not self._keeps:
             return learned
         return [one._replace(kept=()) for one in learned], *(renewed for one in learned for renewed in one.kept)
+
+    def fold(self, *results: list[Learned]) -> list[Learned]:
+        """Return the sum of what this host learned, of whole branches, and of what the host before it hands over."""
+        parts = [one for result in results for one in result]
+        handed = [part for part in parts if part.branch == HANDED_ON]
+        total = added(parts)
+        return [] if total is None else [total._replace(moved=total.moved + size(handed))]
 
     def slope(self, clients: Sequence[int], public: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
@@ -104,7 +119,7 @@ class ClientHost(Role):
 
     def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
         try:
-            return self._trainer.learn(chunk, sent, kept)
+            return self._trainer.learn(chunk, sent, kept)._replace(branch=chunk.branch)
         except Exception:
             said, who = traceback.format_exc(), self._culprit(chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
@@ -196,17 +211,19 @@ class Server(Role):
         found, and what departed clients had kept. After bad updates (NaN or Inf) the state is left as it was.
         """
         older, results = results[: len(facts.mixed)], results[len(facts.mixed) :]
-        learned = sorted((one for result in results if isinstance(result, list) for one in result), key=_place)
+        parts = [one for result in results if isinstance(result, list) for one in result]
+        learned = added(parts) or NOTHING_LEARNED
         found = [result.vectors for result in results if isinstance(result, Contribution)]
         gone = [_tensors(result) for result in results if isinstance(result, dict)]
-        bad = tuple(sorted(found for part in learned for found in part.bad))
+        bad = tuple(sorted(learned.bad))
         said: dict[str, object] = {
-            "loss": sum(part.loss for part in learned),
+            "loss": learned.loss,
             "bad": bad,
-            "busy": sum(part.seconds for part in learned),
+            "busy": learned.seconds,
+            "moved": learned.moved + size(parts),
             "sound": True,
-            "losses": tuple(told for part in learned for told in part.losses),
-            "narrow": min((part.narrow for part in learned if part.narrow), default=None),
+            "losses": learned.losses,
+            "narrow": learned.narrow,
         }
         if bad:
             return public, private, said
@@ -214,7 +231,7 @@ class Server(Role):
         state["x"] = _mixed(state["x"], older, facts.mixed)
         for vectors in found:
             state |= _tensors(vectors)
-        sums = _added([part.sums for part in learned])
+        sums = _tensors(learned.sums)
         after = (
             algorithm.aggregate(state, sums, facts, self._central)
             if sums
@@ -260,10 +277,6 @@ class Evaluator(Role):
         return self._examiner.examine(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
 
-def _place(learned: Learned) -> int:
-    return learned.first
-
-
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
 
@@ -274,11 +287,3 @@ def _mixed(x: torch.Tensor, older: Sequence[Any], shares: Sequence[float]) -> to
     for one, share in zip(older, shares, strict=True):
         mixed = mixed + share * (torch.from_numpy(one["x"]) - x)
     return mixed
-
-
-def _added(parts: list[Vectors]) -> dict[str, torch.Tensor]:
-    total: dict[str, torch.Tensor] = {}
-    for part in parts:
-        for name, value in part.items():
-            total[name] = total[name] + torch.from_numpy(value) if name in total else torch.from_numpy(value)
-    return total

@@ -30,6 +30,7 @@ class Chunk(NamedTuple):
     weights: tuple[float, ...]
     lr: float
     active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
+    branch: int = 0  # of the round's sum, see `reduction`
 
     @property
     def cost(self) -> int:
@@ -65,6 +66,8 @@ class Learned(NamedTuple):
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
     narrow: Narrow | None = None  # if memory lacked for the whole chunk
+    branch: int = 0  # of the round's sum, see `reduction`
+    moved: int = 0  # bytes of sums that other hosts handed over for this
 
 
 class Pretraining(NamedTuple):

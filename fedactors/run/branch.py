@@ -19,10 +19,11 @@ import yaml
 
 from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.run.checkpoint import Checkpoint, at_most, load, save
-from fedactors.run.conductor import FleetKind, resume, run
+from fedactors.run.conductor import resume, run
 from fedactors.run.digests import Digests
 from fedactors.run.execution import Result
 from fedactors.run.folder import check_free, new_path
+from fedactors.run.machines import FleetKind
 from fedactors.run.past import differences
 from fedactors.run.prepare import Prepared, prepare
 from fedactors.run.progress import Progress, Silent

@@ -6,12 +6,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from fedactors.errors import ClusterError
-from fedactors.fleet.fleet import Fleet
 from fedactors.learning.datasets import Data
 from fedactors.learning.deal import Split
 from fedactors.learning.evaluation import Exam
@@ -23,13 +20,12 @@ from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
 from fedactors.run.execution import Execution, Labelled, Loaded, Result
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
+from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle_gpus
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
 from fedactors.run.windows import write_windows
-from fedactors.scenario.model import Cluster, Scenario, Server
-
-FleetKind = Literal["ray", "local"]
+from fedactors.scenario.model import Scenario, Server
 
 
 def run(
@@ -53,9 +49,12 @@ def run(
     began = time.perf_counter()
     prepared = prepare(scenario)
     check_files(scenario)
+    refuse_idle_gpus(prepared)
     if out is not None:
         check_free(Path(out))
-    with open_fleet(scenario.cluster, fleet, actors, address) as opened:
+    with open_fleet(
+        scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)
+    ) as opened:
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -88,8 +87,11 @@ def resume(
     scenario = scenario_of(path, start, overrides)
     prepared = prepare(scenario)
     check_files(scenario)
+    refuse_idle_gpus(prepared)
     past = read_past(path, start)
-    with open_fleet(scenario.cluster, fleet, actors, address) as opened:
+    with open_fleet(
+        scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)
+    ) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -107,30 +109,6 @@ def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool)
             write_report(folder)
     except Exception as error:
         progress.note(f"{folder}: the report could not be drawn: {type(error).__name__}: {error}")
-
-
-def open_fleet(cluster: Cluster, kind: FleetKind, actors: int | None = None, address: str | None = None) -> Fleet:
-    """Return the fleet a run is executed on. Raises ClusterError if Ray or its resources cannot be had."""
-    if kind == "local":
-        if (actors or 1) > 1 or address:
-            raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
-        from fedactors.fleet.local import LocalFleet
-
-        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
-    import os
-
-    from fedactors.fleet.ray_fleet import RayFleet
-
-    hosts = actors or cluster.actors or os.cpu_count() or 1
-    return RayFleet(
-        hosts,
-        cluster.cpus_per_actor,
-        cluster.gpus_per_actor,
-        address or cluster.address,
-        server_gpus=cluster.server_gpus,
-        central_gpus=cluster.central_gpus,
-        store=cluster.object_store,
-    )
 
 
 def load(prepared: Prepared) -> Loaded:

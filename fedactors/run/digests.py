@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from fedactors.plan import Plan
 
-WALL = frozenset({"wall_seconds", "cost"})  # keys of a metrics row that tell the machine's time, not the simulation's
+WALL = frozenset(
+    {"wall_seconds", "cost", "bytes_reduced"}
+)  # keys of a metrics row that tell the machine's time, not the simulation's
 
 
 class Digests:

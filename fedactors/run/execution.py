@@ -99,6 +99,8 @@ class Execution:
         Returns when the clock has ended and the last task is done.
         """
         scenario = self._prepared.scenario
+        if self._fleet.placement:
+            self._progress.note(self._fleet.placement)
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 ended = self._rounds(past, stop)
@@ -193,7 +195,7 @@ class Execution:
             said = {"moves": [move._asdict() for move in standing.moves]} if standing and standing.moves else {}
             said |= noted(outcomes.losses) if self._clock.steered else {}
             with self._watch.during("write"):
-                self._books.enter(plan, task, outcomes, said, self._wall())
+                self._books.enter(plan, task, outcomes, said, self._wall() | {"bytes_reduced": outcomes.moved})
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         self._tell_memory(outcomes)

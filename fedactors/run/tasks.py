@@ -12,6 +12,7 @@ from fedactors.algorithms.participation import Members, Update
 from fedactors.fleet.pipeline import Task
 from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk
+from fedactors.learning.reduction import branches
 from fedactors.learning.trainer import chunk_sizes
 from fedactors.plan import Order, Plan
 from fedactors.run.objective import Standing
@@ -37,7 +38,10 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
     active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
     runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], server.schedule, shift)]
-    chunks = tuple(_chunk(plan, run, bases, lr, active) for lr, run in runs)
+    places = branches(len(runs))
+    chunks = tuple(
+        _chunk(plan, run, bases, lr, active)._replace(branch=b) for (lr, run), b in zip(runs, places, strict=True)
+    )
     facts = Round(
         plan.version,
         len(counted),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedactors.run.conductor import FleetKind, run
+from fedactors.run.conductor import run
+from fedactors.run.machines import FleetKind
 from fedactors.scenario.model import Scenario
 
 FLEETS: tuple[tuple[FleetKind, int], ...] = (("local", 1), ("ray", 1), ("ray", 2), ("ray", 3))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
+from fedactors.errors import suggestion
 from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
@@ -201,6 +202,8 @@ class Cluster(Options):
     """Rounds between checkpoints, and one when the run ends; `none` writes that one alone."""
     checkpoints_kept: int = Field(default=2, ge=1)
     """How many of them stay, the last ones; with more, `fedactors branch` has less to compute again."""
+    resources: dict[str, dict[str, Annotated[float, Field(gt=0.0)]]] = Field(default_factory=dict)
+    """Further Ray resources of a client host, by the population group it computes: `{phones: {arm: 1}}`."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 
@@ -222,6 +225,9 @@ class Scenario(Options):
     @model_validator(mode="after")
     def _groups_and_cohort_agree(self) -> Scenario:
         names = [group.name for group in self.population]
+        for name in self.cluster.resources:
+            if name not in names:
+                raise ValueError(f'cluster.resources: no population group "{name}"{suggestion(name, names)}')
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f'population: two groups are called "{name}"')

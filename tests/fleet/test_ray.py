@@ -15,7 +15,7 @@ import fedactors
 from fedactors import Scenario
 from fedactors.errors import ClusterError, FleetError
 from fedactors.fleet.roles import ClientHost
-from fedactors.run.conductor import open_fleet
+from fedactors.run.machines import open_fleet
 from tests.fleet.conftest import QUICKSTART
 
 

@@ -1,0 +1,134 @@
+"""Which node each actor goes to: plain arithmetic over what nodes offer, so that it can be told before it is done.
+
+Client hosts are spread: each goes where most of its kind would still fit. The server and the central learner get nodes
+of their own where the hosts do not need them all, the smallest ones; else they sit beside hosts, on the cores that
+these leave. A fraction of a GPU lies on one GPU; several hosts share it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_TINY = 1e-9  # fractions of GPUs add up to a little more than 1
+
+
+class Want(NamedTuple):
+    """What an actor needs of its node."""
+
+    cpus: float = 0.0
+    gpus: float = 0.0
+    resources: Mapping[str, float] = {}
+
+
+class Classes(NamedTuple):
+    """What client hosts need besides cores and GPUs, by the clients they are for."""
+
+    resources: Sequence[Mapping[str, float]] = ({},)  # of each kind of host
+    first: Sequence[int] = (0,)  # client with which each stretch begins
+    kinds: Sequence[int] = (0,)  # of each stretch
+
+
+@dataclass
+class Node:
+    """What a node has left."""
+
+    name: str
+    cpus: float
+    gpus: float = 0.0
+    resources: dict[str, float] = field(default_factory=dict)
+    free: list[float] = field(default_factory=list)  # of each GPU
+    key: str = ""  # what Ray calls it
+
+    def __post_init__(self) -> None:
+        self.free = self.free or [1.0] * int(self.gpus)
+
+    def copy(self) -> Node:
+        """Return a node to try things on."""
+        return Node(self.name, self.cpus, self.gpus, dict(self.resources), list(self.free), self.key)
+
+    def room(self, want: Want) -> int:
+        """Return how many actors that want this still fit."""
+        counts = [(self.cpus + _TINY) // want.cpus] if want.cpus else []
+        counts += [(self.resources.get(name, 0.0) + _TINY) // amount for name, amount in want.resources.items()]
+        if want.gpus >= 1:
+            counts.append(sum(free > 1 - _TINY for free in self.free) // want.gpus)
+        elif want.gpus:
+            counts.append(sum((free + _TINY) // want.gpus for free in self.free))
+        return int(min(counts, default=1_000_000))
+
+    def take(self, want: Want) -> None:
+        """Give an actor what it wants, which is there."""
+        self.cpus -= want.cpus
+        for name, amount in want.resources.items():
+            self.resources[name] -= amount
+        whole = int(want.gpus) if want.gpus >= 1 else 0
+        for gpu in [gpu for gpu, free in enumerate(self.free) if free > 1 - _TINY][:whole]:
+            self.free[gpu] = 0.0
+        if 0 < want.gpus < 1:
+            fitting = [gpu for gpu, free in enumerate(self.free) if free + _TINY >= want.gpus]
+            self.free[min(fitting, key=self.free.__getitem__)] -= want.gpus
+
+
+def room(nodes: Sequence[Node], want: Want) -> int:
+    """Return how many actors that want this fit on `nodes` together."""
+    return sum(node.room(want) for node in nodes)
+
+
+def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want]) -> tuple[list[int], list[int]] | None:
+    """Return the node of each host and of each other actor, or None if not all fit.
+
+    `others` are the server, the evaluator, and the central learner if there is one.
+    """
+    small = sorted(range(len(nodes)), key=lambda n: (nodes[n].gpus, nodes[n].cpus, -n))
+    for spare in range(min(len(others) - 1, len(nodes) - 1), -1, -1):  # the evaluator needs none
+        own, left = small[:spare], [node.copy() for node in nodes]
+        placed = _spread(left, [n for n in range(len(nodes)) if n not in own], hosts)
+        beside = _beside(left, own, others) if placed is not None else None
+        if placed is not None and beside is not None:
+            return placed, beside
+    return None
+
+
+def _spread(left: Sequence[Node], allowed: Sequence[int], hosts: Sequence[Want]) -> list[int] | None:
+    placed = []
+    for want in hosts:
+        best = max(allowed, key=lambda n: (left[n].room(want), -n))
+        if not left[best].room(want):
+            return None
+        left[best].take(want)
+        placed.append(best)
+    return placed
+
+
+def _beside(left: Sequence[Node], own: Sequence[int], others: Sequence[Want]) -> list[int] | None:
+    """Place actors that are no hosts: in turn on nodes of their own, or where most is left."""
+    placed = []
+    for number, want in enumerate(others):
+        turn = 0 if number < 2 else 1  # server and evaluator, central learner
+        choices = [own[turn % len(own)]] if own else []
+        choices += sorted(range(len(left)), key=lambda n: (-left[n].cpus, n))
+        fitting = [n for n in choices if left[n].room(want)]
+        if not fitting:
+            return None
+        left[fitting[0]].take(want)
+        placed.append(fitting[0])
+    return placed
+
+
+def table(nodes: Sequence[Node], rows: Sequence[tuple[str, int, Want]]) -> str:
+    """Return the placement as lines of text; `rows` are (role, node, what it gets)."""
+    lines = []
+    for number, node in enumerate(nodes):
+        counts = Counter((role, want.cpus, want.gpus) for role, place, want in rows if place == number)
+        said = ", ".join(f"{count} {role}{'s' * (count > 1)}{_gets(*w)}" for (role, *w), count in counts.items())
+        lines.append(f"  {node.name:<16} {said or 'nothing'}")
+    return "\n".join(["placement:", *lines])
+
+
+def _gets(cpus: float, gpus: float) -> str:
+    parts = [f"{cpus:g} CPU" * bool(cpus), f"{gpus:g} GPU" * bool(gpus)]
+    said = ", ".join(part for part in parts if part)
+    return f" ({said} each)" if said else ""
