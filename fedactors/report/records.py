@@ -77,7 +77,7 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     Raises RunFolderError if `folder` is not a run folder, or if a file in it is damaged.
     """
     path = Path(folder)
-    _refuse_others(path)
+    refuse_others(path)
     scenario = _text(path / "scenario.yaml")
     resolved = _yaml(path / "scenario.yaml", scenario)
     summary = _summary(path / "summary.json")
@@ -97,10 +97,14 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     )
 
 
-def _refuse_others(path: Path) -> None:
+def refuse_others(path: Path) -> None:
+    """Raise RunFolderError if `path` is not a run folder."""
     if not path.is_dir():
         found = "a file" if path.exists() else "nothing there"
         raise RunFolderError(f"{path}: {found} (accepted: a folder that `fedactors run` or `replay` wrote)")
+    for inner in path.iterdir():
+        if not (inner.is_file() or inner.is_dir()):  # reading a pipe would never end
+            raise RunFolderError(f"{inner}: neither a file nor a folder (accepted: what `fedactors run` wrote)")
     if not any((path / mark).exists() for mark in _MARKS):
         raise RunFolderError(f"{path}: not a run folder: it holds none of {', '.join(_MARKS)}")
 

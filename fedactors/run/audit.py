@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedactors.errors import ConservationError, RunFolderError
 from fedactors.plan import Order, Outcome, Plan
+from fedactors.report.records import refuse_others
 from fedactors.run import checkpoint
 from fedactors.run.digests import Digests, model_digest
 from fedactors.run.energy import tariff
@@ -36,6 +37,7 @@ def audit(run: str | Path) -> dict[str, Any]:
 
     Raises RunFolderError if the folder lacks a file or one cannot be read.
     """
+    refuse_others(Path(run))
     books = Recorded(Path(run))
     checks = [
         {"name": name, "looked_at": looked_at(books), "wrong": _listed(check(books))}

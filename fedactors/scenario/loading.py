@@ -24,7 +24,7 @@ _BRANCHES = {
     "int",
 }  # pydantic names the branch of a union in the path; users do not write it
 
-Lines = dict[tuple[str, ...], int]
+Lines = dict[tuple[str, ...], int | str]  # where each key stands: its line, or the option that gave it
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,7 +40,9 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Scenario:
     """Read, override and validate the scenario at `path`. Raises ScenarioError."""
     data, lines = parse(_read(path), str(path))
     for override in overrides:
-        apply_override(data, override)
+        given = apply_override(data, override)
+        lines = {key: line for key, line in lines.items() if key[: len(given)] != given}
+        lines[given] = f"--set {_shortened(override)}"
     return validate(data, str(path), lines, path.parent)
 
 
@@ -74,8 +76,8 @@ def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
         raise ScenarioError(f"{source}: not valid YAML: {str(error)[:200]}") from None
 
 
-def apply_override(data: Any, override: str) -> None:
-    """Set one `key.path=value` in scenario data; groups of the population are found by name or number.
+def apply_override(data: Any, override: str) -> tuple[str, ...]:
+    """Set one `key.path=value` in scenario data and return its path; groups are found by name or number.
 
     Raises ScenarioError if the text has no `=` or the path leads nowhere.
     """
@@ -83,13 +85,18 @@ def apply_override(data: Any, override: str) -> None:
     if not equals or not path.strip():
         raise ScenarioError(f'--set {override}: accepted: key.path=value, such as "server.deadline=2min"')
     try:
+        if (root := yaml.compose(text, Loader=_Loader)) is not None:
+            _walk(root, (), {}, f"--set {_shortened(override)}", [0])
         value = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise ScenarioError(f"--set {override[:80]}: the value is not valid YAML") from None
-    keys = path.strip().split(".")
-    for depth, key in enumerate(keys[:-1]):
-        data = _enter(data, key, ".".join(keys[: depth + 1]), override)
-    _assign(data, keys[-1], value, override)
+        raise ScenarioError(f"--set {_shortened(override)}: the value is not valid YAML") from None
+    keys, found = path.strip().split("."), []
+    for depth, key in enumerate(keys):
+        found.append(str(_number(data, key, override)) if isinstance(data, list) else key)
+        if depth < len(keys) - 1:
+            data = _enter(data, found[-1], ".".join(keys[: depth + 1]), override)
+    _assign(data, found[-1], value, override)
+    return tuple(found)
 
 
 def _read(path: Path) -> str:
@@ -117,22 +124,20 @@ def _walk(node: yaml.Node, path: tuple[str, ...], lines: Lines, source: str, cou
         for index, item in enumerate(node.value):
             _walk(item, (*path, str(index)), lines, source, count)
     elif isinstance(node, yaml.MappingNode):
+        names = set()
         for key, value in node.value:
             inner = (*path, str(key.value))
-            if inner in lines and lines[inner] >= node.start_mark.line + 1 and _twice(node, key):
+            if inner in names:
                 raise ScenarioError(f'{source}, line {key.start_mark.line + 1}: the key "{key.value}" is given twice')
+            names.add(inner)
             lines.setdefault(inner, key.start_mark.line + 1)
             _walk(value, inner, lines, source, count)
-
-
-def _twice(node: yaml.MappingNode, key: yaml.Node) -> bool:
-    return [other.value for other, _ in node.value].count(key.value) > 1
 
 
 def _enter(data: Any, key: str, path: str, override: str) -> Any:
     """Step into `data[key]`, making a mapping of what is absent or only a name."""
     if isinstance(data, list):
-        return _item(data, key, override)
+        return data[int(key)]
     if not isinstance(data, dict):
         raise ScenarioError(f"--set {override}: leads into a value that has no keys: {path}")
     inner = data.get(key)
@@ -141,18 +146,18 @@ def _enter(data: Any, key: str, path: str, override: str) -> Any:
     return data[key]
 
 
-def _item(items: list[Any], key: str, override: str) -> Any:
+def _number(items: list[Any], key: str, override: str) -> int:
+    """Return the index of the item of that number or name."""
     if key.isdigit() and int(key) < len(items):
-        return items[int(key)]
-    for item in items:
-        if isinstance(item, dict) and item.get("name") == key:
-            return item
-    found = [str(item.get("name")) for item in items if isinstance(item, dict)]
-    raise ScenarioError(f'--set {override}: no group "{key}"{suggestion(key, found)}')
+        return int(key)
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    if key in names:
+        return names.index(key)
+    raise ScenarioError(f'--set {override}: no group "{key}"{suggestion(key, [str(name) for name in names if name])}')
 
 
 def _assign(data: Any, key: str, value: Any, override: str) -> None:
-    if isinstance(data, list) and key.isdigit() and int(key) < len(data):
+    if isinstance(data, list):
         data[int(key)] = value
     elif isinstance(data, dict):
         data[key] = value
@@ -171,8 +176,12 @@ def _explain(error: ValidationError, source: str, lines: Lines) -> str:
 def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
     path = tuple(str(part) for part in detail["loc"] if str(part) not in _BRANCHES)
     line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
-    where = f"{source}, line {line}" if line else source
+    where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
     return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+
+
+def _shortened(override: str) -> str:
+    return override if len(override) <= 80 else f"{override[:77]}..."
 
 
 def _message(detail: ErrorDetails) -> str:
