@@ -3,7 +3,7 @@
     python -m benchmarks.soak                       # 10,000 rounds of a small scenario
     python -m benchmarks.soak --rounds 500 --fleet ray
 
-Prints a line for every tenth of the run, and what grew between the second tenth, when caches are warm, and the last one.
+Prints a line for every tenth of the run, and what grew from the second tenth, when caches are warm, to the last one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Damaged scenarios are refused with a message that names what is wrong: never a traceback, never memory taken first."""
+"""Damaged scenarios are refused with a message that says what is wrong: no traceback, no memory taken first."""
 
 import copy
 from pathlib import Path
