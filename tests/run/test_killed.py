@@ -26,7 +26,7 @@ def lives(folder, kills, seed, changes):
     """Play a run in lives that are cut short; return the rounds that were saved at each death."""
     command = [sys.executable, "-m", "tests.run.dying", str(folder), str(kills), str(seed), *changes]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore::DeprecationWarning"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(word) for word in done.stdout.split()]
 
