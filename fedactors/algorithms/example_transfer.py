@@ -29,6 +29,7 @@ class ExampleTransfer(Mixed):
     """Clients compute both losses; the server sends them what the central one needs."""
 
     centre: ClassVar[Literal["at clients"]] = "at clients"
+    travels_by_rows: ClassVar[bool] = False  # a client that computes a regulariser needs all
 
     name: Literal["mixed-et"] = "mixed-et"
 

@@ -36,6 +36,7 @@ class Mixed(Algorithm):
     """A federated loss and a central one, made small together."""
 
     weighting: ClassVar[str] = "examples"
+    travels_by_rows: ClassVar[bool] = True
 
     name: str
     central_weight: float = Field(default=0.5, ge=0.0, le=1.0)

@@ -8,12 +8,13 @@ from typing import Any, cast
 import numpy as np
 
 from fedactors.clock import asynchronous
+from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import Works
 from fedactors.clock.population import Population
 from fedactors.clock.sampled import Draws, Sampled
 from fedactors.clock.selection import Clients, Loss
 from fedactors.clock.synchronous import Events, Rounds, synchronous
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import Size, Trips
 from fedactors.clock.varying import Varying
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Payload, Plan
@@ -29,7 +30,7 @@ class Clock:
         population: the devices, in columns.
         workloads: what each client is asked to do, one per device.
         payload: what a trip moves, in models, and what the server computes, in samples.
-        model_bytes: size of one model.
+        model_bytes: size of one model, as it travels: the same for everybody, or one for each client.
 
     """
 
@@ -39,9 +40,10 @@ class Clock:
         population: Population,
         workloads: list[Workload],
         payload: Payload,
-        model_bytes: int,
+        model_bytes: Size,
     ) -> None:
-        down, up, once = (round(part * model_bytes) for part in (payload.down, payload.up, payload.once))
+        down, up = (_bytes(part, model_bytes) for part in (payload.down, payload.up))
+        once = round(payload.once * int(np.max(model_bytes)))
         trips = planner(population, scenario.seed, down, up, once)
         selection = scenario.server.selection
         selector = selection.start(_clients(population, trips, workloads))
@@ -85,7 +87,15 @@ class Clock:
         return self._world.now
 
 
-def planner(population: Population, seed: int, down: int, up: int, once: int) -> Trips:
+def _bytes(models: float, model_bytes: Size) -> Size:
+    """Return the bytes of so many models."""
+    if isinstance(model_bytes, int):
+        return round(models * model_bytes)
+    each: Int64 = np.rint(models * model_bytes).astype(np.int64)
+    return each
+
+
+def planner(population: Population, seed: int, down: Size, up: Size, once: int) -> Trips:
     """Return the trips that this population needs: plain ones, over flows that vary, or sampled."""
     flows = population.flows
     if flows is None:

@@ -207,14 +207,13 @@ class Cohorts:
         downloaded = np.minimum(finished, arrived)
         computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
-        same, (size_down, size_up) = len(clients), self._trips.bytes
-        downloads = [self._trips.download(k) for k in clients.tolist()] if self._trips.once else [size_down] * same
+        same, (downloads, uploads) = len(clients), self._trips.sizes(clients.tolist())
         columns = (
             clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
             [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,
             downloaded.tolist(), computed.tolist(), finished.tolist(),
             _moved(downloads, spent - latency, down - latency),
-            _moved([size_up] * same, uploading - latency, up - latency),
+            _moved(uploads, uploading - latency, up - latency),
         )  # fmt: skip
         return list(map(Order._make, zip(*columns, strict=True)))
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from fedactors.clock.laws import law
 from fedactors.clock.population import Flows, Population
-from fedactors.clock.trip import Trip
+from fedactors.clock.trip import Size, Trip
 from fedactors.clock.varying import Varying
 from fedactors.plan import NEVER, Outcome, Time
 from fedactors.streams import Purpose, stream
@@ -43,7 +43,7 @@ class Sampled(Varying):
     """Plans trips of a population some of whose devices are sampled; see `Trips`."""
 
     def __init__(
-        self, population: Population, flows: Flows, draws: Draws, sizes: tuple[int, int], once: int = 0
+        self, population: Population, flows: Flows, draws: Draws, sizes: tuple[Size, Size], once: int = 0
     ) -> None:
         super().__init__(population, flows, *sizes, once)
         self._draws = draws

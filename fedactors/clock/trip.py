@@ -19,7 +19,7 @@ window closes, counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -45,15 +45,18 @@ class Trip(NamedTuple):
     gives_up: Time  # a silent trip does nothing after this
 
 
+Size = int | Int64  # bytes: the same for everybody, or `(clients,)`
+
+
 class Trips:
     """Plans trips of a population with one payload; durations of transfers are columns made once.
 
     `once` bytes come on top of `down` until a device has completed a download (`met`).
     """
 
-    def __init__(self, population: Population, down: int, up: int, once: int = 0) -> None:
+    def __init__(self, population: Population, down: Size, up: Size, once: int = 0) -> None:
         self._p, self._a = population, population.availability
-        self.bytes = (down, up)
+        self._sizes = (down, up)
         self._latency = integers(population.latency)
         self._later = _transfer(down, population.down) + population.latency  # ns
         self._next = _transfer(down + once, population.down) + population.latency if once else self._later
@@ -71,7 +74,19 @@ class Trips:
 
     def download(self, client: int) -> int:
         """Return the bytes of the client's next download."""
-        return self.bytes[0] + (self.once if self.once and self._strangers[client] else 0)
+        return _of(self._sizes[0], client) + (self.once if self.once and self._strangers[client] else 0)
+
+    def upload(self, client: int) -> int:
+        """Return the bytes of the client's upload."""
+        return _of(self._sizes[1], client)
+
+    def sizes(self, clients: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the bytes of the next downloads and uploads of `clients`."""
+        down, up = self._sizes
+        same = isinstance(down, int) and isinstance(up, int)
+        if same and not self.once:
+            return [cast(int, down)] * len(clients), [cast(int, up)] * len(clients)
+        return [self.download(client) for client in clients], [self.upload(client) for client in clients]
 
     def met(self, client: int) -> None:
         """Note that `client` has what is sent once."""
@@ -159,15 +174,21 @@ class Trips:
         return Order(
             client, trip.base, trip.work.wanted, steps, outcome, trip.started, downloaded, computed, finished,
             down=moved(self.download(client), spent - latency, down - latency),
-            up=moved(self.bytes[1], uploading - latency, up - latency),
+            up=moved(self.upload(client), uploading - latency, up - latency),
         )  # fmt: skip
 
 
-def _transfer(size: int, rates: Int64) -> Int64:
-    """Return the ns that `size` bytes take at each of `rates` bytes/s, rounded up."""
-    if size * 10**9 < 2**62:
+def _of(size: Size, client: int) -> int:
+    return size if isinstance(size, int) else int(size[client])
+
+
+def _transfer(size: Size, rates: Int64) -> Int64:
+    """Return the ns that `size` bytes, of all or of each, take at each of `rates` bytes/s, rounded up."""
+    if int(np.max(size, initial=0)) * 10**9 < 2**62:
         return -(-(size * 10**9) // rates)
-    return np.array([min(-(-(size * 10**9) // int(rate)), NEVER // 4) for rate in rates], np.int64)
+    sizes = np.broadcast_to(np.asarray(size, dtype=object), rates.shape)
+    pairs = zip(sizes.tolist(), rates.tolist(), strict=True)
+    return np.array([min(-(-(one * 10**9) // rate), NEVER // 4) for one, rate in pairs], np.int64)
 
 
 def moved(size: int, spent: Time, needed: Time) -> int:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from fedactors.clock.flow import Flow, Gate, open_always, through, within
 from fedactors.clock.population import Flows, Population
-from fedactors.clock.trip import Trip, Trips
+from fedactors.clock.trip import Size, Trip, Trips
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
 from fedactors.workload import Workload
 
@@ -33,7 +33,7 @@ class _Stages(NamedTuple):
 class Varying(Trips):
     """Plans trips of a population with flows; see `Trips`."""
 
-    def __init__(self, population: Population, flows: Flows, down: int, up: int, once: int = 0) -> None:
+    def __init__(self, population: Population, flows: Flows, down: Size, up: Size, once: int = 0) -> None:
         super().__init__(population, down, up, once)
         self._flows = flows
 
@@ -60,7 +60,7 @@ class Varying(Trips):
             worked = within(gate, flows.share, client, at.downloaded, finished)
             steps = min(trip.steps, trip.work.steps_within(worked // (self._per_sample[client] * _PPM)))
         if trip.steps and at.answered <= finished:
-            up = min(self.bytes[1], within(gate, flows.up, client, at.answered, finished) // SECOND)
+            up = min(self.upload(client), within(gate, flows.up, client, at.answered, finished) // SECOND)
         return Order(
             client, trip.base, trip.work.wanted, steps, outcome, trip.started, min(finished, at.downloaded),
             min(finished, at.computed), finished, down, up,
@@ -92,4 +92,4 @@ class Varying(Trips):
         downloaded = ends(flows.down, asked, self.download(client) * SECOND)
         computed = ends(flows.share, downloaded, needed)
         answered = ends(flows.on, computed, wait)
-        return _Stages(asked, downloaded, computed, answered, ends(flows.up, answered, self.bytes[1] * SECOND))
+        return _Stages(asked, downloaded, computed, answered, ends(flows.up, answered, self.upload(client) * SECOND))

@@ -121,6 +121,8 @@ class Algorithm(Options):
     """Where a central loss is minimised besides the clients': nowhere; by a learner of its own, which works before the
     broadcast or beside the clients (`contribute`); or by every client, which is sent the samples."""
 
+    travels_by_rows: ClassVar[bool] = False
+    """Whether a client of a model with a table is sent only the rows that its data name."""
     finds: ClassVar[tuple[str, ...]] = ()
     """The names under which a central learner gives what it worked out."""
 

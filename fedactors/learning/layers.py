@@ -240,7 +240,7 @@ class Model:
         The backward pass costs a forward pass for the gradient of the weights and another one for the
         gradient of the input, which the first layer with weights need not compute.
         """
-        first = next((cost for layer, shape in self._traced() if (cost := layer.flops(shape))), 0)
+        first = next((layer.flops(shape) for layer, shape in self._traced() if layer.tensors()), 0)
         return 3 * self.forward_flops - first
 
 

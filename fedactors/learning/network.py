@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import prod, sqrt
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
@@ -17,6 +18,7 @@ from torch.nn import functional
 from fedactors.learning.dropout import dropped
 from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu, TensorSpec
 from fedactors.learning.residual import GroupNorm, Residual
+from fedactors.learning.sequence_layers import Bag, Embedding, Gru
 from fedactors.streams import Purpose, stream
 
 
@@ -64,7 +66,40 @@ def _applied(layer: Layer, weights: Sequence[Tensor], x: Tensor) -> Tensor:
                 count = len(part.tensors())
                 inner, taken = _applied(part, weights[taken : taken + count], inner), taken + count
             return x + inner
+        case Embedding() | Bag() | Gru():
+            return _read(layer, weights, x)
     raise NotImplementedError(f"no rule to run {layer}")
+
+
+def _read(layer: Embedding | Bag | Gru, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    match layer:
+        case Embedding():
+            return functional.embedding(x.long(), weights[0])
+        case Bag():
+            return bag(x, weights[0])
+        case Gru():
+            return recurrent(x, weights)
+
+
+def bag(x: Tensor, table: Tensor) -> Tensor:
+    """Return the mean of the rows of `table` that `x`, `(batch, places)`, names; zeros where all places are empty."""
+    there = (x >= 0).to(table.dtype).unsqueeze(-1)
+    rows = functional.embedding(x.clamp(min=0).long(), table)
+    return (rows * there).sum(-2) / there.sum(-2).clamp(min=1)
+
+
+def recurrent(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """Return the states `(batch, places, units)` of gated recurrent units after each place of `x`; see `Gru`."""
+    of_input, of_state, input_bias, state_bias = weights
+    inputs = functional.linear(x, of_input, input_bias)
+    h, states = inputs.new_zeros(*inputs.shape[:-2], of_state.shape[1]), []
+    for place in range(x.shape[-2]):
+        reset, update, new = inputs[..., place, :].chunk(3, -1)
+        old_reset, old_update, old_new = functional.linear(h, of_state, state_bias).chunk(3, -1)
+        z = (update + old_update).sigmoid()
+        h = z * h + (1 - z) * (new + (reset + old_reset).sigmoid() * old_new).tanh()
+        states.append(h)
+    return torch.stack(states, -2)
 
 
 def views(model: Model, flat: Tensor) -> list[Tensor]:

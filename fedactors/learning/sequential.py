@@ -37,7 +37,7 @@ def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Walk:
         total = loss * rows.weight
         if rows.beside is not None:
             total = total + rows.beside.loss(tensors, row, step)
-        grads = torch.autograd.grad(total, tensors)
+        grads = torch.autograd.grad(total, tensors, materialize_grads=True)
         losses[step] = loss.detach()
         with torch.no_grad():
             walk.move(grads, step)

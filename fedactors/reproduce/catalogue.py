@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.reproduce import fedlamb, flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles
+from fedactors.reproduce import fedlamb, flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles, mixed_tasks
 from fedactors.reproduce.experiment import Experiment
 
 REDUCED: dict[str, Experiment] = {
@@ -12,6 +12,7 @@ REDUCED: dict[str, Experiment] = {
     **fsl_full.IMAGES,
     **flexible.REDUCED,
     **mixed_smiles.REDUCED,
+    **mixed_tasks.REDUCED,
     **fedlamb.REDUCED,
 }
 FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL, **fedlamb.FULL}

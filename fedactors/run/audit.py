@@ -80,7 +80,7 @@ class Recorded:
         return _object(self.path / "summary.json", _text(self.path / "summary.json"))
 
     @property
-    def wire(self) -> dict[str, int]:
+    def wire(self) -> dict[str, Any]:
         """Bytes on the wire, see `Prepared.wire`."""
         found = self.summary.get("wire")
         if not isinstance(found, dict) or not {"down", "up", "once", "ahead"} <= found.keys():
@@ -175,11 +175,12 @@ def _bytes(books: Recorded) -> Iterator[str]:
     wire, first = books.wire, set[int]()
     for plan in books.plans():
         for order in plan.orders:
-            more = order.down - wire["down"]
+            down, up = (sent if isinstance(sent, int) else sent[order.client] for sent in (wire["down"], wire["up"]))
+            more = order.down - down
             whole = order.heard or order.outcome is Outcome.QUARANTINED
-            if whole and (order.up != wire["up"] or more not in (0, wire["once"])):
+            if whole and (order.up != up or more not in (0, wire["once"])):
                 yield f"round {plan.version + 1}, client {order.client}: heard with {order.down} down, {order.up} up"
-            elif not 0 <= order.up <= wire["up"] or not 0 <= order.down <= wire["down"] + wire["once"]:
+            elif not 0 <= order.up <= up or not 0 <= order.down <= down + wire["once"]:
                 yield f"round {plan.version + 1}, client {order.client}: {order.down} down, {order.up} up"
             if whole and wire["once"] and more == wire["once"]:
                 if order.client in first:

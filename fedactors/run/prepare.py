@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import Setting
 from fedactors.learning.datasets import Info
 from fedactors.learning.layers import Model
+from fedactors.learning.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.run.energy import Tariff, tariff
 from fedactors.scenario.model import Local, Scenario
@@ -95,6 +96,14 @@ class Prepared:
         """Size of one model on the wire."""
         return self.model.parameters * BYTES_PER_PARAMETER
 
+    @cached_property
+    def client_bytes(self) -> int | NDArray[np.int64]:
+        """Size of a model as it travels: whole, or `(clients,)` where clients have some rows of its table only."""
+        rows = self.info.client_rows
+        if rows is None or table_of(self.model) is None or not self.scenario.server.algorithm.travels_by_rows:
+            return self.model_bytes
+        return floats(self.model, rows) * BYTES_PER_PARAMETER
+
     @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
@@ -115,11 +124,14 @@ class Prepared:
         return round(self.payload.ahead * self.model_bytes) * len(self.population)
 
     @property
-    def wire(self) -> dict[str, int]:
-        """Bytes of a model, of a trip `down` (and `once` more in a client's first) and `up`, and sent `ahead`."""
-        payload, size = self.payload, self.model_bytes
-        parts = {name: round(getattr(payload, name) * size) for name in ("down", "up", "once")}
-        return {"model": size, **parts, "ahead": self.ahead}
+    def wire(self) -> dict[str, Any]:
+        """Bytes of a model, of a trip `down` (and `once` more in a client's first) and `up`, and sent `ahead`.
+
+        `down` and `up` are one for each client where those have models of different sizes.
+        """
+        payload, size, each = self.payload, self.model_bytes, np.asarray(self.client_bytes)
+        parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
+        return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
 
     @property
     def tariff(self) -> Tariff | None:
@@ -128,7 +140,7 @@ class Prepared:
 
     def clock(self) -> Clock:
         """Return a new clock, at time 0."""
-        return Clock(self.scenario, self.population, self.workloads, self.payload, self.model_bytes)
+        return Clock(self.scenario, self.population, self.workloads, self.payload, self.client_bytes)
 
 
 def prepare(scenario: Scenario) -> Prepared:
@@ -259,7 +271,8 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     least = work.samples(np.where(people.aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once
-    transfer = down * prepared.model_bytes / people.down + payload.up * prepared.model_bytes / people.up
+    size = prepared.client_bytes
+    transfer = down * size / people.down + payload.up * size / people.up
     times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)
     return times
 
