@@ -108,3 +108,13 @@ def test_lookahead_is_refused_where_clients_are_selected_by_what_was_learned():
     )
     with pytest.raises(ScenarioError, match="lookahead cannot try futures"):
         prepare(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("departures", ["auto", "lookahead"])
+def test_a_cluster_decides_with_the_same_bits(tmp_path, departures):
+    """I-S2, with decisions that need learned values."""
+    alone = run(tmp_path / "local", *GROUPS, rounds=8, membership=membership(departures))
+    data = scenario(*GROUPS, rounds=8, membership=membership(departures))
+    found = fedactors.run(data, tmp_path / "ray", fleet="ray", actors=2)
+    assert found.summary["digests"] == alone.summary["digests"]

@@ -1,0 +1,41 @@
+"""Traffic is what each algorithm's table says, times those who took part; what is sent is accepted or wasted (I-S3)."""
+
+import pytest
+
+from fedactors import Scenario
+from fedactors.plan import Outcome
+from fedactors.run.prepare import prepare
+from tests.algorithms.test_runs import BASE
+
+MODELS = {"fedavg": (1, 1), "fsl": (1, 1), "fsl-p": (1, 1), "scaffold": (2, 2), "feddyn": (1, 1), "dsl": (1, 1)}
+
+
+def plans(**server):
+    scenario = Scenario.model_validate({**BASE, "server": {**BASE["server"], "rounds": 6, **server}})
+    prepared = prepare(scenario)
+    return list(prepared.clock()), prepared
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_those_who_finish_move_what_the_table_says(name):
+    options = {"dsl": {"server_lr": 0.05, "share": "upfront"}}
+    found, prepared = plans(algorithm={"name": name, **options.get(name, {})})
+    down, up = MODELS[name]
+    for order in (order for plan in found for order in plan.orders):
+        assert order.outcome is Outcome.COMPLETE
+        assert (order.down, order.up) == (down * prepared.model_bytes, up * prepared.model_bytes)
+
+
+@pytest.mark.parametrize("scheme", "ABC")
+def test_bytes_sent_are_accepted_or_wasted(scheme):
+    """Under a deadline that cuts many short: nobody moves more than a model each way, and the heard moved all of it."""
+    found, prepared = plans(participation=scheme, deadline="600ms", local={"epochs": 3, "batch": 8})
+    orders = [order for plan in found for order in plan.orders]
+    size = prepared.model_bytes
+    sent = sum(order.up for order in orders)
+    accepted = sum(order.up for order in orders if order.heard)
+    wasted = sum(order.up for order in orders if not order.heard)
+    assert sent == accepted + wasted
+    assert accepted == size * sum(order.heard for order in orders)
+    assert all(0 <= order.up <= size and 0 <= order.down <= size for order in orders)
+    assert {order.outcome for order in orders} > {Outcome.PARTIAL}
