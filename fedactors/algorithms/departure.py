@@ -14,9 +14,10 @@ one branch of this only.
     V, gamma   of the course floor + V / (tau E + gamma) that fits the hold-out losses since the rate last began anew
     Gamma_l    the device's loss at the present model, less the least it reaches by training alone before it leaves
     D          E Gamma_l: the paper's D is E times a mean of all Gamma_k, up to a factor; Gamma_l is known
-    V~         max(V, gamma (e + (p / (1 - p))^2 Gamma_l)), e = V / (tau_0 E + gamma) the present excess. The second is
-               the paper's first term: the present error under the new objective, whose minimiser is off by about as
-               much for losses of one curvature. The first: a rate that begins anew is as noisy as it was then
+    V~         gamma (e + (p / (1 - p))^2 Gamma_l), e = V / (tau_0 E + gamma) the present excess: the paper's first
+               term, the present error under the new objective, whose minimiser is off by about as much for losses of
+               one curvature. At least V if the first rate is too large for a model as good as this one, so that the
+               course begins anew with the rate: if a round at that rate raised the device's own loss (`rough`)
 """
 
 from __future__ import annotations
@@ -67,10 +68,12 @@ def excludes(c: Constants) -> bool:
     return least_include(c) >= exclude(c.rounds, c)
 
 
-def constants(course: Course, local_steps: float, done: int, rounds: int, share: float, gap: float) -> Constants:
+def constants(
+    course: Course, local_steps: float, done: int, rounds: int, share: float, gap: float, *, rough: bool
+) -> Constants:
     """Return the constants as estimated from the course of losses, p^l (`share`, below 1) and Gamma_l (`gap`)."""
     present = course.v / (done * local_steps + course.gamma) + (share / (1 - share)) ** 2 * gap
-    vt = max(course.v, course.gamma * present)
+    vt = max(course.v if rough else 0.0, course.gamma * present)
     return Constants(local_steps, done, rounds, local_steps * gap, course.v, vt, course.gamma)
 
 

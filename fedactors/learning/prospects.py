@@ -16,20 +16,23 @@ def prospects(
 ) -> dict[str, float]:
     """Return the client's mean loss over its data at the model `flat`, and the least that it reaches from there.
 
-    {"loss_device", "loss_alone"}. It trains alone for so many `rounds` of its usual work, from the rate `lr`; a round
-    that does not lower the loss is taken back, and the rate halved.
+    {"loss_device", "loss_alone", "loss_first"}, the last one after the first round. It trains alone for so many
+    `rounds` of its usual work, from the rate `lr`; a round that does not lower the loss is taken back, and the rate
+    halved.
     """
     held = samples.split.of(client)
     if not len(held):
-        return {"loss_device": 0.0, "loss_alone": 0.0}
+        return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
     x, y, work = samples.x[held], samples.y[held], lesson.workloads[client]
     learner, examiner = CentralLearner(lesson.model, lesson.seed, x, y), Examiner(lesson.model, Exam(x, y))
     model, before = torch.from_numpy(flat), examiner.examine(flat)["loss"]
-    least = before
+    least = first = before
     for number in range(rounds):
         further = learner.alone(model, lr, work, client, version * rounds + number)
-        if (loss := examiner.examine(further.numpy())["loss"]) < least:
+        loss = examiner.examine(further.numpy())["loss"]
+        first = first if number else loss
+        if loss < least:
             model, least = further, loss
         else:
             lr /= 2
-    return {"loss_device": before, "loss_alone": least}
+    return {"loss_device": before, "loss_alone": least, "loss_first": first}

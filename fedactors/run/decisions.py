@@ -50,8 +50,9 @@ def by_rule(
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
     share = objective.share(client)
-    c = constants(course, steps, done - base, _rounds(prepared, rows, done) - base, share, gap)
-    numbers = {"share": share, "gamma_l": gap, **local, "floor": course.floor, **c._asdict()}
+    rough = local["loss_first"] > local["loss_device"]
+    c = constants(course, steps, done - base, _rounds(prepared, rows, done) - base, share, gap, rough=rough)
+    numbers = {"share": share, "gamma_l": gap, "rough": rough, **local, "floor": course.floor, **c._asdict()}
     return Verdict(excludes(c), {**numbers, "f0": least_include(c), "f1": exclude(c.rounds, c)})
 
 

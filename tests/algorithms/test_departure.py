@@ -56,7 +56,8 @@ def test_a_larger_transient_can_only_include_and_a_larger_bias_only_exclude(c, m
 def test_a_larger_gap_of_the_device_can_only_include_at_a_given_bias(c, gap, more, share):
     course = Course(c.v, c.gamma, 0.0)
     few, many = (
-        constants(course, c.local_steps, c.done, c.rounds, share, g)._replace(d=c.d) for g in (gap, gap + more)
+        constants(course, c.local_steps, c.done, c.rounds, share, g, rough=True)._replace(d=c.d)
+        for g in (gap, gap + more)
     )
     assert many.vt >= few.vt
     assert excludes(few) or not excludes(many)
@@ -82,7 +83,9 @@ def test_the_decision_turns_to_exclude_as_the_deadline_moves_out():
     """RR4: with constants fitted to a course, more rounds left can only turn include into exclude."""
     losses = [(tau, 0.4 + 9.0 / (5 * tau + 8)) for tau in range(1, 31)]
     course = fitted(losses, 5)
-    decisions = [excludes(constants(course, 5, 30, 30 + left, 1 / 30, 0.3)) for left in (1, 5, 15, 30, 60, 120)]
+    decisions = [
+        excludes(constants(course, 5, 30, 30 + left, 1 / 30, 0.3, rough=True)) for left in (1, 5, 15, 30, 60, 120)
+    ]
     assert decisions == sorted(decisions)
     assert (decisions[0], decisions[-1]) == (False, True)
 
