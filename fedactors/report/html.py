@@ -84,11 +84,11 @@ def _sections(records: Records) -> list[Section]:
     chips = _chips(records)
     found = [
         Section("learning", "Learning", learned, (), "two", tuple(curves.axes([records]))),
-        Section("reached", "To each accuracy", (), _drawn(costs.milestones(records))),
         Section("participation", "Participation", _drawn(participation.rounds(records)),
                 (figures.outcomes(records),) if sum(totals(records).values()) else (), "wide"),
         Section("timeline", "Timeline", _drawn(timeline(records)), outcomes=chips),
         Section("work", "Work done", _drawn(participation.steps(records), participation.clients(records)), (), "two"),
+        Section("reached", "To each accuracy", (), _drawn(costs.milestones(records))),
         Section("groups", "Groups of devices", (), _drawn(figures.groups(records)), "", (), chips),
         Section("days", "Days and traffic",
                 _drawn(participation.hours(records), presence.hours(records), traffic.traffic(records),
