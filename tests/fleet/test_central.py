@@ -85,7 +85,7 @@ def test_central_work_and_client_work_overlap(tmp_path):
     meeting = scenario("mixed-pt")
     meeting.server.__dict__["algorithm"] = Meeting(folder=str(tmp_path))
     prepared = prepare(meeting)
-    with RayFleet(1) as fleet:
+    with RayFleet(1, central_gpus=0.0) as fleet:
         pipeline = Pipeline(fleet, *load(prepared))
         plan = next(prepared.clock())
         pipeline.submit(task_of(plan, prepared, "cpu", last=True))
