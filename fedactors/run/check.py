@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedactors.run.memory import refuse_too_much
 from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.run.replay import play
 from fedactors.scenario.model import Scenario
@@ -20,6 +21,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
     """
     prepared = prepare(scenario)
     check_files(scenario)
+    refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     if scenario.server.data is not None:
         scenario.server.data.check()
     sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))

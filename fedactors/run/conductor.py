@@ -21,6 +21,7 @@ from fedactors.run.checkpoint import load as load_checkpoint
 from fedactors.run.execution import Execution, Labelled, Loaded, Result
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
 from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle_gpus
+from fedactors.run.memory import refuse_too_much
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
@@ -50,6 +51,7 @@ def run(
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle_gpus(prepared)
+    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     if out is not None:
         check_free(Path(out))
     with open_fleet(
@@ -88,6 +90,7 @@ def resume(
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle_gpus(prepared)
+    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     past = read_past(path, start)
     with open_fleet(
         scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)

@@ -20,6 +20,7 @@ from fedactors.learning.layers import Model
 from fedactors.learning.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.run.energy import Tariff, tariff
+from fedactors.run.memory import refuse_too_many
 from fedactors.scenario.model import Local, Scenario
 from fedactors.scenario.units import show_duration
 from fedactors.workload import IDLE, Workload, workload
@@ -157,6 +158,7 @@ def prepare(scenario: Scenario) -> Prepared:
 
 def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
+    refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
     model = task.model.build(info.input_shape, info.classes)
     sizes = task.partition.sizes(info, clients, scenario.seed)
