@@ -37,8 +37,9 @@ def changes_of(rounds, *more):
 
 
 def test_a_driver_killed_at_random_moments(tmp_path):
-    changes = changes_of(20, "server.algorithm=scaffold")
+    changes = changes_of(40, "server.algorithm=scaffold")
     reached = lives(tmp_path / "killed", 4, 3, changes)
+    assert len(reached) == 4
     assert reached == sorted(reached)  # no death loses a checkpoint
     run(scenario_of(*changes), tmp_path / "whole")
     assert_same(tmp_path / "whole", tmp_path / "killed")
@@ -47,8 +48,9 @@ def test_a_driver_killed_at_random_moments(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("server.algorithm=feddyn",), BUFFERED], ids=["fedavg", "feddyn", "buffered"])
 def test_a_driver_killed_at_thirty_random_moments(more, tmp_path):
-    changes = changes_of(120, *more)
+    changes = changes_of(300, *more)
     reached = lives(tmp_path / "killed", 30, 11, changes)
+    assert len(reached) == 30
     assert reached == sorted(reached)
     assert len(set(reached)) > 10  # they died in many different rounds
     run(scenario_of(*changes), tmp_path / "whole")
