@@ -3,6 +3,7 @@
     python -m benchmarks.soak                       # 10,000 rounds of a small scenario
     python -m benchmarks.soak --rounds 500 --fleet ray
 
+What grows by design is one row of metrics for each round, about 2 kB, and the rows of tables until 10,000 are together.
 Prints a line for every tenth of the run, and what grew from the second tenth, when caches are warm, to the last one.
 """
 

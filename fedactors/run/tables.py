@@ -11,7 +11,7 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.plan import Order, Outcome, Plan
 
-_ROWS_AT_ONCE = 50_000
+_ROWS_AT_ONCE = 10_000  # half a kilobyte each, until they are written
 PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 ORDER_COLUMNS = ("version", *Order._fields)
 CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
