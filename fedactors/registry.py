@@ -99,6 +99,7 @@ BUILTIN: dict[str, dict[str, str]] = {
     },
     "models": {
         "logistic": "fedactors.learning.models:Logistic",
+        "least_squares": "fedactors.learning.models:LeastSquares",
         "mlp": "fedactors.learning.models:Mlp",
         "2nn": "fedactors.learning.models:TwoNN",
         "mcmahan_2nn": "fedactors.learning.models:TwoNN",

@@ -19,7 +19,7 @@ from fedactors.errors import DataError
 
 Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
-Loss = Literal["cross_entropy", "binary", "hinge", "spreadout"]  # see `losses`
+Loss = Literal["cross_entropy", "binary", "squared", "hinge", "spreadout"]  # see `losses`
 REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the model alone: they look at no sample
 
 

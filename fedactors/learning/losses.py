@@ -2,6 +2,7 @@
 
     cross_entropy   of a softmax over the outputs; for sequences the mean over their places
     binary          cross entropy of one output's sigmoid: labels 0 and 1
+    squared         half the squared distance of the outputs from the label's unit vector: quadratic for linear models
     hinge           1 - cos(u, e_y) where positive: pulls what was seen (u) and what came next (row y of the model's
                     table) together; no negatives, which a client that knows few items could not give
     spreadout       mean of cos(e_a, e_b)^2 over all pairs of rows of the table (Zhang et al., Learning Spread-Out Local
@@ -46,6 +47,8 @@ def judged(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) 
         return _cross_entropy(outputs, y)
     if model.loss == "binary":
         return functional.binary_cross_entropy_with_logits(outputs[:, 0], y.to(outputs.dtype), reduction="none")
+    if model.loss == "squared":  # (|o|^2 - 2 o_y + 1) / 2
+        return outputs.square().sum(1) / 2 - outputs.gather(1, y[:, None])[:, 0] + 0.5
     wanted = functional.embedding(y, tensors[0])
     return functional.relu(1 - (_unit(outputs) * _unit(wanted)).sum(1))
 

@@ -43,6 +43,16 @@ class Logistic(Options):
         return stack(self.name, input_shape, _FLATTEN, dense(classes), zeros=self.init == "zeros")
 
 
+class LeastSquares(Options):
+    """Linear regression on the labels' unit vectors, from zero: a client's objective is a quadratic."""
+
+    name: Literal["least_squares"] = "least_squares"
+
+    def build(self, input_shape: Shape, classes: int) -> Model:
+        """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
+        return stack(self.name, input_shape, _FLATTEN, dense(classes), zeros=True, loss="squared")
+
+
 class Mlp(Options):
     """Dense layers with ReLU between them."""
 

@@ -61,6 +61,8 @@ class Synthetic(Options):
     """One model and one distribution of inputs for all clients; alpha and beta are ignored."""
     variance: bool = False
     """Read alpha and beta as variances, not as standard deviations."""
+    isotropic: bool = False
+    """Inputs of every client are Normal(0, 1)^60: clients differ by their models alone, and no direction is slow."""
     samples: Samples = LogNormal()
     """Samples of each client, training and test together: a number, or a law."""
 
@@ -99,7 +101,9 @@ class Synthetic(Options):
         """Return the inputs `(samples, 60)` and labels `(samples,)` of one client."""
         draws = stream(seed, Purpose.DATASET, client)
         truth = _shared_truth(seed) if self.iid else self._own_truth(draws)
-        x = truth.mean + draws.standard_normal((samples, _INPUTS)) * _SCALE
+        x = draws.standard_normal((samples, _INPUTS))
+        if not self.isotropic:
+            x = truth.mean + x * _SCALE
         return x, np.argmax(x @ truth.weights + truth.bias, axis=1)
 
     def _own_truth(self, draws: np.random.Generator) -> _Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ class Measures(NamedTuple):
     wall: float  # seconds
     curve: tuple[Point, ...] = ()  # of every round that was examined
     further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
+    folder: Path | None = None  # of the run
 
     def figure(self, name: str) -> Any:
         """Return a measure by its name, None if there is none."""

@@ -6,6 +6,7 @@ independent implementation.
 
 from __future__ import annotations
 
+from fedactors.reproduce import flexible_limits
 from fedactors.reproduce.experiment import Axes, Experiment
 from fedactors.reproduce.flexible_claims import (
     differing,
@@ -73,6 +74,10 @@ _GRIDS3: list[Axes] = [
     {"data": synthetic("NIID"), "T": traces(1, 3, 8), "scheme": _SCHEMES},
     {"data": synthetic("(0,0)", "IID"), "T": traces(8), "scheme": _SCHEMES},
 ]
+_INACTIVE: Axis = {
+    "some": ("population.devices.sampled=[T0, Thi, Tmi, Tlo]",),
+    "none": ("population.devices.sampled=[T0, T30, T50, T90]",),
+}
 _FOLDER = "papers/flexible/"
 _EIGHT, _SIX, _FIVE, _THREE = (tuple(range(1, n + 1)) for n in (8, 6, 5, 3))
 
@@ -106,6 +111,11 @@ REDUCED: dict[str, Experiment] = {
         f"{_FOLDER}table5-reduced.yaml",
         [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, 10, 20, 30, 40, 50), "option": _OPTIONS}], _SIX,
         table5_claims, beside=table5_beside,
+    ),
+    "flexible-rr5": Experiment(
+        "Ruan et al., section 4, reduced: where the schemes end, on four quadratics",
+        f"{_FOLDER}rr5-reduced.yaml", [{"inactive": _INACTIVE, "scheme": _SCHEMES}], (1,),
+        flexible_limits.claims, beside=flexible_limits.beside,
     ),
 }  # fmt: skip
 

@@ -62,7 +62,7 @@ def measured(work: Work) -> Measures:
     if why := failure(folder):
         raise DivergedError(why)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return measures(rows)
+    return measures(rows)._replace(folder=folder)
 
 
 def measures(rows: list[Mapping[str, Any]]) -> Measures:

@@ -45,8 +45,8 @@ def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[
 
 
 def _numbers(found: Measures, columns: Sequence[str]) -> dict[str, Any]:
-    """Return the measures of a run but for its whole curve."""
-    kept = {name: value for name, value in found._asdict().items() if name != "curve"}
+    """Return the measures of a run but for its whole curve and its folder."""
+    kept = {name: value for name, value in found._asdict().items() if name not in ("curve", "folder")}
     return {**kept, "further": dict(found.further), **{column: found.figure(column) for column in columns}}
 
 

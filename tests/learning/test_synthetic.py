@@ -50,6 +50,15 @@ def test_inputs_are_spread_as_the_covariance_says():
     assert np.abs(correlation).max() < 0.04
 
 
+def test_isotropic_inputs_are_alike_in_every_direction_and_models_still_differ():
+    first, second = (Synthetic(isotropic=True).client(0, k, 20_000) for k in (0, 1))
+    for x, _ in (first, second):
+        np.testing.assert_allclose(x.T @ x / len(x), np.eye(60), atol=0.05)
+        assert np.abs(x.mean(0)).max() < 0.03
+    shares = [np.bincount(y, minlength=10) / len(y) for _, y in (first, second)]
+    assert np.abs(shares[0] - shares[1]).max() > 0.02
+
+
 def means(option, clients=400):
     """Return the mean input of each client, averaged over the coordinates: B_k plus Normal(0, 1/60)."""
     return np.array([option.client(0, k, 20)[0].mean() for k in range(clients)])

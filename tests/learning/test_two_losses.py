@@ -21,9 +21,10 @@ from fedactors.learning.evaluation import Exam, Examiner, auc
 from fedactors.learning.label_split import LabelSplit
 from fedactors.learning.lesson import Central
 from fedactors.learning.losses import spreadout
-from fedactors.learning.models import Mlp
+from fedactors.learning.models import LeastSquares, Mlp
 from fedactors.learning.network import initial
 from fedactors.learning.server_optimizers import Momentum
+from fedactors.learning.trainer import Trainer
 from fedactors.workload import workload
 from tests.learning.test_engines import MODELS, chunk, lesson, samples, with_engine
 
@@ -88,6 +89,25 @@ def test_the_central_learner_takes_weighted_and_corrected_steps_with_any_optimis
     once = workload(len(data.y), 9, epochs=None, steps=1)
     stepped = central.learn(x, 0.2, once, 4)
     torch.testing.assert_close(x - 0.2 * central.sample(x, once, 4), stepped, rtol=1e-5, atol=1e-6)
+
+
+def test_the_squared_loss_is_that_of_torch_in_every_engine_that_takes_it():
+    """Half the sum of squares: nn.MSELoss divides by the outputs, too."""
+    model = LeastSquares().build((12,), 3)
+    data, start = samples(model), [{"x": initial(model, 1)}]
+    assert not start[0]["x"].any()
+    work = chunk((10, 0, 7, 2, 1))
+    one, many = (with_engine(engine, lesson(model), data).learn(work, start) for engine in (sequential, cohort))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
+    assert one.loss == pytest.approx(many.loss, rel=1e-5)
+    first, net, mine = Trainer(lesson(model), data).learn(chunk((1,), (3,)), start), nn.Linear(12, 3), data.split.of(3)
+    nn.utils.vector_to_parameters(torch.zeros(39), net.parameters())
+    wanted = nn.functional.one_hot(torch.from_numpy(data.y[mine]), 3).float()
+    loss = nn.functional.mse_loss(net(torch.from_numpy(data.x[mine])), wanted) * 3 / 2
+    loss.backward()
+    assert first.loss == pytest.approx(loss.item())
+    gradient = torch.cat([p.grad.flatten() for p in net.parameters()])
+    np.testing.assert_allclose(first.sums["delta"], -0.1 * gradient, rtol=1e-5, atol=1e-7)
 
 
 def test_spreadout_is_the_mean_squared_cosine_over_pairs():
