@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedactors.errors import ScenarioError, suggestion
+from fedactors.scenario.choice import Choice
 from fedactors.scenario.model import Scenario
 
 _LARGEST_FILE = 4_000_000  # bytes
@@ -142,8 +143,23 @@ def _enter(data: Any, key: str, path: str, override: str) -> Any:
         raise ScenarioError(f"--set {override}: leads into a value that has no keys: {path}")
     inner = data.get(key)
     if inner is None or isinstance(inner, str):
-        data[key] = {} if inner is None else {"name": inner}
+        data[key] = _default(path.split(".")) if inner is None else {"name": inner}
     return data[key]
+
+
+def _default(path: list[str]) -> dict[str, Any]:
+    """Return the name that stands at `path` where a scenario gives none, as a mapping; empty if there is no such."""
+    kind: type[BaseModel] = Scenario
+    for key in path[:-1]:
+        inner = kind.model_fields[key].annotation if key in kind.model_fields else None
+        if not isinstance(inner, type) or not issubclass(inner, BaseModel):
+            return {}
+        kind = inner
+    field = kind.model_fields.get(path[-1])
+    if field is None or not any(isinstance(part, Choice) for part in field.metadata):
+        return {}
+    default = field.default
+    return {"name": default} if isinstance(default, str) else {"name": default["name"]} if default else {}
 
 
 def _number(items: list[Any], key: str, override: str) -> int:

@@ -202,6 +202,16 @@ def test_overrides_reach_groups_by_name_and_options_of_a_plain_name(capsys):
     assert "50 phones" in capsys.readouterr().out
 
 
+def test_an_override_reaches_options_of_a_default_that_the_file_does_not_name(file, capsys):
+    bare = {**GOOD, "server": {key: value for key, value in GOOD["server"].items() if key in ("rounds", "deadline")}}
+    file.write_text(yaml.safe_dump(bare))
+    changes = ["server.schedule.lr=0.2", "server.algorithm.global_lr=2"]
+    server = Scenario.load(file, changes).server
+    assert (server.schedule.name, server.schedule.lr) == ("constant", 0.2)
+    assert (server.algorithm.name, server.algorithm.global_lr) == ("fedavg", 2)
+    assert "the key name" in told(capsys, "check", file, "--set", "server.data.samples=3")
+
+
 @pytest.mark.parametrize("number", ["1e-3", "1E-3", "1.e-3", ".1e-2", "+1e-3", "0.001"])
 def test_numbers_may_be_written_as_programs_write_them(number):
     scenario = Scenario.load(QUICKSTART, [f"server.schedule.lr={number}"])
