@@ -63,14 +63,14 @@ def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatc
     assert found["claims"][0]["asserted"]
 
 
-def test_an_unfinished_run_is_set_aside_and_run_again(tmp_path):
+def test_an_unfinished_run_is_gone_on_with(tmp_path):
     experiment = REDUCED["fsl-conf-fig6"]
     work = Work(SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
     expected = grid.measured(work)
     (folder,) = tmp_path.iterdir()
     (folder / "summary.json").unlink()
     assert grid.measured(work)._replace(wall=0) == expected._replace(wall=0)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.unfinished-1"]
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_unknown_experiments_and_folders_are_named(capsys, tmp_path):

@@ -45,13 +45,13 @@ def test_a_pipeline_goes_on_from_what_was_saved(algorithm, tmp_path):
             pipeline.submit(task)
             pipeline.finish()
 
-    with LocalFleet() as fleet:
-        whole = Pipeline(fleet, *load(prepared))
+    with LocalFleet() as one_fleet, LocalFleet() as another, LocalFleet() as third:
+        whole = Pipeline(one_fleet, *load(prepared))
         play(whole, tasks)
-        first = Pipeline(fleet, *load(prepared))
+        first = Pipeline(another, *load(prepared))
         play(first, tasks[:3])
         saved = Saved(3, first.state(3), client_files.load(client_files.save(tmp_path, first.kept())))
-        second = Pipeline(fleet, *load(prepared), saved=saved)
+        second = Pipeline(third, *load(prepared), saved=saved)
         play(second, tasks[3:])
         for name, value in whole.state(6).items():
             assert np.array_equal(value, second.state(6)[name])
