@@ -1,1 +1,0 @@
-"""One of each thing that a package can add to fedactors."""
