@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
-from numpy.typing import NDArray
-
 from fedactors.errors import ConservationError, RunFolderError
-from fedactors.plan import Order, Outcome, Plan
+from fedactors.plan import Order, Outcome
 from fedactors.report.records import refuse_others
 from fedactors.run import checkpoint
 from fedactors.run.digests import Digests, model_digest
 from fedactors.run.energy import tariff
 from fedactors.run.ledger import Ledger
 from fedactors.run.objective import Objective, recorded
-from fedactors.run.prepare import workloads_of
-from fedactors.run.tables import CLIENT_COLUMNS, WEIGHT_COLUMNS, plans_of, rows_of
-from fedactors.scenario.loading import validate
-from fedactors.scenario.model import Scenario
-from fedactors.workload import Workload
+from fedactors.run.recorded import Recorded
+from fedactors.run.tables import WEIGHT_COLUMNS, rows_of
 
 _MOST = 10  # complaints that are listed for each check
 
@@ -45,78 +35,6 @@ def audit(run: str | Path) -> dict[str, Any]:
         if books.trained or check not in (_weights, _final)
     ]
     return {"folder": str(books.path), "sound": not any(check["wrong"] for check in checks), "checks": checks}
-
-
-@dataclass(frozen=True)
-class People:
-    """Columns over the clients: samples trained on, instants of arrival and departure, ns."""
-
-    samples: NDArray[np.int64]
-    arrive: NDArray[np.int64]
-    depart: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A run folder as the checks read it; what weights depend on has the names that `Prepared` gives it."""
-
-    path: Path
-
-    @cached_property
-    def scenario(self) -> Scenario:
-        """The resolved scenario."""
-        text = _text(self.path / "scenario.yaml")
-        try:
-            return validate(yaml.safe_load(text), str(self.path / "scenario.yaml"))
-        except (yaml.YAMLError, RecursionError) as error:
-            raise RunFolderError(f"{self.path / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """What summary.json holds."""
-        return _object(self.path / "summary.json", _text(self.path / "summary.json"))
-
-    @property
-    def wire(self) -> dict[str, Any]:
-        """Bytes on the wire, see `Prepared.wire`."""
-        found = self.summary.get("wire")
-        if not isinstance(found, dict) or not {"down", "up", "once", "ahead"} <= found.keys():
-            raise RunFolderError(f'{self.path / "summary.json"}: does not say what a trip moves ("wire")')
-        return found
-
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl."""
-        path = self.path / "metrics.jsonl"
-        return [_object(path, line) for line in _text(path).splitlines()]
-
-    @cached_property
-    def held(self) -> NDArray[np.int64]:
-        """Samples that each client trains on."""
-        return self.population.samples
-
-    @cached_property
-    def population(self) -> People:
-        """Who takes part."""
-        found = np.array([row[2:] for row in rows_of(self.path / "clients.parquet", CLIENT_COLUMNS)], np.int64)
-        return People(*found.reshape(-1, 3).T)
-
-    @cached_property
-    def workloads(self) -> list[Workload]:
-        """What each client is asked to do."""
-        return workloads_of(self.held, self.scenario.server.local)
-
-    @property
-    def trained(self) -> bool:
-        """Whether it is the folder of a run, not of a replay."""
-        return "model" in self.summary.get("digests", {})
-
-    def plans(self) -> Iterator[Plan]:
-        """Yield the plans."""
-        return plans_of(self.path)
 
 
 def _times(books: Recorded) -> Iterator[str]:
@@ -269,25 +187,6 @@ def _listed(wrong: Iterable[str]) -> list[str]:
         found.extend(islice(wrong, _MOST))  # keeps those before an error
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         found.append(f"cannot be worked out: {type(error).__name__}: {error}")
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunFolderError(
-            f"{path}: cannot be read (accepted: the folder of a run that has ended): {error}"
-        ) from None
-
-
-def _object(path: Path, text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise RunFolderError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise RunFolderError(f"{path}: damaged: found {text[:40]} (accepted: a JSON object)")
     return found
 
 
