@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from fedactors import cli_branch, cli_follow, cli_scale, cli_traces
+from fedactors import cli_branch, cli_follow, cli_options, cli_scale, cli_traces
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
 from fedactors.reproduce import command as reproduction
 from fedactors.scenario import Scenario
@@ -94,57 +94,6 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _scenario(command: argparse.ArgumentParser) -> None:
-    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override: server.deadline=2min"
-    )
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
-
-
-def _out(command: argparse.ArgumentParser) -> None:
-    _scenario(command)
-    command.add_argument("--out", metavar="DIR", help="run folder")
-
-
-def _fleet(command: argparse.ArgumentParser) -> None:
-    _out(command)
-    _machines(command)
-    cli_follow.extend_trackers(command)
-
-
-def _resumption(command: argparse.ArgumentParser) -> None:
-    command.add_argument("run", metavar="RUN", help="run folder")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override: cluster.actors=2, and nothing else"
-    )
-    command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
-    _machines(command)
-    cli_follow.extend_trackers(command)
-
-
-def _machines(command: argparse.ArgumentParser) -> None:
-    _where(command)
-    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
-
-
-def _where(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
-    command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
-
-
-def _verify_options(command: argparse.ArgumentParser) -> None:
-    _scenario(command)
-    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 4096:
-        raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number from 1 to 4096)')
-    return int(text)
-
-
 def _run(options: argparse.Namespace) -> int:
     scenario = Scenario.load(options.scenario, options.set)
     from fedactors.run.conductor import run
@@ -172,7 +121,7 @@ def _branch(options: argparse.Namespace) -> int:
 
 def _branching(command: argparse.ArgumentParser) -> None:
     cli_branch.extend(command)
-    _machines(command)
+    cli_options.machines(command)
     cli_follow.extend_trackers(command)
 
 
@@ -191,7 +140,7 @@ def _play(
 
 
 def _replay_options(command: argparse.ArgumentParser) -> None:
-    _out(command)
+    cli_options.out(command)
     command.add_argument("--feedback", metavar="RUN", help="run folder with the losses that clients are selected by")
 
 
@@ -216,9 +165,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_options(command: argparse.ArgumentParser) -> None:
-    _scenario(command)
+    cli_options.scenario(command)
     command.add_argument("--quick", action="store_true", help="no forecast of time and memory, which takes seconds")
-    _where(command)
+    cli_options.where(command)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -241,7 +190,7 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _audit_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", metavar="RUN", help="run folder")
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
+    cli_options.as_json(command)
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -278,13 +227,13 @@ def _print(options: argparse.Namespace, figures: dict[str, Any], form: str) -> N
 
 _Command = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.ArgumentParser], None]]
 _COMMANDS: dict[str, _Command] = {
-    "run": (_run, "run a scenario", _fleet),
-    "resume": (_resume, "go on with a run that was stopped, with the same bits", _resumption),
+    "run": (_run, "run a scenario", cli_options.fleet),
+    "resume": (_resume, "go on with a run that was stopped, with the same bits", cli_options.resumption),
     "branch": (_branch, "go on from a round of a recorded run with something changed", _branching),
     "diff": (cli_branch.diff, "say where two runs part, and how", cli_branch.extend_diff),
     "replay": (_replay, "run the clock alone: who takes part, and how far they get", _replay_options),
     "check": (_check, "say what a scenario will do, or what is wrong with it", _check_options),
-    "verify": (_verify, "run on different fleets and compare digests", _verify_options),
+    "verify": (_verify, "run on different fleets and compare digests", cli_options.verify),
     "watch": (cli_follow.run, "follow a run in the terminal", cli_follow.extend),
     "timeline": (cli_follow.timeline, "write a run's timelines for Perfetto", cli_follow.extend_timeline),
     "audit": (_audit, "work the books of a run out again from its folder alone", _audit_options),

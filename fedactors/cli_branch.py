@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from fedactors import cli_options
+
 _MOST = 10_000_000
 
 
@@ -12,9 +14,9 @@ def extend(command: argparse.ArgumentParser) -> None:
     """Declare the options of `branch` but for where it is computed."""
     command.add_argument("run", metavar="RUN", help="run folder")
     command.add_argument("--at", required=True, type=_round, metavar="round=N", help="the last round that is shared")
-    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="what is changed after it")
+    cli_options.overrides(command, "what is changed after it")
     command.add_argument("--out", metavar="DIR", help="run folder of the branch")
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
+    cli_options.as_json(command)
 
 
 def _round(text: str) -> int:
@@ -27,7 +29,7 @@ def _round(text: str) -> int:
 def extend_diff(command: argparse.ArgumentParser) -> None:
     """Declare the options of `diff`."""
     command.add_argument("runs", nargs=2, metavar="RUN", help="run folder")
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
+    cli_options.as_json(command)
 
 
 def diff(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fedactors import cli_options
 from fedactors.plan import SECOND
 from fedactors.scenario import Scenario
 from fedactors.scenario.units import duration
@@ -23,10 +24,10 @@ def extend(command: argparse.ArgumentParser) -> None:
     command.add_argument("--clients", type=_numbers, required=True, metavar="N,N", help="clients in a round: 100,1000")
     command.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each point (default: 5)")
     command.add_argument("--simulated", type=_seconds, metavar="TIME", help="sleep this long for each local step: 50ms")
-    command.add_argument("--address", metavar="ADDRESS", help="join this Ray cluster instead of starting one")
-    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override: server.rounds=9")
+    cli_options.address(command)
+    cli_options.overrides(command, "override: server.rounds=9")
     command.add_argument("--out", default="scale", metavar="DIR", help="folder of scale.csv and scale.html")
-    command.add_argument("--json", action="store_true", help="print figures as JSON")
+    cli_options.as_json(command)
 
 
 def run(options: argparse.Namespace) -> int:
