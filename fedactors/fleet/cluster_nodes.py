@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any, cast
 
 import ray
 
+from fedactors.errors import ClusterError
 from fedactors.fleet.layout import Node
+
+FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
 
 
 def alive(actor: Any) -> bool:
@@ -29,3 +34,19 @@ def available() -> list[Node]:
     for number, node in enumerate(found):  # several nodes of one machine, as in tests
         node.name += f" #{names[: number + 1].count(node.name)}" if names.count(node.name) > 1 else ""
     return found
+
+
+def require(resource: str, wanted: float, hosts: int, pause: threading.Event) -> None:
+    """Wait until so much of a resource is free for a fleet of `hosts`; `pause` is a wait that signals can end.
+
+    Raises ClusterError if the cluster lacks it, or others hold it: actors would wait in silence.
+    """
+    there = cast(Any, ray).cluster_resources().get(resource, 0.0)
+    limit = time.monotonic() + FREE_SECONDS
+    while wanted > (free := cast(Any, ray).available_resources().get(resource, 0.0)):
+        if wanted > there or time.monotonic() > limit:
+            raise ClusterError(
+                f"cluster: {hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g},"
+                f" {free:g} of them free (accepted: fewer actors, or less cpus_per_actor and gpus_per_actor)"
+            )
+        pause.wait(0.2)

@@ -20,21 +20,18 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fedactors.errors import ClusterError, FleetError
-from fedactors.fleet.cluster_nodes import alive, available
+from fedactors.errors import ClusterError
+from fedactors.fleet import ray_vigil
+from fedactors.fleet.cluster_nodes import FREE_SECONDS, alive, available, require
 from fedactors.fleet.fleet import Fault, perform
 from fedactors.fleet.layout import Classes, Want, layout, room, table
 from fedactors.fleet.ray_start import connect, same_handlers
-from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 
 _REVIVE_SECONDS = 60.0
-_LOOK_SECONDS = 10.0  # between looks at a fleet that lets us wait
-_PATIENCE_SECONDS = 300.0  # for a fleet in which nothing moves
 _GROW_SECONDS = 1.0  # between looks at whether nodes have come
 _HOMELESS_SECONDS = 5.0  # that an actor may wait for a node before the fleet goes on without it
 _SOME_MEMORY = 1_000_000
 _OTHERS = -1
-_FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
 
 
 class _RestartedError(Exception):
@@ -103,12 +100,11 @@ class RayFleet:
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
         self._wants: dict[Any, Want] = {}
         self._torch = torch
-        self._where: dict[Any, Any] = {}  # where each actor is, as a reference
-        self._watchdog, self._ended = Watchdog(_PATIENCE_SECONDS), ""
         self._pause = threading.Event()  # never set: a wait that signals can end
         self._looked, self._seen, self._hosts = 0.0, set[str](), 0
         with same_handlers():
             self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus)), store)
+        self._vigil = ray_vigil.Vigil(ours=not self._joined)
         try:
             self._place()
         except ClusterError:
@@ -123,9 +119,10 @@ class RayFleet:
             beside["central learner"] = Want(gpus=self.central_gpus)
         names, others = list(beside), list(beside.values())
         self.hosts = len(kinds)
-        self._require("CPU", sum(self._kinds[kind].cpus for kind in kinds))
-        self._require("GPU", sum(self._kinds[kind].gpus for kind in kinds) + self.server_gpus + self.central_gpus)
-        limit = time.monotonic() + _FREE_SECONDS
+        cpus, gpus = (sum(getattr(self._kinds[kind], part) for kind in kinds) for part in ("cpus", "gpus"))
+        require("CPU", cpus, self.hosts, self._pause)
+        require("GPU", gpus + self.server_gpus + self.central_gpus, self.hosts, self._pause)
+        limit = time.monotonic() + FREE_SECONDS
         while (found := layout(nodes := available(), [self._kinds[kind] for kind in kinds], others)) is None:
             if time.monotonic() > limit:
                 raise ClusterError(
@@ -198,14 +195,14 @@ class RayFleet:
         self._hosts += host
         actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))
-        self._where[actor] = actor.where.remote()
+        self._vigil.watch(actor, role.__name__)
         return actor
 
     def stop(self, actor: Any) -> None:
         """End an actor."""
         self._hosts -= 1
         self._actors.pop(actor)
-        self._where.pop(actor, None)
+        self._vigil.forget(actor)
         ray.kill(actor)
 
     def _spawn(self, want: Want, node: str | None) -> Any:
@@ -226,18 +223,18 @@ class RayFleet:
 
     def get(self, handle: Any) -> Any:
         """Wait for a reference. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
-        self._watchdog.rest()
+        self._vigil.rest()
         while True:
             try:
                 return self._get(handle)
             except GetTimeoutError:
-                self._look()
+                self._vigil.look()
 
     def _get(self, handle: Any) -> Any:
         """Wait for a reference a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
-        self._refuse_dead()
+        self._vigil.refuse_dead()
         try:
-            return ray.get(handle, timeout=_LOOK_SECONDS)
+            return ray.get(handle, timeout=ray_vigil.LOOK_SECONDS)
         except GetTimeoutError:
             raise
         except RayTaskError as error:
@@ -245,65 +242,11 @@ class RayFleet:
             while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
                 cause = cause.cause
             died = isinstance(cause, (RayError, _RestartedError)) and not isinstance(cause, RayTaskError)
-            raise self._fault(type(cause).__name__, str(cause), died) from None
+            raise self._vigil.fault(type(cause).__name__, str(cause), died) from None
         except RayActorError as error:
-            raise self._fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
+            raise self._vigil.fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
         except RayError as error:
-            raise self._fault(type(error).__name__, str(error), died=True) from None
-
-    def _fault(self, cause: str, text: str, died: bool) -> Fault:
-        """Return the fault that was met; it may be one that the watchdog has ended."""
-        self._refuse_dead()
-        ended, self._ended = self._ended, ""
-        return (
-            Fault("HungActor", f"{ended}; ended by the watchdog", died) if ended and died else Fault(cause, text, died)
-        )
-
-    def _refuse_dead(self) -> None:
-        """Raise FleetError if a service of the Ray that was started here is gone: nothing would ever answer."""
-        if self._joined:
-            return
-        node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
-        dead = [str(kind) for kind, _ in node.dead_processes()] if node is not None else []
-        if dead:
-            raise FleetError(f"Ray's {' and '.join(dead)} on this machine ended: killed, or out of memory")
-
-    def _look(self) -> None:
-        """End actors that were stopped. Raises FleetError, with who is in what state, if nothing moves any more."""
-        self._refuse_dead()
-        fleet = self._watched()
-        for one in self._watchdog.look(fleet):
-            self._ended = str(one)
-            self._on(one.node, end, one.pid)
-        if self._watchdog.stuck():
-            lines = "\n".join(f"  {one}" for one in fleet)
-            raise FleetError(
-                f"nothing has moved for {_PATIENCE_SECONDS:.0f} s; what is waited for is with one of\n{lines}"
-            )
-
-    def _watched(self) -> list[Watched]:
-        """Return the processes of all actors, as far as they are known."""
-        known = {}
-        for actor, (role, _) in self._actors.items():
-            try:
-                known[actor] = (role.__name__, *ray.get(self._where[actor], timeout=0.1))
-            except RayError:  # has not begun, or ended
-                continue
-        states: dict[str, dict[int, Process]] = {}
-        for node in {node for _, node, _ in known.values()}:
-            states[node] = self._on(node, processes, [pid for _, at, pid in known.values() if at == node]) or {}
-        return [Watched(role, node, pid, states[node].get(pid)) for role, node, pid in known.values()]
-
-    def _on(self, node: str, function: Any, argument: Any) -> Any:
-        """Return `function(argument)` as a process of `node` sees it; None if that node does not answer."""
-        if node == ray.get_runtime_context().get_node_id():
-            return function(argument)
-        there = NodeAffinitySchedulingStrategy(node, soft=False)
-        task: Any = ray.remote(function).options(num_cpus=0, scheduling_strategy=there)
-        try:
-            return ray.get(task.remote(argument), timeout=_LOOK_SECONDS)
-        except RayError:
-            return None
+            raise self._vigil.fault(type(error).__name__, str(error), died=True) from None
 
     def revive(self, actor: Any) -> None:
         """Wait until Ray has restarted the actor, and tell it its role. Raises Fault if that takes too long."""
@@ -312,7 +255,7 @@ class RayFleet:
         while True:
             try:
                 ray.get(actor.call.remote("about"), timeout=_GROW_SECONDS)
-                self._where[actor] = actor.where.remote()
+                self._vigil.watch(actor, self._actors[actor][0].__name__)
                 return
             except _RestartedError:
                 self.get(actor.become.remote(*self._actors[actor]))
@@ -326,7 +269,7 @@ class RayFleet:
                         "ActorUnschedulable", "no node has room for an actor that was lost", died=True
                     ) from None
             except RayError as error:
-                self._refuse_dead()
+                self._vigil.refuse_dead()
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
@@ -339,18 +282,6 @@ class RayFleet:
             ray.kill(actor)
         if not self._joined:
             ray.shutdown()
-
-    def _require(self, resource: str, wanted: float) -> None:
-        """Raise ClusterError if the cluster lacks a resource, or others hold it: actors would wait in silence."""
-        there = cast(Any, ray).cluster_resources().get(resource, 0.0)
-        limit = time.monotonic() + _FREE_SECONDS
-        while wanted > (free := cast(Any, ray).available_resources().get(resource, 0.0)):
-            if wanted > there or time.monotonic() > limit:
-                raise ClusterError(
-                    f"cluster: {self.hosts} client hosts want {wanted:g} {resource}, the cluster has {there:g},"
-                    f" {free:g} of them free (accepted: fewer actors, or less cpus_per_actor and gpus_per_actor)"
-                )
-            self._pause.wait(0.2)
 
     def __enter__(self) -> RayFleet:
         return self

@@ -12,7 +12,7 @@ import ray
 
 import fedactors
 from fedactors.errors import FleetError
-from fedactors.fleet import ray_fleet
+from fedactors.fleet import ray_vigil
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 from fedactors.run.progress import Silent
@@ -99,7 +99,7 @@ def pipelines(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [lambda p: p.hosts[0], lambda p: p.server], ids=["host", "server"])
 def test_a_stopped_actor_is_ended_and_its_work_done_again(which, scenario, tmp_path, pipelines, monkeypatch):
-    monkeypatch.setattr(ray_fleet, "_LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(ray_vigil, "LOOK_SECONDS", 1.0)
     calm = fedactors.run(scenario, tmp_path / "calm", fleet="local", report=False).summary["digests"]
     stopping = Stopping(pipelines, 3, which)
     result = fedactors.run(scenario, tmp_path / "stopped", actors=2, progress=stopping, report=False)
@@ -113,9 +113,9 @@ def test_a_stopped_actor_is_ended_and_its_work_done_again(which, scenario, tmp_p
 def test_a_fleet_that_is_stuck_ends_the_run_and_says_in_what_state_everybody_is(
     scenario, tmp_path, pipelines, monkeypatch
 ):
-    monkeypatch.setattr(ray_fleet, "_LOOK_SECONDS", 1.0)
-    monkeypatch.setattr(ray_fleet, "_PATIENCE_SECONDS", 8.0)
-    monkeypatch.setattr(ray_fleet, "end", lambda pid: None)  # nobody ends what is stopped
+    monkeypatch.setattr(ray_vigil, "LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(ray_vigil, "_PATIENCE_SECONDS", 8.0)
+    monkeypatch.setattr(ray_vigil, "end", lambda pid: None)  # nobody ends what is stopped
     stopping = Stopping(pipelines, 3, lambda p: p.server)
     with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*Server, process \d+ on \w+: stopped"):
         fedactors.run(scenario, tmp_path / "run", actors=1, progress=stopping, report=False)
