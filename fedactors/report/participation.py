@@ -81,7 +81,7 @@ def clients(records: Records) -> Chart | None:
     _thousands(made.xaxis, made.yaxis)
     unheard = len(given) - len(np.unique(records.orders["client"][heard(records)]))
     none = f"{unheard:,} of {len(given):,} devices were never heard" if unheard else "Every device was heard"
-    text = f"{none}. Gini {gini(given):.2f}: 0 is equal shares, 1 is one device doing everything."
+    text = f"{none}. Gini of their steps {gini(given):.2f}: 0 is equal shares, 1 is one device doing everything."
     note = (
         f"{len(rows):,} of {len(given):,} devices drawn, evenly spread over the ranks."
         if len(rows) < len(given)

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from fedactors.errors import ConservationError
 from fedactors.plan import SECOND, Order, Outcome, Plan
+from fedactors.report.measures import gini
 from fedactors.run.energy import PICO, Tariff
 
 
@@ -81,24 +84,15 @@ class Ledger:
                 "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),
                 "max": max(self.behind, default=0),
             },
-            "fairness": {"gini": gini(self.given.values(), self._devices)},
+            "fairness": {"gini": self._gini()},
         }
+
+    def _gini(self) -> float:
+        """Return how unevenly updates come from all devices, those never heard among them."""
+        counts = np.fromiter(self.given.values(), np.int64, len(self.given))
+        return gini(np.pad(counts, (0, max(0, self._devices - len(counts)))))
 
     def _joules(self) -> dict[str, float]:
         if self._tariff is None:
             return {}
         return {"joules": self.energy / PICO, "joules_wasted": self.energy_wasted / PICO}
-
-
-def gini(given: Iterable[int], devices: int) -> float:
-    """Return how unevenly `devices` contribute (Gini coefficient): 0 if all alike, towards 1 if one gives everything.
-
-    `given` holds the updates of those that gave any. Half the mean difference of two devices, over the mean.
-    """
-    counts = sorted(given)
-    total, silent = sum(counts), max(devices, len(counts)) - len(counts)
-    if not total:
-        return 0.0
-    ranked = sum((silent + rank) * count for rank, count in enumerate(counts, 1))
-    people = silent + len(counts)
-    return (2 * ranked - (people + 1) * total) / (people * total)

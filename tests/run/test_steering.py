@@ -7,7 +7,7 @@ import pytest
 import fedactors
 from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.run.conductor import resume
-from fedactors.run.ledger import gini
+from fedactors.run.ledger import Ledger
 from fedactors.run.replay import replay
 from tests.algorithms.test_runs import scenario
 
@@ -68,6 +68,12 @@ def test_a_replay_without_losses_is_refused(tmp_path):
     run = fedactors.run(scenario(), tmp_path / "run", fleet="local", report=False).folder
     with pytest.raises(RunFolderError, match="no losses of round 1"):
         replay(steered(POLICIES[1]), feedback=run)
+
+
+def gini(given, devices):
+    ledger = Ledger(devices=devices)
+    ledger.given.update(dict(enumerate(given)))
+    return ledger.summary()["fairness"]["gini"]
 
 
 def test_contributions_are_as_uneven_as_gini_says():
