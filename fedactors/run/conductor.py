@@ -48,10 +48,7 @@ def run(
     Inf.
     """
     began = time.perf_counter()
-    prepared = prepare(scenario)
-    check_files(scenario)
-    refuse_idle_gpus(prepared)
-    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
+    prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
     with open_fleet(
@@ -87,10 +84,7 @@ def resume(
     check_unclaimed(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
-    prepared = prepare(scenario)
-    check_files(scenario)
-    refuse_idle_gpus(prepared)
-    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
+    prepared = _ready(scenario, address)
     past = read_past(path, start)
     with open_fleet(
         scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)
@@ -102,6 +96,15 @@ def resume(
             result = Execution(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
     _draw(folder.path, prepared, shown, report=report)
     return result
+
+
+def _ready(scenario: Scenario, address: str | None) -> Prepared:
+    """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
+    prepared = prepare(scenario)
+    check_files(scenario)
+    refuse_idle_gpus(prepared)
+    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
+    return prepared
 
 
 def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
