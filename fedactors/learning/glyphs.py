@@ -1,8 +1,7 @@
 """Letters and digits drawn with a font, as the server's data for handwriting.
 
 Source: FSL journal paper, experiment "FSLsyn": each character at five rotations and three sizes of a cursive
-font, 675 images for 45 labels. They are placed as in the clients' data: MNIST fits a digit into 20 x 20
-pixels and puts its centre of mass in the middle, EMNIST fits a character into 24 x 24 and centres the box.
+font, in the middle of a canvas of 2 x 2 inches that is shrunk to the clients' images: 675 images for 45 labels.
 
 The font is DejaVu Sans Oblique, if not another one is named: what a classifier learns from it carried over to
 MNIST and EMNIST better than from cursive fonts.
@@ -12,7 +11,7 @@ from __future__ import annotations
 
 import string
 from itertools import product
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -25,26 +24,14 @@ from fedactors.learning.server_data import WHERE
 from fedactors.options import Options
 
 if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
     from PIL.ImageFont import FreeTypeFont
 
 _ANGLES = (-20, -10, 0, 10, 20)  # degrees, counter-clockwise
-_SIZES = (100, 110, 120)  # points: only their ratios matter here
-_DRAWN = 100  # pixels of the font as it is drawn, before it is shrunk
-_STROKE = 2  # pixels by which strokes are widened then, to have about the ink of handwriting
+_SIZES = (100, 110, 120)  # points, which are pixels of the canvas
+_CANVAS = 2 * 72  # points: the side of 2 inches
 _MERGED = string.digits + string.ascii_uppercase + "abdefghnqrt"  # EMNIST balanced and bymerge
 _ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase  # EMNIST byclass
 _LETTERS = 26
-
-
-class _Frame(NamedTuple):
-    """How a data set places characters in its images."""
-
-    share: float  # of the image's side, that the longer side of the largest character takes
-    by_mass: bool  # whether the centre of mass, not the box, is put in the middle
-
-
-_FRAMES = {"mnist": _Frame(20 / 28, by_mass=True), "emnist": _Frame(24 / 28, by_mass=False)}
 
 
 class GlyphServerData(Options):
@@ -58,8 +45,6 @@ class GlyphServerData(Options):
     """A file, or one of: dejavu-oblique, dancing-script, caveat, aileron (the one that comes with Pillow)."""
     characters: str | None = None
     """The character of each label; if not given, digits, then those of EMNIST's labels in their order."""
-    like: Literal["mnist", "emnist"] | None = None
-    """Whose size and centring to follow; if not given, MNIST's for ten labels or fewer."""
 
     def size(self, info: Info) -> int:
         """Return n_0. Raises ScenarioError if the clients' data are not grey images of characters."""
@@ -68,23 +53,16 @@ class GlyphServerData(Options):
 
     def check(self) -> None:
         """Look for the font. Raises DataError if it is missing."""
-        self._font()
+        fonts.opened(self.font, _SIZES[0])
 
     def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
         """Return the images, label after label, whatever `split` and `seed`; see `ServerData.draw`."""
         characters = self._fits(data.x.shape[1:], data.classes)
-        font, side = self._font(), data.x.shape[-1]
-        frame = _FRAMES[self.like or ("mnist" if data.classes <= 10 else "emnist")]
-        pictures = (_drawn(character, font, angle) for character, angle in product(characters, _ANGLES))
-        images = [
-            _placed(picture, round(frame.share * side * size / _SIZES[-1]), side, by_mass=frame.by_mass)
-            for picture, size in product(pictures, _SIZES)
-        ]
+        side = data.x.shape[-1]
+        drawn = [fonts.opened(self.font, size) for size in _SIZES]
+        images = [_image(each, font, angle, side) for each, angle, font in product(characters, _ANGLES, drawn)]
         labels = np.repeat(np.arange(data.classes), len(_ANGLES) * len(_SIZES))
         return np.stack(images).astype(np.float32)[:, None] / np.float32(255), labels.astype(np.int64)
-
-    def _font(self) -> FreeTypeFont:
-        return fonts.opened(self.font, _DRAWN)
 
     def _fits(self, shape: tuple[int, ...], classes: int) -> str:
         """Return the characters of the labels. Raises ScenarioError if there are none for such data."""
@@ -107,36 +85,13 @@ def _alphabet(classes: int) -> str:
     return (_MERGED if classes <= len(_MERGED) else _ALL)[:classes]
 
 
-def _drawn(character: str, font: FreeTypeFont, angle: int) -> Picture:
-    """Return `character` in white on black, rotated and cropped, as large as the font is."""
+def _image(character: str, font: FreeTypeFont, angle: int, side: int) -> UInt8:
+    """Return an image `(side, side)` of the canvas with `character` in white in its middle, turned by `angle`."""
     from PIL import Image, ImageDraw
 
-    left, top, right, bottom = font.getbbox(character, stroke_width=_STROKE)
-    picture = Image.new("L", (round(right - left) + 4, round(bottom - top) + 4))
-    ImageDraw.Draw(picture).text((2 - left, 2 - top), character, fill=255, font=font, stroke_width=_STROKE)
-    turned = picture.rotate(angle, Image.Resampling.BICUBIC, expand=True)
-    return turned.crop(turned.getbbox())
-
-
-def _placed(picture: Picture, longest: int, side: int, *, by_mass: bool) -> UInt8:
-    """Return an image `(side, side)` with `picture` in the middle, `longest` pixels on its longer side."""
-    from PIL import Image
-
-    scale = longest / max(picture.size)
-    width, height = (max(1, round(length * scale)) for length in picture.size)
-    ink = np.asarray(picture.resize((width, height), Image.Resampling.LANCZOS))
-    top, left = (
-        int(np.clip(round(_offset(ink.sum(axis=1 - axis), side, by_mass=by_mass)), 0, side - length))
-        for axis, length in enumerate(ink.shape)
-    )
-    image = np.zeros((side, side), dtype=np.uint8)
-    image[top : top + height, left : left + width] = ink
-    return image
-
-
-def _offset(ink: Int64, side: int, *, by_mass: bool) -> float:
-    """Return where the box begins on one axis, whose rows or columns hold so much `ink`."""
-    if not by_mass:
-        return (side - len(ink)) / 2
-    mass = float((ink * np.arange(len(ink))).sum() / ink.sum())
-    return side / 2 - mass  # MNIST's centre of mass is the pixel (14, 14), counted from 0
+    left, top, right, bottom = font.getbbox(character)
+    canvas = Image.new("L", (_CANVAS, _CANVAS))
+    corner = (_CANVAS - left - right) / 2, (_CANVAS - top - bottom) / 2
+    ImageDraw.Draw(canvas).text(corner, character, fill=255, font=font)
+    turned = canvas.rotate(angle, Image.Resampling.BICUBIC)
+    return np.asarray(turned.resize((side, side), Image.Resampling.LANCZOS))
