@@ -80,7 +80,8 @@ def room(nodes: Sequence[Node], want: Want) -> int:
 def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want]) -> tuple[list[int], list[int]] | None:
     """Return the node of each host and of each other actor, or None if not all fit.
 
-    `others` are the server, the evaluator, and the central learner if there is one.
+    `others` are the server, the evaluator, and the central learner if there is one. Hosts choose first, unless they
+    would leave no node whole for what another needs.
     """
     small = sorted(range(len(nodes)), key=lambda n: (nodes[n].gpus, nodes[n].cpus, -n))
     for spare in range(min(len(others) - 1, len(nodes) - 1), -1, -1):  # the evaluator needs none
@@ -89,7 +90,10 @@ def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want])
         beside = _beside(left, own, others) if placed is not None else None
         if placed is not None and beside is not None:
             return placed, beside
-    return None
+    left = [node.copy() for node in nodes]
+    beside = _beside(left, [], others)
+    placed = _spread(left, range(len(nodes)), hosts) if beside is not None else None
+    return (placed, beside) if placed is not None and beside is not None else None
 
 
 def _spread(left: Sequence[Node], allowed: Sequence[int], hosts: Sequence[Want]) -> list[int] | None:

@@ -69,7 +69,7 @@ class RayFleet:
         gpus: GPUs of one host; more than 0 puts its work there.
         address: an existing cluster; None starts one on this machine.
         server_gpus: GPUs of the server.
-        central_gpus: GPUs of the central learner; None if there is none.
+        central: what the central learner needs; None if there is none.
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
         classes: which hosts need which other resources.
         torch: whether hosts will need it, so that they import it ahead.
@@ -86,15 +86,15 @@ class RayFleet:
         address: str | None = None,
         *,
         server_gpus: float = 0.0,
-        central_gpus: float | None = None,
+        central: Want | None = None,
         store: int | None = None,
         classes: Classes = Classes(),  # noqa: B008 - a constant
         torch: bool = True,
     ) -> None:
         self._wanted, self._classes = hosts, classes
         self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
-        self.server_gpus, self.central_gpus = server_gpus, central_gpus or 0.0
-        self._central = central_gpus is not None
+        self.server_gpus, self._central = server_gpus, central
+        self._apart, self.central_gpus = central[:2] if central else (0.0, 0.0)
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
@@ -103,7 +103,7 @@ class RayFleet:
         self._pause = threading.Event()  # never set: a wait that signals can end
         self._looked, self._seen, self._hosts = 0.0, set[str](), 0
         with same_handlers():
-            self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus)), store)
+            self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus + self._apart)), store)
         self._vigil = ray_vigil.Vigil(ours=not self._joined)
         try:
             self._place()
@@ -116,11 +116,11 @@ class RayFleet:
         kinds = self._first_kinds()
         beside = {"server": Want(gpus=self.server_gpus), "evaluator": Want()}
         if self._central:
-            beside["central learner"] = Want(gpus=self.central_gpus)
+            beside["central learner"] = self._central
         names, others = list(beside), list(beside.values())
         self.hosts = len(kinds)
         cpus, gpus = (sum(getattr(self._kinds[kind], part) for kind in kinds) for part in ("cpus", "gpus"))
-        require("CPU", cpus, self.hosts, self._pause)
+        require("CPU", cpus + self._apart, self.hosts, self._pause)
         require("GPU", gpus + self.server_gpus + self.central_gpus, self.hosts, self._pause)
         limit = time.monotonic() + FREE_SECONDS
         while (found := layout(nodes := available(), [self._kinds[kind] for kind in kinds], others)) is None:
@@ -147,6 +147,8 @@ class RayFleet:
         if self._wanted is not None:
             return list(islice(cycle(kinds), max(self._wanted, len(kinds))))
         nodes = available()
+        if self._central and (roomy := [node for node in nodes if node.room(self._central)]):
+            max(roomy, key=lambda node: node.cpus).take(self._central)
         left = [room(nodes, want) for want in self._kinds]
         most = max(len(kinds), room(nodes, self._kinds[0]._replace(resources={})))
         in_turn = [kind for turn in range(max(left)) for kind in kinds if turn < max(left[kind], 1)]
@@ -187,11 +189,14 @@ class RayFleet:
     def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Start an actor; those that are not client hosts share the cores the hosts leave. `args` are handles."""
         idle = self._idle.get(kind if host else _OTHERS, [])
-        if idle and not gpus:
+        name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
+        cpus = self._apart if name == "central learner" else 0.0
+        if idle and not gpus and not cpus:
             actor = idle.pop()
+        elif host:
+            actor = self._spawn(self._kinds[kind], None)
         else:
-            name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
-            actor = self._spawn(self._kinds[kind], None) if host else self._spawn(Want(gpus=gpus), self._beside[name])
+            actor = self._spawn(Want(cpus, gpus), self._beside[name])
         self._hosts += host
         actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))

@@ -20,7 +20,7 @@ from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
 from fedactors.run.execution import Execution, Labelled, Loaded, Result
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
-from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle_gpus
+from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle
 from fedactors.run.memory import refuse_too_much
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
@@ -102,7 +102,7 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
     """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
     prepared = prepare(scenario)
     check_files(scenario)
-    refuse_idle_gpus(prepared)
+    refuse_idle(prepared)
     refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     return prepared
 

@@ -35,16 +35,18 @@ def open_fleet(
         return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
     import os
 
+    from fedactors.fleet.layout import Want
     from fedactors.fleet.ray_fleet import RayFleet
 
     joined = address or cluster.address
+    here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
     return RayFleet(
-        actors or cluster.actors or (None if joined else os.cpu_count() or 1),
+        actors or cluster.actors or (None if joined else here),
         cluster.cpus_per_actor,
         cluster.gpus_per_actor,
         joined,
         server_gpus=cluster.server_gpus,
-        central_gpus=cluster.central_gpus if central else None,
+        central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
     )
@@ -65,13 +67,13 @@ def has_centre(prepared: Prepared) -> bool:
     return prepared.scenario.server.algorithm.centre in ("before", "beside")
 
 
-def refuse_idle_gpus(prepared: Prepared) -> None:
-    """Raise ClusterError if a GPU is asked for that nothing would be computed on."""
+def refuse_idle(prepared: Prepared) -> None:
+    """Raise ClusterError if a GPU, or a core of a central learner, is asked for that nothing would be computed on."""
     cluster, server = prepared.scenario.cluster, prepared.scenario.server
     centre = has_centre(prepared)
-    if cluster.central_gpus and not centre:
+    if not centre and (kept := [key for key in ("central_cpus", "central_gpus") if getattr(cluster, key)]):
         raise ClusterError(
-            f'cluster.central_gpus: "{server.algorithm.name}" has no central learner (accepted: leave it out)'
+            f'cluster.{kept[0]}: "{server.algorithm.name}" has no central learner (accepted: leave it out)'
         )
     busy = server.algorithm.learns and not centre
     if cluster.server_gpus and not (busy or server.pretraining or server.dissimilarity_every):

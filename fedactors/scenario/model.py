@@ -192,8 +192,10 @@ class Cluster(Options):
     gpus_per_actor: float = Field(default=0.0, ge=0.0)
     server_gpus: float = Field(default=0.0, ge=0.0)
     """GPUs of the server; more than 0 puts what it learns from its own data there."""
+    central_cpus: float = Field(default=0.0, ge=0.0)
+    """Cores kept for the central learner of mixed federated learning; with 0 it shares those that hosts leave."""
     central_gpus: float = Field(default=0.0, ge=0.0)
-    """GPUs of the central learner of mixed federated learning; more than 0 puts its work there."""
+    """GPUs of the central learner; more than 0 puts its work there."""
     object_store: Size | None = Field(default=None, ge=100_000_000)
     """Memory for models and for what clients keep, when Ray is started here; what does not fit is spilled to disk."""
     price_per_node_hour: float | None = Field(default=None, ge=0.0)

@@ -15,9 +15,12 @@ import ray
 import fedactors
 from fedactors import Scenario
 from fedactors.algorithms.parallel_training import ParallelTraining
+from fedactors.errors import ClusterError
+from fedactors.fleet.layout import Want
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.ray_fleet import RayFleet
 from fedactors.fleet.ray_start import _loopback
+from fedactors.fleet.roles import Role
 from fedactors.run.conductor import load
 from fedactors.run.prepare import prepare
 from fedactors.run.progress import Silent
@@ -85,7 +88,7 @@ def test_central_work_and_client_work_overlap(tmp_path):
     meeting = scenario("mixed-pt")
     meeting.server.__dict__["algorithm"] = Meeting(folder=str(tmp_path))
     prepared = prepare(meeting)
-    with RayFleet(1, central_gpus=0.0) as fleet:
+    with RayFleet(1, central=Want(cpus=1.0)) as fleet:
         pipeline = Pipeline(fleet, *load(prepared))
         plan = next(prepared.clock())
         pipeline.submit(task_of(plan, prepared, "cpu", last=True))
@@ -96,6 +99,25 @@ def test_central_work_and_client_work_overlap(tmp_path):
     assert len(set(workers.values())) == 2
     expected = fedactors.run(scenario("mixed-pt", rounds=1), tmp_path / "run", fleet="local")
     assert np.array_equal(state["x"], expected.state["x"])
+
+
+class CentralHost(Role):
+    """Says what Ray has given the central learner."""
+
+    def __init__(self):
+        super().__init__("cpu")
+
+    def given(self):
+        return ray.get_runtime_context().get_assigned_resources()
+
+
+@pytest.mark.usefixtures("ray_running")
+def test_the_central_learner_is_given_the_cores_it_is_to_keep():
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with RayFleet(1, central=Want(cpus=2.0)) as fleet:
+        assert fleet.get(fleet.call(fleet.start(CentralHost), "given")) == {"CPU": 2.0}
+    with pytest.raises(ClusterError, match=r"cluster\.central_cpus.*no central learner"):
+        fedactors.run(Scenario.model_validate({**scenario("fedavg").dump(), "cluster": {"central_cpus": 1}}))
 
 
 class Killer(Silent):

@@ -84,3 +84,12 @@ def test_chunks_of_a_kind_go_to_hosts_of_that_kind():
     assert by_kind([0, 1, 0], [0, 1, 1]) == [([0, 2], [0]), ([1], [1, 2])]
     assert by_kind([2], [0, 1]) == [([0], [0, 1])], "a host of the kind was lost: any will do"
     assert sorted(spread([3, 1, 2], 2, 0)) == [0, 1, 1]
+
+
+def test_cores_kept_for_the_central_learner_are_left_by_the_hosts():
+    """Six hosts of two nodes of four cores would take three of each; a learner that wants two comes first then."""
+    kept = [Want(), Want(), Want(2)]
+    placed, (_, _, central) = layout(nodes((4,), (4,)), [Want(1)] * 6, kept)
+    assert placed.count(central) == 2
+    assert len(placed) == 6
+    assert layout(nodes((4,), (4,)), [Want(1)] * 7, kept) is None
