@@ -2,8 +2,8 @@
 
 A generator would give a client other masks when others share its chunk, and CUDA other masks than the CPU. A
 hash of the coordinates gives the same bits wherever it is evaluated, in any order, alone or under
-`torch.func.vmap`. Integers are int64 throughout, because torch has no unsigned arithmetic; its products wrap
-at 64 bits.
+`torch.func.vmap`. Integers are signed, because torch has hardly any unsigned arithmetic: their products wrap at 64
+and, for every element, at 32 bits.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from torch import Tensor
 from fedactors.streams import Purpose, stream
 
 _LAYERS = 64  # layer numbers are below this, so that (step, layer) is one counter
-_WORD = 0xFFFFFFFF
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # as the int64 of the same bits
 _SPLIT_1 = 0xBF58476D1CE4E5B9 - 2**64
 _SPLIT_2 = 0x94D049BB133111EB - 2**64
 _LOW_1 = 0x7FEB352D
-_LOW_2 = 0x846CA68B - 2**32  # negative, so that products with 32-bit words stay inside int64
+_LOW_2 = 0x846CA68B - 2**32  # as the int32 of the same bits
+_SIGN = -(2**31)
 
 
 def key(seed: int, client: int, round: int) -> int:
@@ -39,24 +39,25 @@ def dropped(x: Tensor, rate: float, keys: Tensor, layer: int, step: int | Tensor
 
 def mask(elements: int, rate: float, keys: Tensor, layer: int, step: int | Tensor) -> Tensor:
     """Return which of `elements` survive, `(elements,)` bool; each does with probability `1 - rate`."""
-    index = torch.arange(elements, dtype=torch.int64, device=keys.device)
-    return hashed(index, keys, layer, step) >= round(rate * 2**32)
+    index = torch.arange(elements, dtype=torch.int32, device=keys.device)
+    least = min(round(rate * 2**32) - 2**31, 2**31 - 1)
+    return hashed(index, keys, layer, step) ^ _SIGN >= least  # as unsigned words are compared
 
 
 def hashed(index: Tensor, keys: Tensor, layer: int, step: int | Tensor) -> Tensor:
-    """Return 32 pseudo-random bits for each element of `index`, int64 in [0, 2^32).
+    """Return 32 pseudo-random bits, an int32, for each element of `index`, int32.
 
     The coordinates become 64 bits by the finaliser of splitmix64 (Steele et al. 2014). Its low word is mixed
     with the index by lowbias32 (Wellons 2018); its high word enters between that function's two products, so
     that all 64 bits tell masks apart.
     """
     words = _splitmix(keys + _wrapped((step * _LAYERS + layer + 1) * _GOLDEN))
-    low, high = words & _WORD, _shifted(words, 32)
+    low, high = words.to(torch.int32), (words >> 32).to(torch.int32)
     x = index ^ low
-    x = ((x ^ (x >> 16)) * _LOW_1) & _WORD
+    x = (x ^ _shifted(x, 16)) * _LOW_1
     x = x ^ high
-    x = ((x ^ (x >> 15)) * _LOW_2) & _WORD
-    return x ^ (x >> 16)
+    x = (x ^ _shifted(x, 15)) * _LOW_2
+    return x ^ _shifted(x, 16)
 
 
 def _wrapped(x: int | Tensor) -> int | Tensor:
@@ -72,4 +73,5 @@ def _splitmix(x: Tensor) -> Tensor:
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
     """Shift right and fill with zeros; torch's own shift repeats the sign."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+    width = torch.iinfo(x.dtype).bits
+    return (x >> bits) & ((1 << (width - bits)) - 1)

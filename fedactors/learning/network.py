@@ -7,6 +7,7 @@ that vmap hides, and there is no module, no state and no random number generator
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod, sqrt
 
 import numpy as np
@@ -36,7 +37,7 @@ def forward(
     leading client dimension.
     """
     taken = 0
-    for number, layer in enumerate(model.layers):
+    for number, layer in _ordered(model.layers):
         if isinstance(layer, Dropout):
             x = x if keys is None else dropped(x, layer.rate, keys, number, step)
         else:
@@ -44,6 +45,19 @@ def forward(
             x = _applied(layer, tensors[taken : taken + count], x)
             taken += count
     return x
+
+
+@cache
+def _ordered(layers: tuple[Layer, ...]) -> tuple[tuple[int, Layer], ...]:
+    """Return (number, layer) with the maxima of windows before a ReLU that precedes them.
+
+    The two commute, to the bit, and so do their gradients; the ReLU then has a quarter of the work.
+    """
+    order = list(enumerate(layers))
+    for at in range(len(order) - 1):
+        if isinstance(order[at][1], Relu) and isinstance(order[at + 1][1], Pool):
+            order[at : at + 2] = order[at + 1], order[at]
+    return tuple(order)
 
 
 def _applied(layer: Layer, weights: Sequence[Tensor], x: Tensor) -> Tensor:

@@ -5,10 +5,11 @@ import pytest
 import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
+from torch.nn import functional
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
-from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Pool, Relu, conv, dense, stack
+from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Model, Pool, Relu, conv, dense, stack
 from fedactors.learning.models import (
     FslCifar,
     FslEmnist,
@@ -194,3 +195,20 @@ def test_torch_counts_the_floating_point_operations_that_the_description_states(
     with FlopCounterMode(display=False) as counter:
         answer.sum().backward()
     assert counter.get_total_flops() == 3 * (model.flops - model.forward_flops)
+
+
+def test_maxima_before_a_relu_give_the_bits_of_the_order_in_the_model():
+    """Windows without a positive value, and those with equal ones, have the same gradients either way."""
+    model = Model("small", (1, 6, 6), (Conv(1, 3, 3, "same"), Relu(), Pool(2), Flatten(), Dense(27, 2)))
+    draws = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(spec.shape, generator=draws).requires_grad_() for spec in model.tensors]
+    x = torch.randn(50, 1, 6, 6, generator=draws).round()
+    weight, bias, dense, last = tensors
+    plain = functional.conv2d(x, weight, bias, padding=1).relu()
+    expected = functional.linear(functional.max_pool2d(plain, 2).flatten(1), dense, last)
+    found = forward(model, tensors, x)
+    assert torch.equal(found, expected)
+    for one, other in zip(
+        *(torch.autograd.grad(out.square().sum(), tensors) for out in (found, expected)), strict=True
+    ):
+        assert torch.equal(one, other)
