@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -39,6 +40,7 @@ def finished(work: Work) -> Path:
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
             (folder / _FAILURE).write_text(json.dumps(said) + "\n", encoding="utf-8")
+        gc.collect()  # parts of a run refer to one another: its data would stay beside those of the next runs
     return folder
 
 
