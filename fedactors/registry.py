@@ -122,6 +122,7 @@ BUILTIN: dict[str, dict[str, str]] = {
     },
     "splits": {
         "labels": "fedactors.learning.label_split:LabelSplit",
+        "pooled": "fedactors.learning.pooled:Pooled",
     },
     "server_data": {
         "iid": "fedactors.learning.server_data:IidServerData",

@@ -1,9 +1,9 @@
 """CelebA, from the folder that torchvision's `CelebA(root, download=True)` makes: smiling faces, and the others.
 
 Source: Liu et al., Deep Learning Face Attributes in the Wild, 2015; Augenstein et al., 2022, section 5.1 and C.2.1.
-As in LEAF, persons with at least five images count; nine tenths of them train. Three persons make one client, who keeps
-smiling faces only; the other faces of the same persons are the central learner's. All faces of the remaining persons
-test. (The authors' own split has 8,408 and 935 persons.)
+As in LEAF, persons with at least five images count; nine tenths of them train, of 9,343 that is 8,408. Three persons
+make one client, 2,802 in all, who keeps smiling faces only; the other faces of the same persons are the central
+learner's. All faces of the remaining 935 persons test. (Which persons the authors' own split has is not known.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from fedactors.learning.mnist import VARIABLE
 from fedactors.options import Options
 
 _IMAGES, _ATTRIBUTES, _PERSONS = "img_align_celeba", "list_attr_celeba.txt", "identity_CelebA.txt"
-_LEAST, _TRAIN = 5, 0.9
+_LEAST = 5  # images
+_TEST, _NOBODY = -1, -2  # in place of a client
 
 
 class _Faces(NamedTuple):
@@ -98,15 +99,25 @@ def _listed(folder: Path, persons: int) -> _Faces:
     unknown = next((name for name in names if name not in person_of), None)
     if unknown is not None:
         raise DataError(f"{whose}: nobody named for {unknown}")
-    person = np.array([int(person_of[name]) for name in names], dtype=np.int64)
-    counted = [one for one, count in zip(*np.unique(person, return_counts=True), strict=True) if count >= _LEAST]
-    train = counted[: round(_TRAIN * len(counted))]
-    groups = [train[at : at + persons] for at in range(0, len(train), persons)]
-    clients = [np.flatnonzero(np.isin(person, group) & (smiling == 1)) for group in groups]
-    known = np.isin(person, counted)
-    learned = np.isin(person, train)
-    central = np.flatnonzero(learned & (smiling == 0))
-    return _Faces(names, smiling, [rows for rows in clients if len(rows)], central, np.flatnonzero(known & ~learned))
+    client = _clients(np.array([int(person_of[name]) for name in names], dtype=np.int64), persons)
+    kept = np.flatnonzero((client >= 0) & (smiling == 1))
+    kept = kept[np.argsort(client[kept], kind="stable")]
+    clients = np.split(kept, np.flatnonzero(np.diff(client[kept])) + 1)
+    central = np.flatnonzero((client >= 0) & (smiling == 0))
+    return _Faces(names, smiling, clients, central, np.flatnonzero(client == _TEST))
+
+
+def _clients(person: Int64, persons: int) -> Int64:
+    """Return the client of each image, `(images,)`, by whose it is; _TEST, or _NOBODY where a person does not count."""
+    found, whose, counts = np.unique(person, return_inverse=True, return_counts=True)
+    counted = np.flatnonzero(counts >= _LEAST)
+    train = 9 * len(counted) // 10
+    client = np.full(len(found), _NOBODY)
+    client[counted[train:]] = _TEST
+    whole = train - train % persons  # the rest are too few for another client
+    client[counted[:whole]] = np.arange(whole) // persons
+    of: Int64 = client[whose]
+    return of
 
 
 def _lines(path: Path) -> list[str]:

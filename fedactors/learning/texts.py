@@ -22,6 +22,7 @@ from pydantic import Field, PositiveInt
 
 from fedactors.errors import DataError
 from fedactors.learning.datasets import Data, Float32, Info, Int64
+from fedactors.learning.made_text import MadeText
 from fedactors.learning.mnist import VARIABLE
 from fedactors.options import Options
 
@@ -44,8 +45,8 @@ class Texts(Options):
     name: Literal["texts"] = "texts"
     federated: str
     """A folder of .txt files, one per client, or one file; looked for as it is, then in FEDACTORS_DATA."""
-    central: str | None = None
-    """The central learner's text, of the same forms."""
+    central: str | MadeText | None = None
+    """The central learner's text, of the same forms; or `{characters: N}` of a made-up language."""
     length: PositiveInt = 100
     """Characters of a sample."""
     test_share: float = Field(default=0.1, gt=0.0, lt=1.0)
@@ -73,7 +74,7 @@ class Texts(Options):
     def check(self) -> None:
         """Look for the files. Raises DataError if one is missing."""
         for path in (self.federated, self.central):
-            if path is not None:
+            if isinstance(path, str):
                 _place(path)
 
     def load(self, seed: int, clients: int) -> Data:
@@ -88,14 +89,19 @@ class Texts(Options):
 
     def _cut(self) -> Cut:
         texts = read(_place(self.federated))
-        whole = read(_place(self.central)) if self.central is not None else ()
-        cut = _pieces(texts, whole, self.length, self.test_share, self.least, self.vocabulary)
+        cut = _pieces(texts, self._whole(), self.length, self.test_share, self.least, self.vocabulary)
         if not cut.train:
             raise DataError(
                 f"texts: {self.federated}: no text has {self.least} training pieces of {self.length + 1:,} characters"
                 f" (the longest of {len(texts)} has {max(map(len, texts), default=0):,}; accepted: a smaller length)"
             )
         return cut
+
+    def _whole(self) -> tuple[str, ...]:
+        """Return the central learner's texts."""
+        if self.central is None:
+            return ()
+        return (self.central.text(),) if isinstance(self.central, MadeText) else read(_place(self.central))
 
 
 def read(path: Path) -> tuple[str, ...]:
@@ -110,7 +116,10 @@ def read(path: Path) -> tuple[str, ...]:
 
 
 def _speakers(text: str) -> dict[str, str]:
-    """Return what each speaker of a play says, in order; nothing if not every block names one."""
+    """Return what each speaker of a play says, in order; nothing if not every block names one.
+
+    Those whose name stands above an empty block only say nothing, and are left out.
+    """
     said: dict[str, list[str]] = {}
     for block in filter(None, (part.strip("\n") for part in re.split(r"\n\s*\n", text))):
         first, _, rest = block.partition("\n")
@@ -118,7 +127,7 @@ def _speakers(text: str) -> dict[str, str]:
         if named is None:
             return {}
         said.setdefault(named[1].strip(), []).append(rest)
-    return {speaker: "\n".join(parts) for speaker, parts in said.items()}
+    return {speaker: "\n".join(parts) for speaker, parts in said.items() if any(parts)}
 
 
 @lru_cache(maxsize=4)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.reproduce import fedlamb, flexible, fsl_conference, fsl_full, fsl_journal, mixed_smiles, mixed_tasks
+from fedactors.reproduce import (
+    fedlamb,
+    flexible,
+    fsl_conference,
+    fsl_full,
+    fsl_journal,
+    mixed_full,
+    mixed_smiles,
+    mixed_tasks,
+)
 from fedactors.reproduce.experiment import Experiment
 
 REDUCED: dict[str, Experiment] = {
@@ -15,7 +24,7 @@ REDUCED: dict[str, Experiment] = {
     **mixed_tasks.REDUCED,
     **fedlamb.REDUCED,
 }
-FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL, **fedlamb.FULL}
+FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL, **mixed_full.FULL, **fedlamb.FULL}
 
 
 def find(name: str, *, reduced: bool) -> Experiment:

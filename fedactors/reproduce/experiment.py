@@ -51,19 +51,20 @@ class Measures(NamedTuple):
     @property
     def at3(self) -> float | None:
         """Accuracy after round 3."""
-        return self._after(3)
+        return self.after(3)
 
     @property
     def at5(self) -> float | None:
         """Accuracy after round 5."""
-        return self._after(5)
+        return self.after(5)
 
     @property
     def at10(self) -> float | None:
         """Accuracy after round 10."""
-        return self._after(10)
+        return self.after(10)
 
-    def _after(self, round: int) -> float | None:
+    def after(self, round: int) -> float | None:
+        """Accuracy after a round, None if it was not examined then."""
         return next((point.accuracy for point in self.curve if point.round == round), None)
 
 

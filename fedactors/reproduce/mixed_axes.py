@@ -34,6 +34,17 @@ def measured(axis: Axis, *names: str) -> Axis:
     return {name: (*changes, every) if name in names else changes for name, changes in axis.items()}
 
 
+def rated(changes: Sequence[str], lr: float) -> tuple[str, ...]:
+    """Return `changes` with a rate of its own (eta)."""
+    return (*changes, f"server.schedule.lr={lr:g}")
+
+
+def oracle(steps: int, batch: int, group: str = "phones") -> tuple[str, ...]:
+    """Return the oracle: SGD on both sources in one place, `steps` of `batch` samples a round."""
+    pool = ("task.split=pooled", f"population.{group}.count=1", "server.cohort=1", "server.data=null")
+    return (*PLAIN, *pool, f"server.local={{steps: {steps}, batch: {batch}}}")
+
+
 def sizes(name: str, batches: Sequence[int], **options: Any) -> Axis:
     """Return the axis of |B_c| for one algorithm."""
     return {size: (method(name, central_batch=size, **options),) for size in batches}

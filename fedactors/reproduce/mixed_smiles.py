@@ -16,8 +16,8 @@ from fedactors.reproduce.mixed_axes import PLAIN, Axis, measured, method, method
 
 _SEEDS = (1, 2, 3)
 _METHODS = ("PT", "1-W", "2-W", "2-W 1/2")
-_BATCHES = (1, 5, 25, 100, 500)
-_COLUMNS = ("loss", "auc", "accuracy", "federated_accuracy", "central_accuracy", "loss_sd", "max_gt2", "max_bt2")
+BATCHES = (1, 5, 25, 100, 500)
+COLUMNS = ("loss", "auc", "accuracy", "federated_accuracy", "central_accuracy", "loss_sd", "max_gt2", "max_bt2")
 
 
 def loss(table: Table, **labels: Any) -> float:
@@ -61,7 +61,7 @@ def fig2(table: Table) -> list[Claim]:
 
 def fig7(table: Table) -> list[Claim]:
     """RM2: 1-W needs a larger central batch than 2-W, and both saturate."""
-    one, two = ([loss(table, **{name: size}) for size in _BATCHES] for name in ("1-W |B_c|", "2-W |B_c|"))
+    one, two = ([loss(table, **{name: size}) for size in BATCHES] for name in ("1-W |B_c|", "2-W |B_c|"))
     deviations = [table.mean("loss_sd", **{name: 1}) for name in ("1-W |B_c|", "2-W |B_c|")]
     return [
         more("1-W improves from |B_c| = 1 to 5", one[0], one[1]),
@@ -115,7 +115,7 @@ _ORACLE = (
 
 def _reduced(number: int, what: str, grids: Sequence[Axes], claims: Any, **more: Any) -> Experiment:
     title = f"Mixed federated learning, figure {number}, reduced to MNIST: {what}"
-    return Experiment(title, f"papers/mixed/fig{number}-reduced.yaml", grids, _SEEDS, claims, columns=_COLUMNS, **more)
+    return Experiment(title, f"papers/mixed/fig{number}-reduced.yaml", grids, _SEEDS, claims, columns=COLUMNS, **more)
 
 
 REDUCED = {
@@ -130,8 +130,8 @@ REDUCED = {
         7,
         "the central batch",
         [
-            {"1-W |B_c|": sizes("mixed-1w", _BATCHES)},
-            {"2-W |B_c|": sizes("mixed-2w", _BATCHES, merge_lr=0.5)},
+            {"1-W |B_c|": sizes("mixed-1w", BATCHES)},
+            {"2-W |B_c|": sizes("mixed-2w", BATCHES, merge_lr=0.5)},
         ],
         fig7,
         reported="1-W: a larger |B_c| is better, saturates at 25; 2-W is less sensitive",

@@ -122,14 +122,17 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
     step = sample = 0.0
     chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
     if chunk is not None and chunk.cost:
-        few = _cut(chunk, 2)
-        once = _timed(lambda: _learn(trainer, few, sent))
-        chunk = _cut(chunk, max(2, int(_SECONDS / 3 / once * 2)))
-        step = _timed(lambda: _learn(trainer, chunk, sent)) / chunk.cost
+        most = max(chunk.steps)
+        each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)
+        step = each * steps / _cut(chunk, steps).cost
         sample = step / prepared.workloads[chunk.clients[0]].batch
-    model, size = initial(prepared.model, 0), min(info.test_size, _SAMPLES)
-    examiner = Examiner(prepared.model, Exam(x[:size], y[:size]), device)
-    examined = _timed(lambda: examiner.examine(model)) / size if size else 0.0
+    size, examined = min(info.test_size, _SAMPLES), 0.0
+
+    def examine(some: int) -> None:
+        Examiner(prepared.model, Exam(x[:some], y[:some]), device).examine(start)
+
+    if size:
+        examined, _ = _each(examine, min(16, size), size)
     return Speeds(step, _central(prepared, lesson, x, y, device), examined, sample)
 
 
@@ -150,8 +153,25 @@ def _central(prepared: Prepared, lesson: Lesson, x: NDArray[Any], y: NDArray[Any
     size = min(max(1, prepared.setting.central), _SAMPLES)  # a regulariser looks at one sample
     learner = CentralLearner(lesson.central_model, 0, x[:size], y[:size], device)
     start = torch.from_numpy(initial(prepared.model, 0))
-    few = workload(size, work.batch, epochs=None, steps=min(work.wanted, 5))
-    return _timed(lambda: learner.learn(start, 0.01, few, 0)) / few.wanted * work.wanted
+
+    def learn(batch: int) -> None:
+        learner.learn(start, 0.01, workload(size, batch, epochs=None, steps=1), 0)
+
+    each, _ = _each(learn, min(16, work.batch), work.batch)
+    return each * work.batch * work.wanted
+
+
+def _each(call: Callable[[int], object], few: int, most: int) -> tuple[float, int]:
+    """Return (seconds of one unit, units timed) of a call that takes a number of units, `most` if that is not long.
+
+    A model may be so large that `few` take longer than all of the timing should.
+    """
+    call(few)  # what is done once, nobody counts
+    began = time.perf_counter()
+    call(few)
+    once = time.perf_counter() - began
+    units = max(few, min(most, int(few * _SECONDS / 3 / once)))
+    return (once if once > _SECONDS else _timed(lambda: call(units))) / units, units
 
 
 def _timed(call: Callable[[], object]) -> float:

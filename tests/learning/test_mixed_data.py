@@ -1,14 +1,19 @@
 """The data of mixed federated learning in the formats users have: texts, MovieLens, CelebA; and stand-ins."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from fedactors.errors import DataError, ScenarioError
-from fedactors.learning.celeba import CelebA
+from fedactors.learning.celeba import CelebA, _clients
 from fedactors.learning.languages import Languages
+from fedactors.learning.made_text import MadeText
+from fedactors.learning.pooled import Pooled
 from fedactors.learning.ratings import ClusteredRatings, MovieLens, _examples
-from fedactors.learning.texts import Texts
+from fedactors.learning.texts import Texts, read
 
 PLAY = "First:\nabcabcabcabc\n\nSecond:\nxyzxyzxyz\nxyz\n\nFirst:\nabcabcabc\n"
 
@@ -55,6 +60,31 @@ def test_tiny_shakespeare_has_its_speakers(shared):
     info = options.info(0, 0)
     assert info.classes == 65
     assert 100 < len(info.client_sizes) <= 141
+    assert len(read(shared / "data/tinyshakespeare/input.txt")) == 299
+
+
+def test_a_made_up_text_stands_in_for_a_central_corpus(tmp_path):
+    """As long as wanted, by Zipf's law, another language than the clients', and the same for every seed."""
+    made = MadeText(characters=50_000, words=300)
+    words = re.findall(r"[a-z]+", made.text().lower())
+    assert len(made.text()) == 50_000
+    counts = sorted(Counter(words).values(), reverse=True)
+    assert counts[0] / counts[9] == pytest.approx(10, rel=0.4)
+    (tmp_path / "play.txt").write_text(PLAY)
+    options = Texts(federated=str(tmp_path / "play.txt"), central={"characters": 50_000}, length=3)
+    assert options.info(0, 2).central_size == options.info(7, 2).central_size == 12_500 - 1_250
+    assert np.array_equal(options.load(0, 2).central_x, options.load(7, 2).central_x)
+
+
+def test_a_pool_holds_both_sources_at_one_client():
+    data, info = Languages().load(1, 4), Languages().info(1, 4)
+    pool, known = Pooled().apply(data), Pooled().info(info)
+    assert len(pool.y) == known.train_size == len(data.y) + len(data.central_y)
+    assert pool.clients.tolist() == [0, len(pool.y)]
+    assert known.client_sizes.tolist() == [len(pool.y)]
+    assert np.array_equal(pool.x, np.concatenate([data.x, data.central_x]))
+    assert (known.central_size, pool.central_x) == (0, None)
+    assert np.array_equal(pool.test_central, data.test_central)
 
 
 def test_languages_are_markov_chains_and_a_client_does_not_depend_on_the_others():
@@ -153,8 +183,19 @@ def test_celeba_keeps_smiles_at_clients_and_the_rest_central(faces):
     assert np.array_equal(data.test_central, data.test_y == 0)
     assert data.x[:, 0].min() > 0.9  # red
     assert data.central_x[:, 2].min() > 0.9  # blue
+    few = CelebA(root=str(faces), side=8, persons=5).info(0, 7)
+    assert (len(few.client_sizes), few.test_size) == (7, 20), "one of 36 persons is left over"
     (faces / "celeba/identity_CelebA.txt").write_text("000001.jpg\n")
     with pytest.raises(DataError, match="line 1: found 1 words"):
         CelebA(root=str(faces), side=9, persons=2).info(0, 12)
     with pytest.raises(DataError, match="celeba"):
         CelebA(root=str(faces / "celeba")).check()
+
+
+def test_celeba_has_the_papers_clients():
+    """9,343 persons of five images or more, and some of fewer: 8,408 train, three to a client, and 935 test."""
+    person = np.concatenate([np.repeat(np.arange(9343), 5), np.repeat(np.arange(9343, 10177), 4)])
+    client = _clients(person, 3)
+    assert len(np.unique(client[client >= 0])) == 2802
+    assert (client == -1).sum() == 5 * 935
+    assert (client == -2).sum() == 4 * 834 + 5 * 2
