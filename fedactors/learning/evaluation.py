@@ -92,7 +92,8 @@ def _summary(prefix: str, columns: dict[str, Float64]) -> dict[str, float]:
 def auc(margins: Float64, positive: NDArray[np.bool_]) -> float:
     """Return the area under the ROC curve: the chance that a positive sample has the larger margin, ties half.
 
-    Both are `(n,)`, and there is at least one sample of each kind. Exact (Mann and Whitney's U), without thresholds.
+    Both are `(n,)`, and there is at least one sample of each kind. Exact (Mann and Whitney's U), without thresholds:
+    torchmetrics, which the tests compare with, would first squash margins into [0, 1], where large ones become equal.
     """
     _, place, count = np.unique(margins, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(count) - (count - 1) / 2)[place]  # from 1; ties share the mean of theirs

@@ -38,7 +38,7 @@ def fig2(table: Table) -> list[Claim]:
     halves = [at_round(table, 50, source="split", method=name) for name in ("2-W", "2-W 1/2")]
     large = [loss(table, rate="K = 8, eta = .3", method=name) for name in ("2-W", "1-W")]
     auc = {name: table.mean("auc", source="split", method=name) for name in (*_METHODS, "FL", "oracle")}
-    best = max(auc[name] for name in _METHODS)
+    best = max(auc[name] for name in ("PT", "1-W", "2-W 1/2"))  # those that take steps as long as the oracle's
     return [
         less("split: 1-W is ahead of PT by .08 (loss)", split["1-W"] + 0.08, split["PT"]),
         less("split: 2-W (1/2) is ahead of PT by .08 (loss)", split["2-W 1/2"] + 0.08, split["PT"]),
@@ -50,11 +50,7 @@ def fig2(table: Table) -> list[Claim]:
         more("K = 8, eta = .3: 2-W as printed is the first to suffer (loss)", *large),
         less("only FL fails: AUC", auc["FL"], auc["PT"] - 0.1),
         less("only FL fails: accuracy", table.mean("accuracy", source="split", method="FL"), 0.6),
-        more(
-            "the best mixed method reaches the oracle's AUC within .01",
-            best,
-            auc["oracle"] - 0.01,
-        ),
+        narrow("the best mixed method reaches the oracle's AUC within .01", [best, auc["oracle"]], 0.01),
         less("split: ET and 1-W are equal (loss)", abs(loss(table, source="split", method="ET") - split["1-W"]), 0.03),
     ]
 

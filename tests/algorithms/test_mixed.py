@@ -10,9 +10,7 @@ from fedactors.algorithms.fsl_p import FSLp
 from fedactors.algorithms.one_way import OneWay
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
-from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import Setting
-from fedactors.learning.server_optimizers import Adam, Momentum, Sgd
+from fedactors.learning.server_optimizers import Adam, Momentum
 from tests.algorithms.harness import Federation, close, linear, noisy, problem, quadratic, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)
@@ -257,50 +255,3 @@ def test_rates_and_steps_of_zero_keep_the_transferred_gradients():
         run.round()
         assert torch.equal(run.state["gc"], X)
         assert torch.equal(run.state["gf"], 2 * X)
-
-
-def test_optimisers_at_every_place():
-    """SERVEROPT, CENTRALOPT and MERGEOPT by hand: one client, f = f_c = (y - 1)^2 / 2, x = 0, eta = 1/2, one step.
-
-    Weighted gradients are -1/2. Client: D = .25. CENTRALOPT momentum, lr .4, two steps: m = -.5, y = .2; m = -.45 - .4
-    = -.85, y = .54. SERVEROPT momentum, lr 2: Df = .5. MERGEOPT sgd, lr .5: x = .52. Next round m of SERVEROPT is kept.
-    """
-    gradients = [quadratic(ONE, vector(1.0))] * 2
-    algorithm = ParallelTraining(
-        central_optimizer=Momentum(lr=0.4),
-        central_steps=2,
-        server_optimizer=Momentum(lr=2.0),
-        merge_optimizer=Sgd(lr=0.5),
-    )
-    run = mixed(gradients, algorithm, x=vector(0.0), lr=0.5)
-    close(run.round(), vector(0.52))
-    close(run.state["server.m"], vector(-0.25))
-    adam = mixed(gradients, ParallelTraining(merge_optimizer=Adam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
-    close(adam.round(), vector(0.1))
-    fed_adam = mixed(gradients, OneWay(server_optimizer=Adam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
-    close(fed_adam.round(), vector(0.1))
-
-
-def test_what_cannot_work_is_refused_with_the_reason():
-    with pytest.raises(ValueError, match="only plain SGD allows"):
-        TwoWay(central_optimizer="adam")
-    with pytest.raises(ValueError, match=r"central_optimizer\.lr"):
-        ParallelTraining(central_optimizer="adam", central_lr=0.1)
-    with pytest.raises(ValueError, match=r"merge_optimizer\.lr"):
-        TwoWay(merge_optimizer="adam", merge_lr=0.5)
-    with pytest.raises(ScenarioError, match=r"server\.data"):
-        OneWay().check(Setting())
-    OneWay(central_objective="spreadout").check(Setting())
-
-
-def test_payloads():
-    """1-W and 2-W send the gradient too; who works when, in samples; ET sends K batches to each client."""
-    setting = Setting(clients=60, cohort=20, samples=3600, central=1000, batch=5, steps=2, sample_size=0.01)
-    assert ParallelTraining().payload(setting)[:5] == (1, 1, 0, 200, 0)
-    assert OneWay().payload(setting)[:5] == (2, 1, 200, 0, 0)
-    assert TwoWay(central_batch=30, central_steps=4).payload(setting)[:5] == (2, 1, 0, 120, 0)
-    assert ExampleTransfer().payload(setting)[:5] == (pytest.approx(1.1), 1, 0, 0, 0)
-    for algorithm, work in ((ParallelTraining, (0, 2)), (OneWay, (1, 0)), (TwoWay, (0, 2)), (ExampleTransfer, (0, 0))):
-        payload = algorithm(central_objective="spreadout").payload(setting)
-        assert (payload.before, payload.during) == work  # evaluations of the regulariser
-    assert ExampleTransfer(central_objective="spreadout").payload(setting).down == 1.0

@@ -25,7 +25,9 @@ from fedactors.run.conductor import load
 from fedactors.run.prepare import prepare
 from fedactors.run.progress import Silent
 from fedactors.run.tasks import task_of
+from fedactors.run.verify import verify
 
+PAPERS = Path(__file__).parents[2] / "scenarios/papers/mixed"
 BASE = {
     "name": "mixed",
     "seed": 3,
@@ -152,3 +154,29 @@ def test_a_central_learner_killed_in_the_middle_changes_no_bit(algorithm, tmp_pa
     result = fedactors.run(scenario(algorithm, rounds=12), tmp_path / "killed", actors=2, progress=killer)
     assert result.summary["digests"] == calm.summary["digests"]
     assert killer.notes, "the fault must be told"
+
+
+BITS = [("local", 1), ("ray", 1), ("ray", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_running")
+@pytest.mark.parametrize("algorithm", ["mixed-pt", "mixed-1w", "mixed-2w", "mixed-et"])
+def test_every_mixed_algorithm_gives_the_same_bits_on_every_fleet(algorithm):
+    """With partial work: slow devices do two steps of three."""
+    groups = [
+        {"name": name, "count": 4, "compute": {"per_sample": each}} for name, each in (("a", "10ms"), ("b", "30ms"))
+    ]
+    base = scenario({"name": algorithm, "central_batch": 20}, deadline="450ms").dump()
+    found = verify(Scenario.model_validate({**base, "population": groups}), BITS)
+    assert found["equal"], found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_running")
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*-reduced.yaml")), ids=lambda path: path.stem)
+def test_the_papers_scenarios_give_the_same_bits_on_every_fleet(path):
+    if "mnist" in path.read_text() and "FEDACTORS_DATA" not in os.environ:
+        pytest.skip("FEDACTORS_DATA names no folder with the data sets")
+    found = verify(Scenario.load(path, ["server.rounds=6", "server.dissimilarity_every=3"]), BITS)
+    assert found["equal"], found

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from torch import nn
+from torchmetrics.functional.classification import binary_auroc, multiclass_accuracy
 
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fedavg import FedAvg
@@ -20,9 +21,10 @@ from fedactors.learning.dissimilarity import mixed_dissimilarity, slope
 from fedactors.learning.evaluation import Exam, Examiner, auc
 from fedactors.learning.label_split import LabelSplit
 from fedactors.learning.lesson import Central
-from fedactors.learning.losses import spreadout
+from fedactors.learning.losses import scores, spreadout
+from fedactors.learning.mixed_models import DualEncoder, SmileFc
 from fedactors.learning.models import LeastSquares, Mlp
-from fedactors.learning.network import initial
+from fedactors.learning.network import forward, initial, views
 from fedactors.learning.server_optimizers import Momentum
 from fedactors.learning.trainer import Trainer
 from fedactors.workload import workload
@@ -123,6 +125,32 @@ def test_auc_is_that_of_scikit_learn(drawn):
     margins, positive = (np.array(column) for column in zip(*drawn, strict=True))
     if 0 < positive.sum() < len(positive):
         assert auc(margins.astype(float), positive) == pytest.approx(roc_auc_score(positive, margins))
+
+
+@pytest.mark.parametrize("kind", ["smiles", "movies"])
+def test_measures_are_those_of_torchmetrics(kind):
+    """Accuracy, AUC of two labels, and recall@10 with one movie to be found; 200 samples."""
+    draws = np.random.default_rng(2)
+    if kind == "smiles":
+        model, x, y = SmileFc(hidden=6).build((1, 3, 3), 2), draws.random((200, 1, 3, 3)), draws.integers(0, 2, 200)
+    else:
+        model, x, y = DualEncoder(width=4).build((5,), 40), draws.integers(-1, 40, (200, 5)), draws.integers(0, 40, 200)
+    start = initial(model, 1)
+    found = Examiner(model, Exam(x.astype(np.float32), y)).examine(start)
+    tensors = views(model, torch.from_numpy(start))
+    answers = scores(model, tensors, forward(model, tensors, torch.from_numpy(x).float()))
+    labels, classes = torch.from_numpy(y), answers.shape[1]
+
+    def share(top):
+        return float(multiclass_accuracy(answers, labels, classes, average="micro", top_k=top))
+
+    assert found["accuracy"] == pytest.approx(share(1))
+    if kind == "smiles":
+        margin = answers[:, 1] - answers[:, 0]
+        assert found["auc"] == pytest.approx(float(binary_auroc(margin.sigmoid(), labels)))
+    else:
+        assert found["recall10"] == pytest.approx(share(10))
+        assert found["recall10"] > found["accuracy"]
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 4), st.integers(0, 10**6))

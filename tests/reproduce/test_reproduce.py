@@ -80,6 +80,22 @@ def test_unknown_experiments_and_folders_are_named(capsys, tmp_path):
     assert "papers/fsl/fig6-reduced.yaml" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("mixed-fig1", "celeba/{img_align_celeba/, list_attr_celeba.txt, identity_CelebA.txt}"),
+        ("mixed-fig3", "ml-1m/ratings.dat"),
+        ("mixed-fig5", "tinyshakespeare/input.txt"),
+    ],
+)
+def test_an_experiment_without_its_data_says_which_files_it_needs(name, files, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDACTORS_DATA", str(tmp_path))
+    assert main(["reproduce", name, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert files in said
+    assert "FEDACTORS_DATA" in said or str(tmp_path) in said
+
+
 def test_claims_compare_what_they_say():
     table = Table(
         [({"C": 1, "seed": s}, Measures(a, 5, None if s else 7, 0.0, None, None, 1.0)) for s, a in ((0, 0.5), (1, 0.7))]
