@@ -10,7 +10,6 @@ import bisect
 import os
 import traceback
 import warnings
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 import torch
 
 from fedactors.fleet.fleet import CallError
-from fedactors.fleet.spans import MOST, Span, noted
+from fedactors.fleet.spans import Span, Spans, noted
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
@@ -43,7 +42,7 @@ class Role:
         if device == "cuda" and not torch.cuda.is_available():
             raise RuntimeError("a GPU was asked for, and torch finds none in the process that Ray gave it to")
         self.device = device
-        self.spans = deque[Span](maxlen=MOST)
+        self.spans = Spans()
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
         torch.set_num_threads(1)
         # arrays from the object store are read-only views of shared memory, and nobody here writes to them
@@ -51,9 +50,7 @@ class Role:
 
     def worked(self) -> list[Span]:
         """Return when this actor worked since it was last asked."""
-        spans = list(self.spans)
-        self.spans.clear()
-        return spans
+        return self.spans.take()
 
     def about(self) -> dict[str, object]:
         """Return where this actor runs."""
@@ -176,7 +173,7 @@ class CentralHost(Role):
 class _Central(CentralLearner):
     """The server's own learner, whose work is noted inside that of the server."""
 
-    spans: deque[Span] | None = None
+    spans: Spans | None = None
 
     def _descend(self, *args: Any, **options: Any) -> Any:
         with noted(self, "central learning"):

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fedactors.fleet.spans import MOST, Span
+from fedactors.fleet.spans import Span, Spans
 from fedactors.learning.lesson import Chunk, Learned
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
 
@@ -25,13 +24,11 @@ class SleepingHost:
     def __init__(self, vectors: dict[str, int], step: float) -> None:
         self._vectors, self._step = vectors, step  # lengths of what is sent up; seconds of a client's local step
         self._never = threading.Event()
-        self.spans = deque[Span](maxlen=MOST)
+        self.spans = Spans()
 
     def worked(self) -> list[Span]:
         """Return when this host worked since it was last asked."""
-        spans = list(self.spans)
-        self.spans.clear()
-        return spans
+        return self.spans.take()
 
     def about(self) -> dict[str, object]:
         """Return where this host runs."""

@@ -11,10 +11,11 @@ from fedactors.fleet.pipeline import Outcomes, Task
 from fedactors.plan import Plan
 from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.digests import Digests, model_digest
-from fedactors.run.folder import RunFolder, finite
+from fedactors.run.folder import METRICS, RunFolder, finite
 from fedactors.run.learning_curve import summary as curve
 from fedactors.run.ledger import Ledger
 from fedactors.run.milestones import milestones
+from fedactors.run.rows import Rows
 
 Figures = Mapping[str, Any]
 
@@ -23,7 +24,8 @@ class Books:
     """The books of one run, which keep a `ledger`."""
 
     def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
-        self.folder, self.rows = folder, list[dict[str, Any]]()
+        self.folder, self.rows = folder, Rows(folder.path / METRICS)
+        self.whole = True  # nothing has been entered by half
         self.final: Mapping[str, float] | None = None
         self._ledger, self._digests = ledger, Digests()
 
@@ -39,21 +41,23 @@ class Books:
 
     def enter(self, plan: Plan, task: Task, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
+        self.whole = False
         row = finite({**self._ledger.add(plan), **_learned(outcomes, task), **said})
         self.final = outcomes.examined or self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
         row |= wall
-        self.rows.append(row)
         self._tabulate(plan, task)
         self.folder.metrics(row)
+        self.rows.add(row)
+        self.whole = True
 
     def recall(self, plan: Plan, task: Task, row: dict[str, Any]) -> None:
         """Take in a round of the past, whose row of metrics is in the folder already."""
         self._ledger.add(plan)
         self._digests.plan(plan)
         self._digests.metrics(row)
-        self.rows.append(row)
+        self.rows.add(row)
         self._tabulate(plan, task)
 
     def _tabulate(self, plan: Plan, task: Task) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from math import isfinite
-from typing import Any
 
 from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
 from fedactors.run.objective import OPEN, Decide, Objective, Verdict, settled
 from fedactors.run.prepare import Prepared
+from fedactors.run.rows import Rows
 from fedactors.run.tasks import task_of, with_last
 
 _WINDOW = 4  # rounds of a future in flight
-Rows = Sequence[Mapping[str, Any]]
 
 
 def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: Rows) -> Decide:
@@ -61,7 +60,7 @@ def _rounds(prepared: Prepared, rows: Rows, done: int) -> int:
     server = prepared.scenario.server
     if server.until is None or not done:
         return int(server.rounds)
-    now = rows[-1]["virtual_seconds"] * SECOND
+    now = rows.last[-1]["virtual_seconds"] * SECOND
     return int(min(server.rounds, done + max(0, server.until - now) * done // now))
 
 

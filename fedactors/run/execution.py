@@ -38,7 +38,7 @@ from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
 from fedactors.run.saver import Saver
 from fedactors.run.steering import losses_in, noted
-from fedactors.run.stopwatch import Stopwatch
+from fedactors.run.stopwatch import Stopwatch, spent
 from fedactors.run.tasks import task_of, with_last
 
 _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
@@ -105,7 +105,8 @@ class Execution:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 ended = self._rounds(past, stop)
             self._save()
-            self._watch.write(self._books.folder.path, collect(self._fleet, self._pipeline))
+            lanes = collect(self._fleet, self._pipeline, partial(self._fault, self._books.plans - 1))
+            self._watch.write(self._books.folder.path, lanes)
         except BaseException as error:
             self._close_after(error)
             raise
@@ -124,7 +125,7 @@ class Execution:
             self._before = row
             self._tell(row)
         self._books.check_past(self._start)
-        if ended := diverged(self._books.rows, threshold):
+        if ended := diverged(self._books.rows.last, threshold):
             return ended
         for plan, last in plans:
             if plan.version == stop:
@@ -155,7 +156,7 @@ class Execution:
 
     def _examine_last(self) -> None:
         """Examine the last model, if nobody knew in time that it would be the last."""
-        if self._objective is None and "accuracy" not in self._books.rows[-1]:
+        if self._objective is None and "accuracy" not in self._books.rows.last[-1]:
             self._books.final = self._pipeline.examine(self._books.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
@@ -199,11 +200,12 @@ class Execution:
         if self._saver.due(self._books.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         self._tell_memory(outcomes)
-        if ratio := spike(self._books.rows):
+        if ratio := spike(self._books.rows.last):
             self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
-        self._tell(self._books.rows[-1])
-        self._progress.round(self._books.rows[-1])
-        return diverged(self._books.rows, server.divergence_threshold)
+        row = self._books.rows.last[-1]
+        self._tell(row)
+        self._progress.round(row)
+        return diverged([row], server.divergence_threshold)
 
     def _tell_memory(self, outcomes: Outcomes) -> None:
         """Write down that memory lacked, when it begins and when it gets worse."""
@@ -259,7 +261,8 @@ class Execution:
     def _close_after(self, error: BaseException) -> None:
         """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
         path = self._books.folder.path
-        for step in (self._save, partial(self._conclude, reason(error))):
+        whole = self._books.whole  # else a disk that is full has taken half a round: the last checkpoint stands
+        for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
             try:
                 step()
             except (OSError, Fault, FleetError) as further:
@@ -275,7 +278,7 @@ class Execution:
         if state:
             self._books.folder.model(state)
         self._books.folder.summary(summary)
-        return Result(self._books.folder.path, summary, self._books.rows, state)
+        return Result(self._books.folder.path, summary, list(self._books.rows), state)
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
         """Return the last state that is complete; nothing if the fleet is gone."""
@@ -285,16 +288,11 @@ class Execution:
             return {}
 
     def _wall(self) -> dict[str, float]:
-        """Return how long the run has taken, before it was resumed too, and what that cost if an hour has a price."""
-        seconds, before = time.perf_counter() - self._began, self._before
         price = self._prepared.scenario.cluster.price_per_node_hour
-        cost = None if price is None else before.get("cost", 0.0) + seconds / 3600 * self._nodes * price
-        return {
-            "wall_seconds": round(before.get("wall_seconds", 0.0) + seconds, 3),
-            **({} if cost is None else {"cost": round(cost, 6)}),
-        }
+        return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
         self._books.folder.fault(row)
-        self._progress.note(f"round {version + 1}: {fault.cause}; the work is given to another host")
+        again = "; the work is given to another host" * (version >= self._books.plans)
+        self._progress.note(f"round {version + 1}: {fault.cause}{again}")

@@ -25,10 +25,11 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from io import FileIO
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import yaml
@@ -40,6 +41,7 @@ from fedactors.run.prepare import Prepared
 from fedactors.run.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, Table
 from fedactors.scenario.model import Scenario
 
+METRICS = "metrics.jsonl"
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 
 
@@ -58,7 +60,7 @@ class RunFolder:
     def __init__(self, path: Path, scenario: Scenario, past: int | None = None) -> None:
         self.path = path
         try:
-            self._metrics: TextIO = _new(path) if past is None else _again(path, past)
+            self._metrics: FileIO = _new(path) if past is None else _again(path, past)
             write(path / "scenario.yaml", yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
         except FileExistsError:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
@@ -99,9 +101,10 @@ class RunFolder:
         table.close()
 
     def metrics(self, row: Mapping[str, Any]) -> None:
-        """Append a line of metrics."""
-        self._metrics.write(json.dumps(row) + "\n")
-        self._metrics.flush()
+        """Append a line of metrics, which is in the file then. Raises OSError if the disk does not take all of it."""
+        line = f"{json.dumps(row)}\n".encode()
+        while line:  # a disk that fills up takes part of it
+            line = line[self._metrics.write(line) :]
 
     def fault(self, row: Mapping[str, Any]) -> None:
         """Append a line about a fault that was met."""
@@ -152,17 +155,17 @@ def write(path: Path, content: str | bytes) -> None:
     pending.replace(path)
 
 
-def _new(path: Path) -> TextIO:
+def _new(path: Path) -> FileIO:
     """Claim a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-    return _claim((path / "metrics.jsonl").open("x", encoding="utf-8"), path)
+    return _claim((path / METRICS).open("xb", buffering=0), path)
 
 
-def _again(path: Path, past: int) -> TextIO:
+def _again(path: Path, past: int) -> FileIO:
     """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes."""
-    file = _claim((path / "metrics.jsonl").open("a", encoding="utf-8"), path)
+    file = _claim((path / METRICS).open("ab", buffering=0), path)
     file.truncate(past)
     _mend(path / "faults.jsonl")
     for stale in ("summary.json", "report.html"):
@@ -172,11 +175,11 @@ def _again(path: Path, past: int) -> TextIO:
 
 def check_unclaimed(path: Path) -> None:
     """Raise RunFolderError if another process is writing to the run folder `path`."""
-    if (path / "metrics.jsonl").exists():
-        _claim((path / "metrics.jsonl").open("a", encoding="utf-8"), path).close()
+    if (path / METRICS).exists():
+        _claim((path / METRICS).open("ab", buffering=0), path).close()
 
 
-def _claim(file: TextIO, path: Path) -> TextIO:
+def _claim(file: FileIO, path: Path) -> FileIO:
     """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

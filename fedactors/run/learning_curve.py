@@ -6,7 +6,7 @@ the first model, before any round, is not among them. Where not every round is e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,12 @@ def stability(rounds: Sequence[int], accuracy: Sequence[float], window: int = WI
     return float(np.asarray(accuracy, dtype=np.float64)[at > at[-1] - window].std())
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the measures of a run from the rows of its metrics; None if nothing was evaluated."""
-    examined = [row for row in rows if "accuracy" in row]
+    examined = [(row["round"], row["accuracy"]) for row in rows if "accuracy" in row]
     if not examined:
         return None
-    curve = [row["round"] for row in examined], [row["accuracy"] for row in examined]
+    curve = [at for at, _ in examined], [accuracy for _, accuracy in examined]
     return {
         "rolling_accuracy": final(*curve),
         "rise_round": rise_time(*curve),

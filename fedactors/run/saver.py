@@ -30,7 +30,7 @@ class Saver:
         self._run, self._every, self._kept, self._note = run, every, kept, note
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
-        self._saved, self._at = plans, time.monotonic()
+        self._saved, self._written, self._at = plans, plans, time.monotonic()
 
     def due(self, plans: int) -> bool:
         """Say whether a checkpoint is to be written after `plans` rounds; not while the last one is being written.
@@ -43,8 +43,10 @@ class Saver:
         return plans // self._every > self._saved // self._every or time.monotonic() - self._at > _SECONDS
 
     def begin(self, checkpoint: Checkpoint, fetch: Callable[[], Saved | None]) -> None:
-        """Begin to write a checkpoint; `fetch` returns its tensors."""
+        """Begin to write a checkpoint, if there is none of that round; `fetch` returns its tensors."""
         self.finish()
+        if checkpoint.plans == self._written:
+            return
         self._writing = self._thread.submit(self._write, checkpoint, fetch)
         self._saved, self._at = checkpoint.plans, time.monotonic()
 
@@ -61,5 +63,6 @@ class Saver:
     def _write(self, checkpoint: Checkpoint, fetch: Callable[[], Saved | None]) -> None:
         try:
             save(self._run, checkpoint, fetch(), self._kept)
+            self._written = checkpoint.plans
         except Fault as fault:
             self._note(f"round {checkpoint.plans}: no checkpoint: {fault}")

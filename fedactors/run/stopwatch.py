@@ -6,12 +6,12 @@ Nothing that is measured here enters a digest, or any decision.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from fedactors.fleet.spans import Lane, Span
+from fedactors.fleet.spans import Lane, Spans
 
 FILE = "wall.parquet"
 T = TypeVar("T")
@@ -23,7 +23,8 @@ class Stopwatch:
     def __init__(self, since: float) -> None:
         now = time.time()
         self._origin = now - since
-        self.spans = [Span("start", self._origin, now)]
+        self.spans = Spans()
+        self.spans.note("start", self._origin, now)
 
     @contextmanager
     def during(self, what: str) -> Iterator[None]:
@@ -32,7 +33,7 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.spans.append(Span(what, began, time.time()))
+            self.spans.note(what, began, time.time())
 
     def each(self, what: str, items: Iterable[T]) -> Iterator[T]:
         """Yield `items`, and note how long it takes to make each."""
@@ -49,7 +50,7 @@ class Stopwatch:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = [(lane.name, span) for lane in (Lane("driver", self.spans), *lanes) for span in lane.spans]
+        rows = [(lane.name, span) for lane in (Lane("driver", list(self.spans)), *lanes) for span in lane.spans]
         columns = {
             "lane": pa.array([lane for lane, _ in rows]).dictionary_encode(),
             "what": pa.array([span.what for _, span in rows]).dictionary_encode(),
@@ -62,3 +63,13 @@ class Stopwatch:
 
     def _nanoseconds(self, instant: float) -> int:
         return round((instant - self._origin) * 1e9)
+
+
+def spent(began: float, before: Mapping[str, float], hourly: float | None) -> dict[str, float]:
+    """Return how long a run that began at `began` has taken, and what that cost if an hour has a price.
+
+    `before` says what it had taken when it was resumed.
+    """
+    seconds = time.perf_counter() - began
+    found = {"wall_seconds": round(before.get("wall_seconds", 0.0) + seconds, 3)}
+    return found if hourly is None else found | {"cost": round(before.get("cost", 0.0) + seconds / 3600 * hourly, 6)}

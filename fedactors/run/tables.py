@@ -11,7 +11,8 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.plan import Order, Outcome, Plan
 
-_ROWS_AT_ONCE = 10_000  # half a kilobyte each, until they are written
+_ROWS_AT_ONCE = 10_000  # in a part of the file
+_LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as columns they take a sixth of that
 PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 ORDER_COLUMNS = ("version", *Order._fields)
 CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
@@ -31,27 +32,40 @@ class Table:
         self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
         self._writer = pq.ParquetWriter(self._pending, self._schema)
         self._rows: list[tuple[Any, ...]] = []
+        self._packed: list[Any] = []
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Append a row."""
         self._rows.append(row)
-        if len(self._rows) >= _ROWS_AT_ONCE:
-            self._flush()
+        if len(self._rows) >= _LOOSE:
+            self._pack()
 
     def close(self) -> None:
         """Complete the file, which appears under its name."""
+        self._pack()
         self._flush()
         self._writer.close()
         self._pending.replace(self._path)
 
-    def _flush(self) -> None:
+    def _pack(self) -> None:
+        """Keep the rows as columns."""
         import pyarrow as pa
 
         if self._rows:
             columns = zip(*self._rows, strict=True)
             arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
-            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            self._packed.append(pa.Table.from_arrays(arrays, schema=self._schema))
         self._rows = []
+        if sum(map(len, self._packed)) >= _ROWS_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the columns as a part of the file."""
+        import pyarrow as pa
+
+        if self._packed:
+            self._writer.write_table(pa.concat_tables(self._packed).unify_dictionaries())
+        self._packed = []
 
 
 def _array(values: tuple[Any, ...], kind: Any) -> Any:

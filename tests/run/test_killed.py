@@ -76,6 +76,23 @@ def test_a_driver_of_ray_killed_leaves_no_process_behind_and_is_resumed(tmp_path
     assert_same(tmp_path / "whole", folder)
 
 
+@pytest.mark.slow
+def test_a_run_of_ray_is_not_disturbed_by_another_that_is_killed_beside_it(tmp_path):
+    changes = changes_of(12)
+    options = [part for change in changes for part in ("--set", change)]
+    command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), *options, "--actors", "1", "--out"]
+    endless = [*command, str(tmp_path / "other"), "--set", "server.rounds=100000"]
+    other, one = (
+        subprocess.Popen(line, stderr=subprocess.DEVNULL) for line in (endless, [*command, str(tmp_path / "one")])
+    )
+    wait_until(lambda: min(len(lines(tmp_path / "other")), len(lines(tmp_path / "one"))) >= 1, seconds=240)
+    other.kill()
+    other.wait()
+    assert one.wait(timeout=240) == 0
+    run(scenario_of(*changes), tmp_path / "whole")
+    assert_same(tmp_path / "whole", tmp_path / "one")
+
+
 def lines(folder):
     path = folder / "metrics.jsonl"
     return path.read_text().splitlines() if path.exists() else []
@@ -106,6 +123,20 @@ def test_a_disk_that_is_full_ends_the_run_and_loses_no_checkpoint(tmp_path, litt
     assert checkpoint.checkpoints(tmp_path / "full") == before
     assert checkpoint.load(tmp_path / "full").plans == 2
     little_room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    resume(tmp_path / "full", fleet="local", report=False)
+    assert_same(tmp_path / "whole", tmp_path / "full")
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_line_loses_no_checkpoint(tmp_path, little_room, capsys):
+    """No other file is as long as metrics after so many rounds: a checkpoint would fit."""
+    changes = changes_of(84, "server.cohort=2", "task.model={name: logistic}", "cluster.checkpoint_every=none")
+    run(scenario_of(*changes), tmp_path / "whole")
+    run(scenario_of(*changes), tmp_path / "full", stop_after=80)
+    little_room((tmp_path / "full/metrics.jsonl").stat().st_size + 100)
+    assert main(["resume", str(tmp_path / "full"), "--fleet", "local"]) == 1
+    assert "File too large" in capsys.readouterr().err
+    little_room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    assert checkpoint.load(tmp_path / "full").plans == 80
     resume(tmp_path / "full", fleet="local", report=False)
     assert_same(tmp_path / "whole", tmp_path / "full")
 

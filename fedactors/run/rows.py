@@ -1,0 +1,37 @@
+"""The rows of metrics of a run, which may have any number of rounds: the last few in memory, all of them on disk."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+_LAST = 16  # rows in memory: as many as a look back at the last rounds needs
+
+
+class Rows:
+    """The rows of the file of metrics at `path`, as far as they were added here."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._count = path, 0
+        self._last = deque[dict[str, Any]](maxlen=_LAST)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take in the next row, whose line is in the file."""
+        self._last.append(row)
+        self._count += 1
+
+    @property
+    def last(self) -> list[dict[str, Any]]:
+        """The rows of the last 16 rounds, or of all if there are fewer."""
+        return list(self._last)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self._path.open(encoding="utf-8") as file:
+            yield from map(json.loads, islice(file, self._count))
