@@ -90,8 +90,8 @@ class Fleet(Protocol):
         """Wait for a result. Raises Fault if it cannot be had."""
         ...
 
-    def revive(self, actor: Actor) -> None:
-        """Wait until an actor that may have died answers again. Raises Fault if it does not."""
+    def revive(self, actor: Actor) -> bool:
+        """Wait until an actor that may have died answers again; return whether it had. Raises Fault if it does not."""
         ...
 
     def close(self) -> None:

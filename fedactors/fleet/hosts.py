@@ -28,16 +28,22 @@ class Hosts:
             self.actors.append(self._fleet.start(self._role, *self._made_of, host=True, kind=kind))
             self._kinds.append(kind)
 
-    def revive(self) -> None:
-        """Wait for all hosts, and go on without those that do not come back. Raises Fault if none does."""
+    def revive(self) -> int:
+        """Wait for all hosts, and go on without those that do not come back; return how many had died.
+
+        Raises Fault if none comes back.
+        """
+        died = 0
         for place, host in reversed(list(enumerate(self.actors))):
             try:
-                self._fleet.revive(host)
+                died += self._fleet.revive(host)
             except Fault:
                 if len(self.actors) == 1:
                     raise
                 self._fleet.stop(host)
                 del self.actors[place], self._kinds[place]
+                died += 1
+        return died
 
     def learned(self, chunks: Sequence[Chunk], bases: Sequence[Handle], tries: int) -> list[Handle]:
         """Have hosts train all chunks; return what the server is to add, in few pieces however many chunks there are.

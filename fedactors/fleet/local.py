@@ -66,8 +66,9 @@ class LocalFleet:
             raise handle.fault
         return handle
 
-    def revive(self, actor: Any) -> None:
-        """Do nothing: an object does not die."""
+    def revive(self, actor: Any) -> bool:
+        """Return that it had not died: an object does not."""
+        return False
 
     def close(self) -> None:
         """Give torch its threads and Python its warnings back."""

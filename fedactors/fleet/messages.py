@@ -10,9 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.fleet.fleet import Handle
+from fedactors.fleet.fleet import Fault, Handle
 from fedactors.learning.algorithm import Round
 from fedactors.learning.lesson import Chunk, ClientLoss, Narrow, Vectors
+
+RAISED = 2  # tries for work that raises: on two hosts
+_DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
+_GONE = 2  # tries for work whose beginning is lost: once that may have been computed by a round that is done again
+_LOST = ("ObjectLostError", "OwnerDiedError", "ObjectFetchTimedOutError", "ObjectReconstructionFailedError")
 
 
 class Task(NamedTuple):
@@ -73,6 +78,21 @@ class Flight:
     dissimilarity: Handle = None
     raised: int = 0
     died: int = 0
+    lost: int = 0  # how often a result was gone that this task starts from
+
+    def count(self, fault: Fault) -> str:
+        """Count what went wrong; return why the run has to end, nothing if the task is worth another try."""
+        self.died, self.raised = self.died + fault.died, self.raised + (not fault.died)
+        self.lost += fault.cause in _LOST
+        failed = f"round {self.task.facts.version + 1}"
+        if self.lost >= _GONE:
+            return (
+                f"{failed}: a machine was lost with what only it held, models or what clients keep"
+                f" (accepted: go on from the last checkpoint); {fault}"
+            )
+        if self.raised >= RAISED or self.died >= _DIED:
+            return f"{failed} failed {self.tries} times, last with {fault}"
+        return ""
 
     @property
     def tries(self) -> int:

@@ -14,7 +14,7 @@ from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
 from fedactors.fleet.hosts import Hosts
-from fedactors.fleet.messages import Flight
+from fedactors.fleet.messages import RAISED, Flight
 from fedactors.fleet.messages import Outcomes as Outcomes
 from fedactors.fleet.messages import Saved as Saved
 from fedactors.fleet.messages import Snapshot as Snapshot
@@ -24,9 +24,6 @@ from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Samples
-
-_RAISED = 2  # tries for work that raises: on two hosts
-_DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
 
 
 class Pipeline:
@@ -179,7 +176,7 @@ class Pipeline:
 
         Raises FleetError if it cannot be had, from two hosts.
         """
-        for tries in range(_RAISED):
+        for tries in range(RAISED):
             host = self.hosts[tries % len(self.hosts)]
             asked = self._fleet.call(host, "prospects", self._public[self._done], client, lr, rounds, self._done)
             try:
@@ -188,8 +185,8 @@ class Pipeline:
             except Fault as fault:
                 self._on_fault(self._done, fault)
                 said = str(fault)
-                self._revive()
-        raise FleetError(f"client {client} by itself, after round {self._done}: {_RAISED} failures, last {said}")
+                self._revive(self._done)
+        raise FleetError(f"client {client} by itself, after round {self._done}: {RAISED} failures, last {said}")
 
     def kept(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""
@@ -256,11 +253,10 @@ class Pipeline:
         """Note a fault and submit everything from this task on once more, on other hosts."""
         version = flight.task.facts.version
         self._on_fault(version, fault)
-        flight.died, flight.raised = flight.died + fault.died, flight.raised + (not fault.died)
-        if flight.raised >= _RAISED or flight.died >= _DIED:
-            raise FleetError(f"round {version + 1} failed {flight.tries} times, last with {fault}")
+        if hopeless := flight.count(fault):
+            raise FleetError(hopeless)
         if fault.died:
-            self._revive()
+            self._revive(version)
         if fault.cause == "OutOfMemoryError":  # Ray has ended a host before the machine would have
             self._narrow(flight.task)
         if version == 0:
@@ -280,14 +276,15 @@ class Pipeline:
         for flight in self._flights:
             self._launch(flight)
 
-    def _revive(self) -> None:
-        """Wait for all actors. Raises FleetError if one does not come back that is needed."""
+    def _revive(self, version: int) -> None:
+        """Wait for all actors after one has died. Raises FleetError if one does not come back that is needed."""
         try:
-            self._hosts.revive()
-            for actor in (*self.central, self.server, self.evaluator):
-                self._fleet.revive(actor)
+            died = self._hosts.revive()
+            died += sum(map(self._fleet.revive, (*self.central, self.server, self.evaluator)))
         except Fault as fault:
             raise FleetError(str(fault)) from None
+        for _ in range(died - 1):  # one of them has been told of
+            self._on_fault(version, Fault("ActorDiedError", "it died at about the same time as another one", died=True))
 
     def _forget(self, oldest: int) -> None:
         """Let go of models that no later task starts from."""

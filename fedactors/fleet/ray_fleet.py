@@ -23,41 +23,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from fedactors.errors import ClusterError
 from fedactors.fleet import ray_vigil
 from fedactors.fleet.cluster_nodes import FREE_SECONDS, alive, available, require
-from fedactors.fleet.fleet import Fault, perform
+from fedactors.fleet.fleet import Fault
 from fedactors.fleet.layout import Classes, Want, layout, room, table
-from fedactors.fleet.ray_start import connect, same_handlers
+from fedactors.fleet.ray_process import RestartedError, RoleProcess
+from fedactors.fleet.ray_start import connect, disconnect, same_handlers
 
 _REVIVE_SECONDS = 60.0
 _GROW_SECONDS = 1.0  # between looks at whether nodes have come
 _HOMELESS_SECONDS = 5.0  # that an actor may wait for a node before the fleet goes on without it
 _SOME_MEMORY = 1_000_000
 _OTHERS = -1
-
-
-class _RestartedError(Exception):
-    """An actor that Ray has restarted does not know its role yet."""
-
-
-class _Actor:
-    """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
-
-    _role: Any = None
-
-    def warm(self) -> None:
-        """Import what every role needs, while others still load data."""
-        import fedactors.fleet.roles  # noqa: F401
-
-    def where(self) -> tuple[str, int]:
-        """Return node and process."""
-        return ray.get_runtime_context().get_node_id(), os.getpid()
-
-    def become(self, role: type, args: list[Any]) -> None:
-        self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
-
-    def call(self, method: str, *args: Any) -> Any:
-        if self._role is None:
-            raise _RestartedError
-        return perform(self._role, method, args)
 
 
 class RayFleet:
@@ -103,8 +78,9 @@ class RayFleet:
         self._pause = threading.Event()  # never set: a wait that signals can end
         self._looked, self._seen, self._hosts = 0.0, set[str](), 0
         with same_handlers():
+            self._own = address is None and not ray.is_initialized()
             self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus + self._apart)), store)
-        self._vigil = ray_vigil.Vigil(ours=not self._joined)
+        self._vigil = ray_vigil.Vigil(ours=self._own)
         try:
             self._place()
         except ClusterError:
@@ -216,7 +192,9 @@ class RayFleet:
         if node is not None and self._several:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
             options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy
-        actor: Any = ray.remote(_Actor).options(**options, max_restarts=-1, max_task_retries=0).remote()
+        # Ray keeps notes of 100,000 calls for a dashboard, which one that is started here does not have
+        options |= {"max_restarts": -1, "max_task_retries": 0, "enable_task_events": not self._own}
+        actor: Any = ray.remote(RoleProcess).options(**options).remote()
         if self._torch or not want.cpus:
             actor.warm.remote()
         self._wants[actor] = want
@@ -246,29 +224,32 @@ class RayFleet:
             cause = error.cause
             while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
                 cause = cause.cause
-            died = isinstance(cause, (RayError, _RestartedError)) and not isinstance(cause, RayTaskError)
+            if isinstance(cause, RestartedError):
+                raise self._vigil.fault("ActorDiedError", "it died while nobody waited for it", died=True) from None
+            died = isinstance(cause, RayError) and not isinstance(cause, RayTaskError)
             raise self._vigil.fault(type(cause).__name__, str(cause), died) from None
         except RayActorError as error:
             raise self._vigil.fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
         except RayError as error:
             raise self._vigil.fault(type(error).__name__, str(error), died=True) from None
 
-    def revive(self, actor: Any) -> None:
-        """Wait until Ray has restarted the actor, and tell it its role. Raises Fault if that takes too long."""
-        began = time.monotonic()
+    def revive(self, actor: Any) -> bool:
+        """Wait for an actor; return whether Ray had to restart it. Raises Fault if that takes too long."""
+        died, began = False, time.monotonic()
         limit = began + _REVIVE_SECONDS
         while True:
             try:
                 ray.get(actor.call.remote("about"), timeout=_GROW_SECONDS)
                 self._vigil.watch(actor, self._actors[actor][0].__name__)
-                return
-            except _RestartedError:
+                return died
+            except RestartedError:
+                died = True
                 self.get(actor.become.remote(*self._actors[actor]))
             except GetTimeoutError:
                 now = time.monotonic()
                 if alive(actor):
                     if now > limit:
-                        return  # busy with what was asked before
+                        return died  # busy with what was asked before
                 elif now > limit or (now > began + _HOMELESS_SECONDS and not room(available(), self._wants[actor])):
                     raise Fault(
                         "ActorUnschedulable", "no node has room for an actor that was lost", died=True
@@ -279,14 +260,14 @@ class RayFleet:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
 
-    def close(self) -> None:
-        """End our actors, and Ray itself if it was started here; leave a cluster that was joined."""
+    def close(self, *, tidy: bool = False) -> None:
+        """End our actors, and a Ray that was started here, with its logs if `tidy`; leave a cluster that was joined."""
         actors = [*self._actors, *(actor for idle in self._idle.values() for actor in idle)]
         self._actors, self._idle = {}, {}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
         if not self._joined:
-            ray.shutdown()
+            disconnect(tidy=tidy and self._own)
 
     def __enter__(self) -> RayFleet:
         return self
@@ -294,4 +275,4 @@ class RayFleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(tidy=error is None)

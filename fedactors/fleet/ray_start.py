@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import ray
 from ray.exceptions import GetTimeoutError
@@ -22,13 +23,15 @@ _CONNECT_SECONDS = 10.0
 @contextmanager
 def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
     """Be connected to a cluster while the context lasts. Raises ClusterError if there is none at `address`."""
+    own, well = address is None and not ray.is_initialized(), False
     with same_handlers():
         joined = connect(address, cores or os.cpu_count() or 1, None)
     try:
         yield
+        well = True
     finally:
         if not joined:
-            ray.shutdown()
+            disconnect(tidy=own and well)
 
 
 def connect(address: str | None, cores: int, store: int | None) -> bool:
@@ -54,6 +57,15 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
     except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
         raise ClusterError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:500]}") from None
     return False
+
+
+def disconnect(*, tidy: bool) -> None:
+    """Leave Ray, and end one that was started here; if `tidy`, remove the folder of its logs and sockets too."""
+    node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
+    session = node.get_session_dir_path() if node is not None else ""
+    ray.shutdown()
+    if tidy and session:
+        shutil.rmtree(session, ignore_errors=True)
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from ray.cluster_utils import Cluster
 
 import fedactors
 from fedactors import Scenario
-from fedactors.errors import ClusterError
+from fedactors.errors import ClusterError, FleetError
 from fedactors.fleet.ray_fleet import RayFleet
 from fedactors.fleet.ray_start import _loopback
 from fedactors.fleet.roles import Role
+from fedactors.run.conductor import resume
 from fedactors.run.progress import Silent
 from tests.fleet.conftest import QUICKSTART
 
@@ -80,6 +81,19 @@ def test_a_node_killed_in_the_middle_changes_no_bit(cluster, expected, tmp_path)
     result = fedactors.run(scenario(), tmp_path / "run", actors=3, progress=told, report=False)
     assert result.summary["digests"] == expected
     assert (tmp_path / "run/faults.jsonl").read_text()
+
+
+def test_what_clients_keep_may_be_lost_with_a_node_and_the_run_is_resumed_to_the_same_bits(cluster, tmp_path):
+    """A vector of 154 kB lies on the node of the host that made it, and nowhere else."""
+    large = scenario("server.algorithm=scaffold", "task.model.hidden=[512]", "cluster.checkpoint_every=1")
+    whole = fedactors.run(large, tmp_path / "whole", fleet="local", report=False).summary["digests"]
+    lost = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    told = Event(6, lambda: cluster.remove_node(lost, allow_graceful=False))
+    with pytest.raises(FleetError, match="a machine was lost with what only it held"):
+        fedactors.run(large, tmp_path / "run", actors=3, progress=told, report=False)
+    assert any("fedactors resume" in note for note in told.notes)
+    assert resume(tmp_path / "run", actors=1, report=False).summary["digests"] == whole
 
 
 def test_a_node_that_comes_is_used(cluster, expected, tmp_path, monkeypatch):

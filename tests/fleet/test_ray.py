@@ -1,5 +1,6 @@
 """Ray as we use it: what is refused, where it listens, and that nothing is left behind."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -85,14 +86,20 @@ def test_ray_listens_on_the_loopback_address_only(scenario):
 
 def test_runs_in_one_process_leave_nothing_behind(tmp_path):
     scenario = Scenario.load(QUICKSTART, ["server.rounds=1"])
-    files = []
+    files, before = [], sessions()
     for number in range(3):
         fedactors.run(scenario, tmp_path / str(number), actors=1)
         files.append(psutil.Process().num_fds())
         assert not ray.is_initialized()
     wait_until(lambda: not ray_processes())
+    assert sessions() == before
     assert files[2] <= files[1] + 2
     assert threading.active_count() < 40
+
+
+def sessions():
+    """Return the folders of logs of those Rays that this process has started."""
+    return set(Path("/tmp/ray").glob(f"session_*_{os.getpid()}"))
 
 
 def wait_until(condition, seconds=20):

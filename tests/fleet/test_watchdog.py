@@ -13,7 +13,6 @@ import ray
 import fedactors
 from fedactors.errors import FleetError
 from fedactors.fleet import ray_vigil
-from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 from fedactors.run.progress import Silent
 from tests.fleet.conftest import QUICKSTART
@@ -81,19 +80,6 @@ class Stopping(Silent):
 
     def note(self, text):
         self.notes.append(text)
-
-
-@pytest.fixture
-def pipelines(monkeypatch):
-    """Hold on to the pipelines that runs make, to find their actors."""
-    found, original = [], Pipeline.__init__
-
-    def remember(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        found.append(self)
-
-    monkeypatch.setattr(Pipeline, "__init__", remember)
-    return found
 
 
 @pytest.mark.slow
