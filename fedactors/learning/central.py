@@ -15,6 +15,7 @@ from torch import Tensor
 from fedactors.learning import batches, dropout
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Model
+from fedactors.learning.precision import rounding
 from fedactors.learning.resident import Resident, Rows
 from fedactors.learning.server_optimizers import ServerOptimizer
 from fedactors.learning.trainer import engine
@@ -103,4 +104,5 @@ class CentralLearner:
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
         row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
-        return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)
+        with rounding(self._resident):
+            return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)

@@ -14,9 +14,10 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from fedactors.learning import cohort, sequential
+from fedactors.learning import sequential
 from fedactors.learning.layers import Conv, Model
 from fedactors.learning.optimizers import SGD, Optimizer
+from fedactors.learning.precision import rounding
 from fedactors.learning.resident import Resident, Rows, Train, Trained
 
 _LEAST = 2  # rows of a part
@@ -37,7 +38,8 @@ class Fitting:
         while True:
             parts = self._parts(len(rows.clients))
             try:
-                return self._joined(resident, rows, parts)
+                with rounding(resident):
+                    return self._joined(resident, rows, parts)
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
@@ -56,7 +58,7 @@ class Fitting:
         """Whether parts give the bits of the whole."""
         if self._train is sequential.train:
             return True
-        grouped = self._train is cohort.train and any(isinstance(layer, Conv) for layer in model.layers)
+        grouped = any(isinstance(layer, Conv) for layer in model.layers)
         return isinstance(optimizer, SGD) and not grouped
 
     def _parts(self, rows: int) -> list[int]:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fedactors.learning.losses import losses
 from fedactors.learning.network import views
+from fedactors.learning.precision import rounding
 from fedactors.learning.resident import Resident
 
 _BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
@@ -18,6 +19,7 @@ def full_gradient(resident: Resident, held: Tensor, x: Tensor) -> Tensor:
     tensors = views(resident.model, flat)
     total = torch.zeros_like(x)
     for rows in torch.split(held.to(x.device), _BATCH):
-        loss = losses(resident.model, tensors, resident.x[rows], resident.y[rows]).sum()
-        total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
+        with rounding(resident):
+            loss = losses(resident.model, tensors, resident.x[rows], resident.y[rows]).sum()
+            total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
     return total / max(len(held), 1)

@@ -65,8 +65,11 @@ def train(resident: Resident, rows: Rows) -> Trained:
 
 
 def blocks_of(model: Model) -> tuple[Block, ...]:
-    """Return the dense layers of a model with what follows each; nothing if there is anything else."""
-    if model.loss != "cross_entropy":
+    """Return the dense layers of a model with what follows each; nothing if there is anything else.
+
+    Nothing either under autocast, which decides itself what is rounded, and would not see these products.
+    """
+    if model.loss != "cross_entropy" or model.precision == "bf16":
         return ()
     layers = [(n, layer) for n, layer in enumerate(model.layers) if not (n == 0 and isinstance(layer, Flatten))]
     blocks: list[Block] = []
@@ -101,7 +104,12 @@ def _batches(resident: Resident, rows: Rows) -> Iterator[tuple[Tensor, Tensor, T
 
 
 def forward(
-    blocks: Sequence[Block], tensors: Sequence[Tensor], x: Tensor, keys: Tensor, step: int, slope: Tensor | None = None
+    blocks: Sequence[Block],
+    tensors: Sequence[Tensor],
+    x: Tensor,
+    keys: Tensor,
+    step: int | Tensor,
+    slope: Tensor | None = None,
 ) -> tuple[list[Tensor], list[Tensor | None]]:
     """Return the inputs of each dense layer, and the slopes of what made them (ReLU and dropout); `slope` is x's."""
     inputs, slopes = [x], [slope]
@@ -113,7 +121,7 @@ def forward(
     return inputs, slopes
 
 
-def activate(hidden: Tensor, block: Block, keys: Tensor, step: int) -> tuple[Tensor, Tensor]:
+def activate(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> tuple[Tensor, Tensor]:
     """Apply ReLU and dropout in place; return (outputs, slopes)."""
     hidden = hidden.relu_()
     slope = (hidden > 0).to(hidden.dtype)
@@ -130,7 +138,7 @@ def classify(tensors: Sequence[Tensor], inputs: Tensor, hot: Tensor, weights: Te
     return logs.exp_().sub_(hot).mul_(weights), losses
 
 
-def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int) -> Tensor:
+def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> Tensor:
     """Return each row's dropout mask, scaled, in the shape of `hidden`: the masks that one client alone would have."""
     masks = torch.func.vmap(lambda key: mask(prod(hidden.shape[1:]), block.rate, key, block.number, step))(keys)
     return masks.view(hidden.shape).to(hidden.dtype).mul_(1 / (1 - block.rate))

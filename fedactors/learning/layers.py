@@ -19,6 +19,7 @@ from fedactors.errors import DataError
 
 Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
+Precision = Literal["fp32", "tf32", "bf16"]  # of products and convolutions in training; see `precision`
 Loss = Literal["cross_entropy", "binary", "squared", "hinge", "spreadout"]  # see `losses`
 REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the model alone: they look at no sample
 
@@ -182,6 +183,7 @@ class Model:
     layers: tuple[Layer, ...]
     zeros: bool = False  # start from zero instead of from random weights
     loss: Loss = "cross_entropy"  # what training makes small
+    precision: Precision = "fp32"  # of training; a model is always examined in float32
 
     def __post_init__(self) -> None:
         for _ in self._traced():

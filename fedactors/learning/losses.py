@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from fedactors.learning.layers import REGULARISERS, Model
 from fedactors.learning.network import forward
+from fedactors.learning.precision import autocast
 
 
 def losses(
@@ -28,7 +29,7 @@ def losses(
     """Return the loss of each sample, `(batch,)`; arguments as for `forward`."""
     if model.loss in REGULARISERS:
         return spreadout(tensors[0]).expand(x.shape[0])
-    return judged(model, tensors, forward(model, tensors, x, keys, step), y)
+    return judged(model, tensors, _outputs(model, tensors, x, keys, step), y)
 
 
 def mean_loss(
@@ -36,9 +37,17 @@ def mean_loss(
 ) -> Tensor:
     """Return the mean of `losses`, a scalar."""
     if model.loss == "cross_entropy":
-        outputs = forward(model, tensors, x, keys, step)
+        outputs = _outputs(model, tensors, x, keys, step)
         return functional.cross_entropy(outputs.flatten(0, -2), y.flatten())
     return losses(model, tensors, x, y, keys, step).mean()
+
+
+def _outputs(model: Model, tensors: Sequence[Tensor], x: Tensor, keys: Tensor | None, step: int | Tensor) -> Tensor:
+    """Return what `forward` does, in float32, as exact as the model is trained."""
+    if model.precision != "bf16":
+        return forward(model, tensors, x, keys, step)
+    with autocast(x.device.type):
+        return forward(model, tensors, x, keys, step).float()
 
 
 def judged(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Any, Protocol
@@ -160,7 +160,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
-    model = task.model.build(info.input_shape, info.classes)
+    model = replace(task.model.build(info.input_shape, info.classes), precision=scenario.precision)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
     central = server.data.size(info) if server.data else 0

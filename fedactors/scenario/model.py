@@ -219,6 +219,9 @@ class Scenario(Options):
     population: list[Group] = Field(min_length=1)
     server: Server
     cluster: Cluster = Cluster()
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
+    """How exactly models are trained: in float32, with factors rounded to TF32 (on GPUs only), or under autocast to
+    bfloat16. Parameters, updates, sums and evaluations are float32."""
     sweep: Sweep | None = Field(default=None, exclude=True)
     """Variants of this scenario for `fedactors sweep`; no part of any run."""
     _source: str = PrivateAttr(default="")
@@ -246,6 +249,15 @@ class Scenario(Options):
             raise ValueError(
                 f"server.cohort: {cohort} + {self.server.over_selection} clients cannot be asked"
                 f" of {devices} devices (accepted: at most {devices} in all)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tf32_has_a_gpu(self) -> Scenario:
+        if self.precision == "tf32" and not self.cluster.gpus_per_actor:
+            raise ValueError(
+                "precision: tf32 is a format of GPUs, and clients are computed on the CPU"
+                " (accepted: cluster.gpus_per_actor above 0, or fp32 or bf16)"
             )
         return self
 

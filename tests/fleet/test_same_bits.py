@@ -7,10 +7,12 @@ import pytest
 import ray
 
 import fedactors
+from fedactors import Scenario
 from fedactors.fleet import pipeline
 from fedactors.fleet.ray_start import _loopback
 from fedactors.run.progress import Silent
 from fedactors.run.verify import verify
+from tests.fleet.conftest import QUICKSTART
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,16 @@ def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_ac
     ]
     assert len({tuple(sorted(run["digests"].items())) for run in found["runs"]}) == 1
     assert found["equal"]
+
+
+@pytest.mark.usefixtures("ray_running")
+def test_rounding_to_bfloat16_gives_the_same_bits_everywhere_and_others_than_float32():
+    exact, rounded = (Scenario.load(QUICKSTART, ["server.rounds=3", f"precision={p}"]) for p in ("fp32", "bf16"))
+    found = verify(rounded, [("local", 1), ("ray", 2)])
+    assert found["equal"]
+    exact = verify(exact, [("local", 1)])["runs"][0]["digests"]
+    assert exact["plans"] == found["runs"][0]["digests"]["plans"]
+    assert exact["model"] != found["runs"][0]["digests"]["model"]
 
 
 class Killer(Silent):

@@ -88,6 +88,11 @@ WRONG = {
         ("server.local", {"epochs": 1, "batch": 5000, "drop_last": True}),
         ["server.local", "no client has a single step"],
     ),
+    "an unknown precision": (("precision", "fp16"), ["precision", "'fp16'", "'bf16'"]),
+    "a format of GPUs on the CPU": (
+        ("precision", "tf32"),
+        ["tf32 is a format of GPUs", "cluster.gpus_per_actor above 0, or fp32 or bf16"],
+    ),
     "yes for a flag": (("population.0.deadline_aware", "sure"), ["population.0.deadline_aware", "'sure'"]),
 }
 
