@@ -26,6 +26,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     losses = torch.zeros(longest, len(rows.clients), device=device)
     walk = Walk(model, rows)
     samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
+    gradient = gradient_of(model, rows.weight, rows.beside and rows.beside.terms)
     shorter = [-steps for steps in rows.steps]
     for step in range(longest):
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
@@ -33,14 +34,13 @@ def train(resident: Resident, rows: Rows) -> Trained:
         mine = tuple(tensor[:active] for tensor in walk.tensors)
         inputs = (mine, resident.x[chosen], resident.y[chosen], weights[step, :active], rows.keys[:active])
         further = rows.beside.batches(active, step) if rows.beside else ()
-        gradient = _gradient(model, rows.weight, rows.beside and rows.beside.terms)
         grads, losses[step, :active] = gradient(step, *inputs, *further)
         walk.move(grads, step, active)
     return Trained(walk.delta, losses.T, walk.state)
 
 
 @lru_cache(maxsize=16)
-def _gradient(model: Model, weight: float, beside: tuple[Model, float] | None) -> Callable[..., Any]:
+def gradient_of(model: Model, weight: float, beside: tuple[Model, float] | None) -> Callable[..., Any]:
     """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, losses).
 
     The gradient is that of `weight` times the loss and, if `beside` gives another loss and its weight, of that one on
@@ -48,7 +48,13 @@ def _gradient(model: Model, weight: float, beside: tuple[Model, float] | None) -
     """
 
     def total(
-        tensors: tuple[Tensor, ...], x: Tensor, y: Tensor, weights: Tensor, key: Tensor, step: int, *further: Tensor
+        tensors: tuple[Tensor, ...],
+        x: Tensor,
+        y: Tensor,
+        weights: Tensor,
+        key: Tensor,
+        step: int | Tensor,
+        *further: Tensor,
     ) -> tuple[Tensor, Tensor]:
         own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
         if beside is None:
@@ -58,7 +64,7 @@ def _gradient(model: Model, weight: float, beside: tuple[Model, float] | None) -
 
     gradient: Any = grad(total, has_aux=True)
 
-    def rows(step: int, *inputs: Any) -> Any:
+    def rows(step: int | Tensor, *inputs: Any) -> Any:
         dims = (0, 0, 0, 0, 0, None, *(0 for _ in inputs[5:]))
         return vmap(gradient, in_dims=dims)(*inputs[:5], step, *inputs[5:])
 

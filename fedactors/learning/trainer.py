@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.learning import batches, cohort, dropout, fused, sequential, span
+from fedactors.learning import batches, cohort, dropout, fused, graphed, sequential, span
 from fedactors.learning.algorithm import Trip
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.fitting import Fitting
 from fedactors.learning.full_gradient import full_gradient
+from fedactors.learning.graphed import Graphed
 from fedactors.learning.layers import Dropout, Model
 from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Narrow, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN, SGD
@@ -24,40 +25,47 @@ from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
 from fedactors.streams import Purpose
 from fedactors.workload import workload
 
+_ROOM = 2**28  # parameters of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
+_WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
+
 
 def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
-    """Return the engine that trains `model` on a device type; with `two_losses` in every step if that is asked for.
+    """Return the engine that trains `model` by plain SGD on a device type, by `two_losses` in every step if asked for.
 
     The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
     throughout. On a CPU, convolutions gain nothing from company.
     """
-    if fused.can(model) and not two_losses:
-        return fused.train
-    return cohort.train if device == "cuda" else sequential.train
+    if device == "cuda":
+        return Graphed() if graphed.can(model) and not two_losses else cohort.train
+    return fused.train if fused.can(model) and not two_losses else sequential.train
 
 
 def engine_of(lesson: Lesson, device: str) -> Train:
-    """Return the engine for the clients of a lesson: `engine`, or the span of the first layer where that is quicker."""
-    algorithm = lesson.algorithm
-    plain = not algorithm.corrects and isinstance(algorithm.optimizer(lesson.setting), SGD)
-    if plain and algorithm.loss_weight == 1.0 and device == "cpu" and span.pays(lesson.model, lesson.workloads):
+    """Return the engine for the clients of a lesson.
+
+    That is `engine`, if not the span of the first layer is quicker or an optimiser has a state that is not recorded.
+    """
+    algorithm, two_losses = lesson.algorithm, lesson.algorithm.centre == "at clients"
+    sgd = isinstance(algorithm.optimizer(lesson.setting), SGD)
+    if device == "cuda" and not sgd:
+        return fused.train if fused.can(lesson.model) and not two_losses else cohort.train
+    plain = sgd and not algorithm.corrects and algorithm.loss_weight == 1.0
+    if plain and device == "cpu" and span.pays(lesson.model, lesson.workloads):
         return span.train
-    return engine(lesson.model, device, two_losses=algorithm.centre == "at clients")
+    return engine(lesson.model, device, two_losses=two_losses)
 
 
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     """Return how many trips each chunk takes, from their number, the model and the device type alone.
 
     On a CPU the moving models of a chunk should stay in its cache (about 5 MB), and there should be work for four
-    hosts, evenly.
+    hosts, evenly. A GPU should have work that takes longer than its launch, and room for what a step makes of models.
     """
     if device == "cuda":
-        most = 1024
-    elif fused.can(model):
-        most = max(2, min(25, 1_300_000 // model.parameters))
+        most, shared = max(2, min(1024, _ROOM // model.parameters)), trips * model.parameters // _WORK
     else:
-        most = 4
-    chunks = max(-(-trips // most), min(4, trips // 4))
+        most, shared = max(2, min(25, 1_300_000 // model.parameters)) if fused.can(model) else 4, trips // 4
+    chunks = max(-(-trips // most), min(4, trips // 4, shared))
     chunks = chunks if chunks < 3 or device == "cuda" else -(-chunks // 4) * 4
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))] if trips else []
 
@@ -212,10 +220,13 @@ def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str
 
 
 def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
-    """Return sum_i w_i rows_i, added in the order of the rows."""
-    total = torch.zeros_like(rows[0])
-    for row, weight in zip(rows, weights, strict=True):
-        total.add_(row, alpha=weight)
+    """Return sum_i w_i rows_i, on a CPU added in the order of the rows; a GPU has its own, for each shape one."""
+    if rows.is_cuda:
+        total = torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows
+    else:
+        total = torch.zeros_like(rows[0])
+        for row, weight in zip(rows, weights, strict=True):
+            total.add_(row, alpha=weight)
     result: np.ndarray = total.cpu().numpy()
     return result
 

@@ -85,11 +85,10 @@ def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
     one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, cohort))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
     assert engine(model, "cpu") is sequential.train
-    assert engine(model, "cuda") is cohort.train
 
 
 def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
-    assert all(engine(model, device) is fused.train for model in MODELS.values() for device in ("cpu", "cuda"))
+    assert all(engine(model, "cpu") is fused.train for model in MODELS.values())
     assert not fused.can(FslCifar().build((3, 32, 32), 10))
 
 
@@ -102,7 +101,7 @@ def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is
     assert engine_of(lesson(Logistic().build((1000,), 100)), "cpu") is fused.train
     long = replace(lesson(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
     assert engine_of(long, "cpu") is fused.train
-    assert engine_of(lesson(wide), "cuda") is fused.train
+    assert engine_of(lesson(wide), "cuda") is not span.train
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])
