@@ -79,7 +79,11 @@ def scenario(job: Job, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    job, options = arguments(("--fleet", {"choices": ["ray", "local"], "default": "ray"}), ("--actors", {"type": int}))
+    job, options = arguments(
+        ("--fleet", {"choices": ["ray", "local"], "default": "ray"}),
+        ("--actors", {"type": int}),
+        ("--forecast", {"action": "store_true", "help": "print what `fedactors check` foresees, and do not run"}),
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         register(folder)
@@ -88,6 +92,11 @@ def main() -> None:
         from fedactors.scenario.model import Scenario
 
         loaded, before = Scenario.load(folder / "scenario.yaml"), process_age()
+        if options.forecast:
+            from fedactors.run.check import check
+
+            print(json.dumps(check(loaded, options.fleet, options.actors)["forecast"]))
+            return
         run(loaded, folder / "run", fleet=options.fleet, actors=options.actors)
         rows = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     peer = "fedactors" if options.fleet == "ray" else "fedactors-local"

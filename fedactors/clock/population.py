@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,16 @@ class Population:
 
     def __len__(self) -> int:
         return len(self.per_sample)
+
+    def belonging(self, at: Time) -> int:
+        """Return how many devices have arrived and not departed at a moment."""
+        arrived, departed = self._moves
+        return int(np.searchsorted(arrived, at, "right") - np.searchsorted(departed, at, "right"))
+
+    @cached_property
+    def _moves(self) -> tuple[Int64, Int64]:
+        """When devices arrive, and when they depart, each in order of time."""
+        return np.sort(self.arrive), np.sort(np.maximum(self.arrive, self.depart))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> li
 def _moved(plan: Plan, prepared: Prepared, standing: Standing | None) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
     if standing is None:
-        return _population(plan, prepared), plan.arrived, plan.departed
+        before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)
+        return before, plan.arrived, plan.departed
     return standing.before, standing.changed("arrival", "include"), standing.changed("departure", "exclude")
 
 
@@ -93,13 +94,6 @@ def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, 
 def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
     """Return what share of each of the models `bases` is mixed into the server's."""
     return tuple(sum(weight for order, weight in counted if order.base == base) for base in bases)
-
-
-def _population(plan: Plan, prepared: Prepared) -> int:
-    """Return how many devices belonged to the population before the movements of this plan."""
-    people = prepared.population
-    now = int(((people.arrive <= plan.closed) & (people.depart > plan.closed)).sum())
-    return now - len(plan.arrived) + len(plan.departed)
 
 
 def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
