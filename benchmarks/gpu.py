@@ -1,0 +1,258 @@
+"""Measures the engine on one GPU: steps per second, bits of recorded steps, memory, and accuracy by precision.
+
+    python benchmarks/gpu.py                        # meant for one H100
+    python benchmarks/gpu.py --device cpu --tiny    # seconds; shows that the script works, measures nothing
+
+Everything goes through `Trainer.learn`, on chunks as a run on this device has them. Needs torch, numpy and pydantic,
+and no installed fedactors, Ray or SimPy. With FEDACTORS_DATA (and torchvision) MNIST is trained on as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+try:
+    import numpy as np
+    import torch
+
+    from fedactors.algorithms.fedavg import FedAvg
+    from fedactors.learning import batches
+    from fedactors.learning.evaluation import Exam, Examiner
+    from fedactors.learning.fitting import Fitting
+    from fedactors.learning.graphed import Graphed
+    from fedactors.learning.lesson import Chunk, Lesson, Samples
+    from fedactors.learning.models import FslCifar, Logistic, Mlp
+    from fedactors.learning.network import initial
+    from fedactors.learning.trainer import Trainer, chunk_sizes
+    from fedactors.workload import workload
+except ModuleNotFoundError as error:
+    sys.exit(f"benchmarks/gpu.py: {error.name} is missing (needed: torch, numpy, pydantic; pip install {error.name})")
+
+CLASSES, POOL, TEST = 10, 20_000, 2_000
+PRECISIONS = ("fp32", "tf32", "bf16")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a cohort trains on: `clients` clients with `samples` samples each, drawn from a pool that they share."""
+
+    name: str
+    model: Any
+    shape: tuple[int, ...]
+    clients: int
+    samples: int
+    batch: int
+    epochs: int
+    lr: float
+    signal: float  # standard deviation of the class prototypes; the noise has 1
+    rounds: int  # before accuracy is looked at
+    target: float = 0.0  # steps per second in fp32: 60 % of what vmap in a CUDA graph reached on an H100
+
+    def tiny(self) -> Job:
+        return replace(self, clients=6, samples=3 * self.batch, epochs=1, rounds=2, target=0.0)
+
+
+JOBS = (
+    Job("logistic", Logistic(), (60,), 1000, 100, 20, 20, 0.05, 0.35, 10, 5.4e6),
+    Job("mlp", Mlp(hidden=(200,)), (1, 28, 28), 1000, 100, 10, 2, 0.05, 0.1, 10, 330e3),
+    Job("cnn", FslCifar(), (3, 32, 32), 100, 50, 10, 2, 0.05, 0.3, 20, 9.8e3),
+)
+
+
+class Held:
+    """Client k holds samples k n, …, k n + n - 1 of a pool that begins again at its end."""
+
+    def __init__(self, job: Job, pool: int) -> None:
+        self._each, self._pool = job.samples, pool
+
+    def of(self, client: int) -> np.ndarray:
+        return np.arange(client * self._each, (client + 1) * self._each, dtype=np.int64) % self._pool
+
+
+def generated(job: Job, tiny: bool) -> tuple[Samples, Exam]:
+    """Return training samples and a test set: prototypes with noise."""
+    draws = np.random.default_rng(0)
+    prototypes = job.signal * draws.standard_normal((CLASSES, *job.shape), dtype=np.float32)
+    pool = min(POOL, job.clients * job.samples)
+    y = draws.integers(0, CLASSES, pool + (100 if tiny else TEST))
+    x = prototypes[y] + draws.standard_normal((len(y), *job.shape), dtype=np.float32)
+    return Samples(x[:pool], y[:pool], Held(job, pool)), Exam(x[pool:], y[pool:])
+
+
+def mnist(job: Job) -> tuple[Samples, Exam] | None:
+    """Return MNIST for the clients of a job, if it is there."""
+    if "FEDACTORS_DATA" not in os.environ or job.shape != (1, 28, 28):
+        return None
+    from fedactors.learning.mnist import Mnist
+
+    data = Mnist().load(0, 1)
+    return Samples(data.x, data.y, Held(job, len(data.y))), Exam(data.test_x, data.test_y)
+
+
+class Cohort:
+    """A job's cohort on a device, in one precision: rounds of federated averaging by the engine of a run."""
+
+    def __init__(self, job: Job, precision: str, samples: Samples, device: str) -> None:
+        model = replace(job.model.build(job.shape, CLASSES), precision=precision)
+        work = workload(job.samples, job.batch, epochs=job.epochs, steps=None)
+        lesson = Lesson(model, FedAvg(), 1, (work,) * job.clients)
+        self.job, self.model, self.steps = job, model, job.clients * work.wanted
+        self.trainer, self._wanted, self._device = Trainer(lesson, samples, device), work.wanted, device
+        self.x = initial(model, 1)
+
+    def chunks(self, version: int, steps: int | None = None) -> list[Chunk]:
+        ends = accumulate(chunk_sizes(self.job.clients, self.model, self._device), initial=0)
+        return [self._chunk(version, first, last, steps or self._wanted) for first, last in pairwise(ends)]
+
+    def _chunk(self, version: int, first: int, last: int, steps: int) -> Chunk:
+        count, weight = last - first, 1 / self.job.clients
+        clients = tuple(range(first, last))
+        return Chunk(
+            version, clients, (0,) * count, (version,) * count, (steps,) * count, (weight,) * count, self.job.lr
+        )
+
+    def update(self, version: int, steps: int | None = None) -> np.ndarray:
+        learned = [self.trainer.learn(chunk, [{"x": self.x}]) for chunk in self.chunks(version, steps)]
+        return np.sum([one.sums["delta"] for one in learned], axis=0)
+
+    def round(self, version: int) -> None:
+        self.x = self.x + self.update(version)
+
+
+@contextmanager
+def timed(found: dict[str, float]) -> Iterator[None]:
+    """Note the seconds that the host shuffles samples and lays out batches, while a GPU has nothing to do."""
+    originals, found["host"] = {name: getattr(batches, name) for name in ("sequence", "table")}, 0.0
+
+    def noting(original: Any) -> Any:
+        def call(*args: Any, **more: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return original(*args, **more)
+            finally:
+                found["host"] += time.perf_counter() - began
+
+        return call
+
+    for name, original in originals.items():
+        setattr(batches, name, noting(original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(batches, name, original)
+
+
+def speed(cohort: Cohort, seconds: float) -> dict[str, float]:
+    """Return steps per second of whole rounds, and of what they take besides shuffling on the host."""
+    cohort.update(0)  # records, and lets libraries choose
+    found: dict[str, float] = {}
+    with timed(found):
+        began, rounds = time.perf_counter(), 0
+        while rounds < 2 or time.perf_counter() - began < seconds:
+            rounds += 1
+            cohort.update(rounds)  # ends when its sums are on the host
+        took = time.perf_counter() - began
+    steps = rounds * cohort.steps
+    return {
+        "steps_per_second": steps / took,
+        "without_shuffling": steps / (took - found["host"]),
+        "shuffling_share": found["host"] / took,
+        "rounds": rounds,
+    }
+
+
+def bits(cohort: Cohort, samples: Samples) -> dict[str, Any]:
+    """Compare an update of few steps by the run's engine with the same steps launched one by one."""
+    other = Cohort(cohort.job, cohort.model.precision, samples, cohort._device)
+    other.trainer._train = Fitting(Graphed(lambda step: step))
+    one, two = (each.update(0, 3) for each in (cohort, other))
+    return {"same_bits": bool(np.array_equal(one, two)), "apart": float(np.abs(one - two).max() / np.abs(two).max())}
+
+
+def accuracy(cohort: Cohort, exam: Exam) -> float:
+    for version in range(cohort.job.rounds):
+        cohort.round(version)
+    return float(Examiner(cohort.model, exam).examine(cohort.x)["accuracy"])
+
+
+def measured(job: Job, precision: str, data: tuple[Samples, Exam], device: str, seconds: float) -> dict[str, Any]:
+    """Return one row of the table."""
+    if device == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    cohort = Cohort(job, precision, data[0], device)
+    chunks = [len(chunk.clients) for chunk in cohort.chunks(0)]
+    row: dict[str, Any] = {"job": job.name, "precision": precision, "cohort": job.clients, "chunks": chunks}
+    row |= speed(cohort, seconds)
+    if device == "cuda":
+        row["gpu_bytes"] = torch.cuda.max_memory_reserved()
+    row |= bits(cohort, data[0])
+    row["accuracy"] = accuracy(cohort, data[1])
+    if precision == "fp32" and job.target:
+        row["target"], row["met"] = job.target, row["steps_per_second"] >= job.target
+    if (real := mnist(job)) is not None:
+        row["mnist"] = accuracy(Cohort(job, precision, real[0], device), real[1])
+    return row
+
+
+def line(row: dict[str, Any], device: str) -> str:
+    target = f"{row['target']:>10,.0f} {'met' if row['met'] else 'MISSED'}" if "target" in row else ""
+    same = "same bits" if row["same_bits"] else f"apart {row['apart']:.0e}"
+    memory = f"{row['gpu_bytes'] / 2**30:6.2f} GiB" if device == "cuda" else "no GPU"
+    real = f"  MNIST {row['mnist']:.4f}" if "mnist" in row else ""
+    return (
+        f"{row['job']:9} {row['precision']:5} {row['steps_per_second']:>12,.0f} {row['without_shuffling']:>12,.0f}"
+        f" {row['shuffling_share']:>6.0%}  {same:12} {memory:>10}  {row['accuracy']:.4f}{real}  {target}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Measure the engine on one GPU.")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="a handful of clients: to see that it works")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of timing for each row")
+    parser.add_argument("--jobs", default=",".join(job.name for job in JOBS))
+    parser.add_argument("--precisions", default=",".join(PRECISIONS))
+    parser.add_argument("--out", type=Path, help="write all figures to this file, as lines of JSON")
+    options = parser.parse_args(arguments)
+    if options.device == "cuda" and not torch.cuda.is_available():
+        print("benchmarks/gpu.py: torch finds no GPU here (accepted: --device cpu --tiny)", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    where = torch.cuda.get_device_name() if options.device == "cuda" else f"CPU ({platform.machine()}), not a GPU"
+    print(f"{where}, PyTorch {torch.__version__}, Python {platform.python_version()}")
+    print("job       prec.      steps/s  but shuffling  share  graph        memory      accuracy  target (fp32)")
+    rows, failed = [], False
+    for job in (job.tiny() if options.tiny else job for job in JOBS if job.name in options.jobs.split(",")):
+        data = generated(job, options.tiny)
+        for precision in options.precisions.split(","):
+            if precision == "tf32" and options.device == "cpu":
+                print(f"{job.name:9} tf32  only on GPUs")
+                continue
+            try:
+                rows.append(measured(job, precision, data, options.device, options.seconds) | {"device": where})
+                print(line(rows[-1], options.device), flush=True)
+            except Exception as error:  # one that fails must not cost the others their device time
+                failed = True
+                print(f"{job.name:9} {precision:5} FAILED: {type(error).__name__}: {error}", flush=True)
+    if options.out:
+        options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
