@@ -11,6 +11,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,9 +81,10 @@ class ClientHost(Role):
         clients = sum(len(chunk.clients) for chunk in chunks) if self._keeps else 0
         sent = [one for one in given[: len(given) - clients] if one is not None]
         kept, learned = list(given[len(given) - clients :]), list[Learned]()
-        for chunk in chunks:
+        later = chunks[1:] if self.device == "cuda" else ()
+        for chunk, following in zip_longest(chunks, later):
             count = len(chunk.clients) if self._keeps else 0
-            one = self._one(chunk, sent, kept[:count])
+            one = self._one(chunk, sent, kept[:count], following)
             if learned and learned[-1].branch == chunk.branch:
                 one = plus(learned.pop(), one)
             learned.append(one)
@@ -114,9 +116,11 @@ class ClientHost(Role):
         """Train at most so many clients at once from now on."""
         self._trainer.limit(clients)
 
-    def _one(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> Learned:
+    def _one(
+        self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None], following: Chunk | None
+    ) -> Learned:
         try:
-            return self._trainer.learn(chunk, sent, kept)._replace(branch=chunk.branch)
+            return self._trainer.learn(chunk, sent, kept, following)._replace(branch=chunk.branch)
         except Exception:
             said, who = traceback.format_exc(), self._culprit(chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"

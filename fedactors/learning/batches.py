@@ -28,9 +28,11 @@ def sequence(
     batches of a shorter one.
     """
     draws = stream(seed, purpose, client, trip)
-    passes = -(-steps // work.pass_steps)
-    order = [draws.permutation(len(held))[: work.pass_samples] for _ in range(passes)]
-    return held[np.concatenate(order)[: work.samples(steps)]] if passes else held[:0]
+    passes = np.tile(held, (-(-steps // work.pass_steps), 1))
+    draws.permuted(
+        passes, axis=1, out=passes
+    )  # what `permutation` would give for one pass after the other, in one call
+    return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]
 
 
 def bounds(work: Workload, steps: int) -> list[tuple[int, int]]:

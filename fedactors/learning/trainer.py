@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.learning import batches, cohort, dropout, fused, graphed, sequential, span
@@ -23,7 +24,7 @@ from fedactors.learning.optimizers import PLAIN, SGD
 from fedactors.learning.redeal import Redealt
 from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
 from fedactors.streams import Purpose
-from fedactors.workload import workload
+from fedactors.workload import Workload, workload
 
 _ROOM = 2**28  # parameters of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
 _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
@@ -80,12 +81,20 @@ class Trainer:
         self._resident = Resident(lesson.model, x, y)
         self._central = None if samples.central is None else _Sent(lesson, samples.central, self._device)
         self._train = Fitting(engine_of(lesson, device))
+        self._ahead: tuple[Chunk | None, list[NDArray[np.int64]]] = None, []  # what was shuffled for which chunk
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
-    def learn(self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None] = ()) -> Learned:
+    def learn(
+        self,
+        chunk: Chunk,
+        sent: Sequence[Vectors],
+        kept: Sequence[Vectors | None] = (),
+        following: Chunk | None = None,
+    ) -> Learned:
         """Train the trips of `chunk` from the models `sent`, and return the weighted sums of what clients upload.
 
         `kept` is what each client kept from its last trip, None at its first; empty if the algorithm keeps nothing.
+        While a GPU is at work, the samples of the `following` chunk are shuffled.
         """
         began, algorithm = time.perf_counter(), self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
@@ -94,6 +103,8 @@ class Trainer:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
         rows = self._optimized(rows, algorithm.moments(given, held))
         deltas, losses, state = self._train(self._resident, rows)
+        if following is not None:
+            self._ahead = following, self._order(following)
         losses = losses.contiguous()  # so that sums run in one order, whatever the engine
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
@@ -153,17 +164,12 @@ class Trainer:
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
         lesson = self._lesson
-        works = [lesson.workloads[client] for client in chunk.clients]
-        held = self._split.among(chunk.version, chunk.active) if isinstance(self._split, Redealt) else self._split
-        order = [
-            batches.sequence(lesson.seed, client, trip, held.of(client), work, steps)
-            for client, trip, work, steps in zip(chunk.clients, chunk.trips, works, chunk.steps, strict=True)
-        ]
+        made, order = self._ahead
         return Rows(
             chunk.clients,
             chunk.steps,
-            works,
-            order,
+            self._works(chunk),
+            order if made == chunk else self._order(chunk),
             self._keys(chunk),
             _gathered(bases, chunk.bases)["x"].expand(len(chunk.clients), -1),
             None,
@@ -172,6 +178,18 @@ class Trainer:
             weight=lesson.algorithm.loss_weight,
             beside=None if self._central is None else self._central.to(chunk),
         )
+
+    def _works(self, chunk: Chunk) -> list[Workload]:
+        return [self._lesson.workloads[client] for client in chunk.clients]
+
+    def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
+        """Return the samples of all steps of each trip."""
+        held = self._split.among(chunk.version, chunk.active) if isinstance(self._split, Redealt) else self._split
+        columns = zip(chunk.clients, chunk.trips, self._works(chunk), chunk.steps, strict=True)
+        return [
+            batches.sequence(self._lesson.seed, client, trip, held.of(client), work, steps)
+            for client, trip, work, steps in columns
+        ]
 
     def first_slope(self, clients: Sequence[int], version: int, sent: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.

@@ -21,7 +21,7 @@ def test_every_job_is_measured_in_every_precision_of_the_device(tmp_path, capsys
         (job.name, precision) for job in gpu.JOBS for precision in ("fp32", "bf16")
     ]
     for row in rows:
-        assert row["without_shuffling"] > row["steps_per_second"] > 0
+        assert min(row["steps_per_second"], row["shuffled_once"]) > 0
         assert row["apart"] < (1e-5 if row["precision"] == "fp32" else 0.2)
         assert sum(row["chunks"]) == row["cohort"] == 6
     out = capsys.readouterr().out

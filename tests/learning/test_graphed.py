@@ -17,7 +17,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning import cohort, fused, sequential, trainer
+from fedactors.fleet.roles import ClientHost
+from fedactors.learning import batches, cohort, fused, sequential, trainer
 from fedactors.learning.graphed import Graphed, rounded, widths
 from fedactors.learning.layers import Flatten, dense, stack
 from fedactors.learning.models import FslCifar, LeastSquares, Mlp
@@ -136,6 +137,20 @@ def test_results_are_no_part_of_what_the_next_chunk_writes_to():
         before = [part.clone() for part in kept[-1][:2]]
         learns.learn(chunk((9, 9), (2, 4), lr=0.5), sent[1:])
         assert all(torch.equal(a, b) for a, b in zip(before, kept[-2][:2], strict=True))
+
+
+def test_while_a_gpu_works_the_next_chunk_is_shuffled_and_no_trip_twice(monkeypatch):
+    model, asked, original = MODELS["mlp"], [], batches.sequence
+    host = ClientHost(lesson(model), samples(model))
+    chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1,), (3,))], starts_of(model)[0]
+    chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
+    expected = host.learn(chunks, sent)
+    monkeypatch.setattr(batches, "sequence", lambda *args: asked.append(args[1]) or original(*args))
+    host.device = "cuda"  # by name only
+    learned = host.learn(chunks, sent)
+    assert asked == [0, 2, 1, 4, 3]
+    for one, other in zip(learned, expected, strict=True):
+        assert np.array_equal(one.sums["delta"], other.sums["delta"])
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=200).filter(any))
