@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, zip_longest
@@ -43,6 +44,7 @@ except ModuleNotFoundError as error:
 
 CLASSES, POOL, TEST = 10, 20_000, 2_000
 PRECISIONS = ("fp32", "tf32", "bf16")
+_PATIENCE = 180  # seconds for all hosts to be ready, and to be done
 
 
 @dataclass(frozen=True)
@@ -152,14 +154,49 @@ def shuffled_once() -> Iterator[None]:
         batches.sequence = original
 
 
-def speed(cohort: Cohort, seconds: float, version: int | None = None) -> float:
-    """Return steps per second of whole rounds: of new versions, or of one `version` over and over."""
+def speed(
+    cohort: Cohort, seconds: float, version: int | None = None, ready: Callable[[], object] = lambda: None
+) -> float:
+    """Return steps per second of whole rounds: of new versions, or of one `version` over and over.
+
+    Timing begins when `ready` returns.
+    """
     cohort.update(version or 0)  # records, and lets libraries choose
+    ready()
     began, rounds = time.perf_counter(), 0
     while rounds < 2 or time.perf_counter() - began < seconds:
         rounds += 1
         cohort.update(version or rounds)  # ends when its sums are on the host
     return rounds * cohort.steps / (time.perf_counter() - began)
+
+
+def shared(job: Job, options: argparse.Namespace) -> dict[str, Any]:
+    """Return a row for several hosts that share the device, each with a cohort of its own."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(options.hosts), context.Queue()
+    hosts = [context.Process(target=_host, args=(job, options, barrier, results)) for _ in range(options.hosts)]
+    for host in hosts:
+        host.start()
+    try:
+        found = [results.get(timeout=_PATIENCE) for _ in hosts]
+    finally:
+        for host in hosts:
+            host.terminate()
+            host.join()
+    if wrong := [one for one in found if isinstance(one, str)]:
+        raise RuntimeError(wrong[0])
+    return {"job": job.name, "precision": "fp32", "hosts": options.hosts, "steps_per_second": sum(found)}
+
+
+def _host(job: Job, options: argparse.Namespace, barrier: Any, results: Any) -> None:
+    """Put the steps per second of one host into `results`, or what went wrong."""
+    torch.set_num_threads(1)
+    try:
+        cohort = Cohort(job, "fp32", generated(job, options.tiny)[0], options.device)
+        results.put(speed(cohort, options.seconds, ready=lambda: barrier.wait(_PATIENCE)))
+    except Exception as error:
+        barrier.abort()
+        results.put(f"{type(error).__name__}: {error}")
 
 
 def bits(cohort: Cohort, samples: Samples) -> dict[str, Any]:
@@ -191,15 +228,23 @@ def measured(job: Job, precision: str, data: tuple[Samples, Exam], device: str, 
         row["gpu_bytes"] = torch.cuda.max_memory_reserved()
     row |= bits(cohort, data[0])
     row["accuracy"] = accuracy(cohort, data[1])
-    if precision == "fp32" and job.target:
-        row["target"], row["met"] = job.target, row["steps_per_second"] >= job.target
+    if precision == "fp32":
+        judge(job, row)
     if (real := mnist(job)) is not None:
         row["mnist"] = accuracy(Cohort(job, precision, real[0], device), real[1])
     return row
 
 
+def judge(job: Job, row: dict[str, Any]) -> None:
+    if job.target:
+        row["target"], row["met"] = job.target, row["steps_per_second"] >= job.target
+
+
 def line(row: dict[str, Any], device: str) -> str:
     target = f"{row['target']:>10,.0f} {'met' if row['met'] else 'MISSED'}" if "target" in row else ""
+    if "hosts" in row:
+        name = f"{row['hosts']} hosts share the device"
+        return f"{row['job']:9} {row['precision']:5} {row['steps_per_second']:>12,.0f}  {name:49}  {target}"
     same = "same bits" if row["same_bits"] else f"apart {row['apart']:.0e}"
     memory = f"{row['gpu_bytes'] / 2**30:6.2f} GiB" if device == "cuda" else "no GPU"
     real = f"  MNIST {row['mnist']:.4f}" if "mnist" in row else ""
@@ -214,6 +259,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--tiny", action="store_true", help="a handful of clients: to see that it works")
     parser.add_argument("--seconds", type=float, default=2.0, help="of timing for each row")
+    parser.add_argument("--hosts", type=int, help="that share the device where one misses the target (4 on a GPU)")
     parser.add_argument("--jobs", default=",".join(job.name for job in JOBS))
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--out", type=Path, help="write all figures to this file, as lines of JSON")
@@ -221,6 +267,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.device == "cuda" and not torch.cuda.is_available():
         print("benchmarks/gpu.py: torch finds no GPU here (accepted: --device cpu --tiny)", file=sys.stderr)
         return 2
+    options.hosts = options.hosts or (4 if options.device == "cuda" else 1)
     torch.set_num_threads(1)
     where = torch.cuda.get_device_name() if options.device == "cuda" else f"CPU ({platform.machine()}), not a GPU"
     print(f"{where}, PyTorch {torch.__version__}, Python {platform.python_version()}")
@@ -235,6 +282,10 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 rows.append(measured(job, precision, data, options.device, options.seconds) | {"device": where})
                 print(line(rows[-1], options.device), flush=True)
+                if precision == "fp32" and options.hosts > 1 and not rows[-1].get("met", not options.tiny):
+                    rows.append(shared(job, options) | {"device": where})
+                    judge(job, rows[-1])
+                    print(line(rows[-1], options.device), flush=True)
             except Exception as error:  # one that fails must not cost the others their device time
                 failed = True
                 print(f"{job.name:9} {precision:5} FAILED: {type(error).__name__}: {error}", flush=True)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -27,6 +28,23 @@ def test_every_job_is_measured_in_every_precision_of_the_device(tmp_path, capsys
     out = capsys.readouterr().out
     assert "not a GPU" in out
     assert out.count("only on GPUs") == len(gpu.JOBS)
+
+
+@pytest.mark.slow
+def test_hosts_that_share_a_device_are_measured_together(tmp_path):
+    only = ["--jobs", "logistic", "--precisions", "fp32", "--hosts", "2", "--seconds", "0"]
+    assert gpu.main(["--device", "cpu", "--tiny", *only, "--out", str(tmp_path / "rows")]) == 0
+    alone, together = (json.loads(text) for text in (tmp_path / "rows").read_text().splitlines())
+    assert "hosts" not in alone
+    assert together["hosts"] == 2
+    assert together["steps_per_second"] > 0
+
+
+@pytest.mark.slow
+def test_a_host_that_fails_says_why_and_keeps_nobody_waiting():
+    options = SimpleNamespace(hosts=2, tiny=True, device="abacus", seconds=0.0)
+    with pytest.raises(RuntimeError, match="abacus"):
+        gpu.shared(gpu.JOBS[0].tiny(), options)
 
 
 def test_the_targets_are_for_cohorts_of_their_size():
