@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence, Sized
+from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fedactors.errors import RunFolderError
 from fedactors.plan import Order, Outcome, Plan
@@ -68,12 +70,29 @@ class Table:
         self._packed = []
 
 
-def _array(values: tuple[Any, ...], kind: Any) -> Any:
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """Return `values` as an Arrow array; made of buffers, because `pyarrow.array` imports pandas where there is one."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return pa.array([value.value for value in values], pa.string()).dictionary_encode().cast(kind)
-    return pa.array(values, kind)
+        numbers = {outcome: number for number, outcome in enumerate(Outcome)}
+        outcomes = _array([outcome.value for outcome in Outcome], pa.string())
+        return pa.DictionaryArray.from_arrays(_array([numbers[value] for value in values], pa.int8()), outcomes)
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(_ends(values), _array([one for value in values for one in value], pa.int64()))
+    if pa.types.is_string(kind):
+        encoded = [value.encode() for value in values]
+        buffers = [_ends(encoded).buffers()[1], pa.py_buffer(b"".join(encoded))]
+    else:
+        buffers = [pa.py_buffer(np.array(values, kind.to_pandas_dtype()))]
+    return pa.Array.from_buffers(kind, len(values), [None, *buffers])
+
+
+def _ends(values: Sequence[Sized]) -> Any:
+    """Return where each value begins when they lie one behind the other, and where the last one ends."""
+    import pyarrow as pa
+
+    return _array(list(accumulate(map(len, values), initial=0)), pa.int32())
 
 
 def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
