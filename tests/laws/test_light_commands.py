@@ -1,4 +1,4 @@
-"""Help, schema, check and replay never import torch, ray or pandas; the first three answer at once."""
+"""Help, schema, check and replay never import torch or ray; the first three answer at once."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ try:
     code = main(sys.argv[1:])
 except SystemExit as left:
     code = left.code
-heavy = sorted({"torch", "torchvision", "ray", "sklearn", "pandas"} & set(sys.modules))
+heavy = sorted({"torch", "torchvision", "ray", "sklearn"} & set(sys.modules))
 print("HEAVY", heavy, file=sys.stderr)
 raise SystemExit(code)
 """

@@ -1,6 +1,8 @@
 """A run folder holds what the README says, readable without fedactors, and its numbers agree with one another."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ from fedactors.errors import DivergedError
 from fedactors.learning.network import initial
 from fedactors.run.prepare import prepare
 from fedactors.run.replay import replay
+from fedactors.run.tables import rows_of
 from tests.fleet.conftest import QUICKSTART
 
 ROUNDS = 6
@@ -104,3 +107,29 @@ def test_a_round_that_nobody_completes_leaves_the_model_alone_under_scheme_a(tmp
     assert partial["A"]["complete"] == 0
     assert np.array_equal(states["A"], start)
     assert not np.array_equal(states["B"], start)
+
+
+def test_writing_tables_imports_no_pandas_and_loses_nothing(tmp_path):
+    """Where pandas is installed, `pyarrow.array` would import it, which takes a second of every start."""
+    done = subprocess.run([sys.executable, "-c", WRITING, str(tmp_path / "t")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+    columns = ("version", "outcome", "group", "arrived", "weight")
+    assert list(rows_of(tmp_path / "t", columns)) == [
+        (0, "complete", "", [], 0.5),
+        (-1, "late", "Zürich", [3, 2], 1 / 3),
+        (2**62, "complete", "b", [9], 0.0),
+    ]
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from fedactors.plan import Outcome
+from fedactors.run.tables import Table
+table = Table(Path(sys.argv[1]), ("version", "outcome", "group", "arrived", "weight"))
+table.add((0, Outcome.COMPLETE, "", (), 0.5))
+table.add((-1, Outcome.LATE, "Zürich", (3, 2), 1 / 3))
+table.add((2**62, Outcome.COMPLETE, "b", (9,), 0.0))
+table.close()
+print("pandas" in sys.modules)
+"""
