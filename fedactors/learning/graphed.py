@@ -81,9 +81,8 @@ class Graphed:
         if trip is None or trip.steps < steps or trip.rows < clients:
             most = (steps, clients) if trip is None else (max(steps, trip.steps), max(clients, trip.rows))
             del trip  # before its successor is made: both may not fit
-            if self._record is None:
-                self._record = Captured() if resident.x.is_cuda else lambda step: step
-            trip = _Trip(resident, rows, *most, batch, self._record)
+            record = self._record or (Captured() if resident.x.is_cuda else lambda step: step)
+            trip = _Trip(resident, rows, *most, batch, record)
         self._trips[key] = trip
         if len(self._trips) > _KEPT:
             del self._trips[next(iter(self._trips))]
@@ -233,7 +232,10 @@ class _Trip:
 
 
 class Captured:
-    """Records steps as CUDA graphs; what passes between kernels shares memory, as no two of them run at once."""
+    """Records steps as CUDA graphs; what passes between kernels shares memory, as no two of them run at once.
+
+    That memory is gone with the last graph that used it: whoever begins anew needs a new one of these.
+    """
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
