@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import refuse_other_kinds
 from fedactors.plan import Order, Outcome
 
 Column = NDArray[Any]
@@ -112,6 +113,7 @@ def refuse_others(path: Path) -> None:
 def _text(path: Path) -> str:
     if not path.exists():
         return ""
+    refuse_other_kinds(path)
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -127,6 +129,8 @@ def _yaml(path: Path, text: str) -> Mapping[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise RunFolderError(f"{path}{where}: damaged: not YAML") from None
+    except (ValueError, RecursionError):
+        raise RunFolderError(f"{path}: damaged: not YAML that a run has written") from None
     return found if isinstance(found, dict) else {}
 
 
@@ -139,6 +143,8 @@ def _summary(path: Path) -> Mapping[str, Any]:
         found = json.loads(text)
     except json.JSONDecodeError as error:
         raise RunFolderError(f"{path}, line {error.lineno}: damaged: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path}: damaged: {error}") from None
     if not isinstance(found, dict):
         raise RunFolderError(f"{path}: damaged: found a {type(found).__name__} (accepted: a JSON object)")
     for key, value in _numbers_of(found):
@@ -160,6 +166,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield (line number, object); a last line that was cut off while it was written is left out."""
     if not path.exists():
         return
+    refuse_other_kinds(path)
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -168,6 +175,8 @@ def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 if not line.endswith("\n"):
                     return
                 raise RunFolderError(f"{path}, line {number}: damaged: {error.msg}") from None
+            except (ValueError, RecursionError) as error:
+                raise RunFolderError(f"{path}, line {number}: damaged: {error}") from None
             if not isinstance(row, dict):
                 raise RunFolderError(f"{path}, line {number}: found {line.strip()[:40]} (accepted: a JSON object)")
             yield number, row

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.report.palette import OUTCOME, label
 from fedactors.report.text import joules, size, span
 
@@ -43,11 +44,9 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
 
 
 def _rows(path: Path) -> list[Row]:
+    refuse_other_kinds(path)
     lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is a line that is being written
-    try:
-        return [json.loads(line) for line in lines]
-    except json.JSONDecodeError as error:
-        raise RunFolderError(f"{path}: damaged: {error.msg}") from None
+    return [json_of(path, line) for line in lines]
 
 
 def _claimed(path: Path) -> bool:
@@ -102,7 +101,7 @@ def _spent(rows: list[Row]) -> str:
 def _ended(path: Path) -> list[str]:
     try:
         return [f"  ended      {json.loads((path / 'summary.json').read_text())['ended_because']}"]
-    except (FileNotFoundError, KeyError, json.JSONDecodeError):
+    except (OSError, KeyError, TypeError, ValueError, RecursionError):
         return []
 
 
@@ -111,7 +110,7 @@ def _scenario(path: Path) -> Mapping[str, Any]:
 
     try:
         found = yaml.safe_load((path / "scenario.yaml").read_text(encoding="utf-8"))
-    except (FileNotFoundError, yaml.YAMLError):
+    except (OSError, yaml.YAMLError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ConservationError, RunFolderError
+from fedactors.plain import refuse_other_kinds
 from fedactors.plan import Order, Outcome
 from fedactors.report.records import refuse_others
 from fedactors.run import checkpoint
@@ -155,6 +156,7 @@ def _model(run: Path) -> str:
     from safetensors.numpy import load_file
 
     path = run / "checkpoint/model.safetensors"
+    refuse_other_kinds(path)
     try:
         return model_digest(load_file(path))
     except (OSError, SafetensorError) as error:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from fedactors.errors import RunFolderError, ScenarioError
+from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.run.checkpoint import Checkpoint, at_most, load, save
 from fedactors.run.conductor import resume, run
 from fedactors.run.digests import Digests
@@ -76,12 +77,15 @@ def branch(
 def _lines(run: Path, at: int) -> list[bytes]:
     """Return the first `at` lines of metrics."""
     path = run / _METRICS
+    refuse_other_kinds(path)
     try:
         rows = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
     if not 1 <= at <= len(rows):
         raise RunFolderError(f"{run}: no round {at} to branch at (accepted: 1 to {len(rows)})")
+    for row in rows[:at]:
+        json_of(path, row)
     return rows[:at]
 
 
@@ -131,6 +135,7 @@ def _again(
         run(scenario, made, stop_after=at, **where)
         return load(made)
     made.mkdir()
+    refuse_other_kinds(path / _SCENARIO)
     shutil.copy(path / _SCENARIO, made)
     (made / _METRICS).write_bytes((path / _METRICS).read_bytes()[: start.metrics_bytes])
     shutil.copytree(start.path, made / "checkpoint" / start.path.name)
@@ -141,7 +146,7 @@ def _again(
 def _digest(rows: Iterable[bytes]) -> str:
     digests = Digests()
     for row in rows:
-        digests.metrics(json.loads(row))
+        digests.metrics(json_of(Path(_METRICS), row))
     return digests.values()["metrics"]
 
 

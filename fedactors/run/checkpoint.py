@@ -26,6 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.pipeline import Saved
+from fedactors.plain import json_of, refuse_other_kinds, text_of
 from fedactors.run import client_files
 
 FORMAT = "fedactors checkpoint"
@@ -131,13 +132,8 @@ def read(path: Path) -> Checkpoint:
 
 def _header(path: Path) -> Checkpoint:
     """Return a checkpoint's header. Raises RunFolderError if it is damaged, not ours, or too new."""
-    try:
-        header = json.loads(path.read_bytes())
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise RunFolderError(f"{path}: damaged: not JSON") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    header = json_of(path, text_of(path))
+    if header.get("format") != FORMAT:
         raise RunFolderError(f'{path}: not a checkpoint of fedactors (accepted: "format": "{FORMAT}")')
     if header.get("version") != FORMAT_VERSION:
         raise RunFolderError(f"{path}: version {header.get('version')!r} of the format (accepted: {FORMAT_VERSION})")
@@ -155,6 +151,7 @@ def _header(path: Path) -> Checkpoint:
 
 def _verify(path: Path, expected: Mapping[str, Any]) -> None:
     """Raise RunFolderError if a file is not the one that was written."""
+    refuse_other_kinds(path)
     try:
         found = _facts(path)
     except OSError as error:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import refuse_other_kinds
 
 Kept = Mapping[str, NDArray[np.float32]]
 
@@ -55,6 +56,7 @@ def numbered(path: Path) -> dict[tuple[int, str], NDArray[np.float32]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    refuse_other_kinds(path)
     try:
         tensors = load_file(path)
         return {(int(key.partition("/")[0]), key.partition("/")[2]): value for key, value in tensors.items()}

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fedactors.errors import RunFolderError
+from fedactors.plain import json_of, lines_of, refuse_other_kinds, text_of
 from fedactors.run.digests import WALL
 from fedactors.run.past import differences
+from fedactors.scenario.loading import data_of
 
 _MOST = 20  # differences of one kind that are told
 
@@ -26,18 +26,22 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     each run, or None.
     """
     folders = Path(one), Path(other)
-    scenarios = [_yaml(folder / "scenario.yaml") for folder in folders]
-    metrics = [_lines(folder / "metrics.jsonl") for folder in folders]
+    before, now = (data_of(folder / "scenario.yaml") for folder in folders)
+    metrics = [lines_of(folder / "metrics.jsonl") for folder in folders]
     plans = [_plans(folder) for folder in folders]
-    summaries = [_json(folder / "summary.json") for folder in folders]
-    models = [summary["digests"]["model"] for summary in summaries]
+    summaries = [json_of(path, text_of(path)) for path in (folder / "summary.json" for folder in folders)]
+    try:
+        models = [summary["digests"]["model"] for summary in summaries]
+        final = [summary["final"] for summary in summaries]
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(f"{one}, {other}: a summary.json is damaged: {error}") from None
     return {
         "runs": [str(folder) for folder in folders],
-        "scenario": list(differences(*scenarios)),
+        "scenario": list(differences(before, now)),
         "rounds": [len(rows) for rows in metrics],
         "plans": _parting(*plans),
         "metrics": _parting(*metrics),
-        "final": [summary["final"] for summary in summaries],
+        "final": final,
         "model_equal": models[0] == models[1],
     }
 
@@ -56,35 +60,16 @@ def _plans(folder: Path) -> Rows:
     """Return one row for each plan, its orders by client among the keys."""
     import pyarrow.parquet as pq
 
+    for name in ("plans", "orders"):
+        refuse_other_kinds(folder / f"{name}.parquet")
     try:
         plans, orders = (pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("plans", "orders"))
-    except OSError as error:
+        rows = {plan["version"]: dict(plan) for plan in plans}
+        for order in orders:
+            rows[order["version"]][f"client {order['client']}"] = {k: v for k, v in order.items() if k != "client"}
+    except (OSError, ValueError, KeyError) as error:  # Arrow's own are among them
         raise RunFolderError(f"{folder}: its plans cannot be read: {error}") from None
-    rows = {plan["version"]: dict(plan) for plan in plans}
-    for order in orders:
-        rows[order["version"]][f"client {order['client']}"] = {k: v for k, v in order.items() if k != "client"}
     return [rows[version] for version in sorted(rows)]
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error} (accepted: the folder of a run that ended)") from None
-
-
-def _lines(path: Path) -> Rows:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error}") from None
 
 
 def text(found: Mapping[str, Any]) -> str:

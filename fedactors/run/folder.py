@@ -36,6 +36,7 @@ import yaml
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import refuse_other_kinds
 from fedactors.plan import Plan
 from fedactors.run.prepare import Prepared
 from fedactors.run.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, Table
@@ -175,6 +176,7 @@ def _again(path: Path, past: int) -> FileIO:
 
 def check_unclaimed(path: Path) -> None:
     """Raise RunFolderError if another process is writing to the run folder `path`."""
+    refuse_other_kinds(path / METRICS)
     if (path / METRICS).exists():
         _claim((path / METRICS).open("ab", buffering=0), path).close()
 
@@ -191,6 +193,7 @@ def _claim(file: FileIO, path: Path) -> FileIO:
 
 def _mend(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
+    refuse_other_kinds(path)
     if path.exists():
         whole = path.read_bytes()
         write(path, whole[: whole.rfind(b"\n") + 1])

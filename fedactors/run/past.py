@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.digests import Digests
-from fedactors.scenario.loading import apply_override, validate
+from fedactors.scenario.loading import apply_override, data_of, validate
 from fedactors.scenario.model import Scenario
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
@@ -47,10 +47,7 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
     Raises RunFolderError, listing the differences, if anything else is not what it was at the checkpoint.
     """
     path = run / "scenario.yaml"
-    try:
-        kept = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+    kept = data_of(path)
     for override in overrides:
         apply_override(kept, override)
     scenario = validate(kept, str(path), folder=Path(start.folder))
@@ -104,17 +101,15 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
 def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
     path = run / "metrics.jsonl"
+    refuse_other_kinds(path)
     try:
         with path.open("rb") as file:
             text = file.read(start.metrics_bytes)
-        rows = [json.loads(line) for line in text.splitlines()]
-        digests = Digests()
-        for row in rows:
-            digests.metrics(row)
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, AttributeError):
-        raise RunFolderError(f"{path}: damaged: not lines of JSON") from None
+    rows, digests = [json_of(path, line) for line in text.splitlines()], Digests()
+    for row in rows:
+        digests.metrics(row)
     if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
         raise RunFolderError(f"{path}: damaged: not the {start.plans} lines that the checkpoint was written with")
     return rows

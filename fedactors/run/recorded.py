@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import json_of, lines_of, text_of
 from fedactors.plan import Plan
 from fedactors.run.prepare import workloads_of
 from fedactors.run.tables import CLIENT_COLUMNS, plans_of, rows_of
-from fedactors.scenario.loading import validate
+from fedactors.scenario.loading import data_of, validate
 from fedactors.scenario.model import Scenario
 from fedactors.workload import Workload
 
@@ -43,16 +42,14 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario."""
-        text = _text(self.path / "scenario.yaml")
-        try:
-            return validate(yaml.safe_load(text), str(self.path / "scenario.yaml"))
-        except (yaml.YAMLError, RecursionError) as error:
-            raise RunFolderError(f"{self.path / 'scenario.yaml'}: damaged: {str(error).splitlines()[0]}") from None
+        path = self.path / "scenario.yaml"
+        return validate(data_of(path), str(path))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
-        return _object(self.path / "summary.json", _text(self.path / "summary.json"))
+        path = self.path / "summary.json"
+        return json_of(path, text_of(path))
 
     @property
     def wire(self) -> dict[str, Any]:
@@ -65,8 +62,7 @@ class Recorded:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
-        path = self.path / "metrics.jsonl"
-        return [_object(path, line) for line in _text(path).splitlines()]
+        return lines_of(self.path / "metrics.jsonl")
 
     @cached_property
     def held(self) -> NDArray[np.int64]:
@@ -92,22 +88,3 @@ class Recorded:
     def plans(self) -> Iterator[Plan]:
         """Yield the plans."""
         return plans_of(self.path)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunFolderError(
-            f"{path}: cannot be read (accepted: the folder of a run that has ended): {error}"
-        ) from None
-
-
-def _object(path: Path, text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise RunFolderError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise RunFolderError(f"{path}: damaged: found {text[:40]} (accepted: a JSON object)")
-    return found

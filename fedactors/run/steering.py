@@ -5,7 +5,6 @@ They are written into the rows of metrics, so that a run that goes on, and a rep
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from fedactors.clock.clock import Clock
 from fedactors.clock.selection import Loss
 from fedactors.errors import RunFolderError
+from fedactors.plain import lines_of
 from fedactors.plan import Plan
 
 Losses = Mapping[int, Loss]
@@ -48,10 +48,7 @@ def losses_of(run: Path) -> Told:
     """Return what a run has noted of each plan. Raises RunFolderError if it cannot be read, or lacks the plan."""
     path = run / "metrics.jsonl"
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        found = {row["round"] - 1: losses_in(row) for row in rows if "losses" in row}
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
+        found = {row["round"] - 1: losses_in(row) for row in lines_of(path) if "losses" in row}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RunFolderError(f"{path}: damaged: not lines of JSON with the losses of a run") from None
 

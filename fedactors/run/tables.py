@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedactors.errors import RunFolderError
+from fedactors.plain import refuse_other_kinds
 from fedactors.plan import Order, Outcome, Plan
 
 _ROWS_AT_ONCE = 10_000  # in a part of the file
@@ -100,6 +101,7 @@ def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    refuse_other_kinds(path)
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):

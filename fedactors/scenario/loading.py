@@ -47,6 +47,11 @@ def load(path: Path, overrides: Iterable[str] = ()) -> Scenario:
     return validate(data, str(path), lines, path.parent)
 
 
+def data_of(path: Path) -> dict[str, Any]:
+    """Return what a scenario file holds, not validated. Raises ScenarioError if it is none, or too large."""
+    return parse(_read(path), str(path))[0]
+
+
 def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
     """Turn plain data into a Scenario. Raises ScenarioError that names `source` and the key path."""
     try:

@@ -69,7 +69,8 @@ def test_a_driver_of_ray_killed_leaves_no_process_behind_and_is_resumed(tmp_path
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_until(lambda children=children: not any(map(alive, children)), seconds=60)
+        # two agents of Ray wait a minute for its services before they give up
+        wait_until(lambda children=children: not any(map(alive, children)), seconds=180)
         command = [sys.executable, "-m", "fedactors", "resume", str(folder), "--actors", "2"]
     resume(folder, actors=1, report=False)
     run(scenario_of(*changes), tmp_path / "whole")
