@@ -262,13 +262,15 @@ class Execution:
         """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
         path = self._books.folder.path
         whole = self._books.whole  # else a disk that is full has taken half a round: the last checkpoint stands
-        for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
-            try:
-                step()
-            except (OSError, Fault, FleetError) as further:
-                self._progress.note(f"{path}: not all could be saved: {further}")
-        if saved := checkpoints(path):
-            self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
+        try:
+            for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
+                try:
+                    step()
+                except (OSError, Fault, FleetError) as further:
+                    self._progress.note(f"{path}: not all could be saved: {further}")
+        finally:  # also of whoever cannot wait
+            if saved := checkpoints(path):
+                self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
         scenario, state = self._prepared.scenario, self._state()
