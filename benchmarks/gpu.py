@@ -78,10 +78,10 @@ class Held:
     """Client k holds samples k n, …, k n + n - 1 of a pool that begins again at its end."""
 
     def __init__(self, job: Job, pool: int) -> None:
-        self._each, self._pool = job.samples, pool
+        self._rows = (np.arange(job.clients * job.samples, dtype=np.int64) % pool).reshape(job.clients, job.samples)
 
     def of(self, client: int) -> np.ndarray:
-        return np.arange(client * self._each, (client + 1) * self._each, dtype=np.int64) % self._pool
+        return self._rows[client]
 
 
 def generated(job: Job, tiny: bool) -> tuple[Samples, Exam]:
@@ -228,7 +228,7 @@ def measured(job: Job, precision: str, data: tuple[Samples, Exam], device: str, 
         row["gpu_bytes"] = torch.cuda.max_memory_reserved()
     row |= bits(cohort, data[0])
     row["accuracy"] = accuracy(cohort, data[1])
-    if precision == "fp32":
+    if precision == "fp32" and device == "cuda":
         judge(job, row)
     if (real := mnist(job)) is not None:
         row["mnist"] = accuracy(Cohort(job, precision, real[0], device), real[1])
