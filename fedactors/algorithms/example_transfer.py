@@ -7,7 +7,7 @@
 Each client and step has a central batch of its own. What `ds` does is different: it pools the samples into one data set
 instead of adding two losses. With a regulariser as central loss no sample travels and every client computes it in every
 step: the baseline of the paper's recommender. 1 model and the samples down (as many as K steps take, whatever the
-client got done), 1 up. A round that hears nobody changes nothing.
+client got done), 1 up; a step takes the client as long as both losses need. A round that hears nobody changes nothing.
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ class ExampleTransfer(Mixed):
     def batch_of(self, setting: Setting) -> int:
         """Return b, by default a client's batch."""
         return self.central_batch or setting.batch
+
+    def effort(self, setting: Setting) -> float:
+        """Return how much longer a step takes than with the client's own batch alone."""
+        if self.central_loss in REGULARISERS:
+            return 1.0 + setting.evaluation / setting.batch
+        return 1.0 + min(self.batch_of(setting), setting.central) / setting.batch
 
     def payload(self, setting: Setting) -> Payload:
         """Return the model and K batches of samples down, one model up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -59,6 +59,13 @@ class Population:
 
     def __len__(self) -> int:
         return len(self.per_sample)
+
+    def burdened(self, effort: float) -> Population:
+        """Return devices that take `effort` times as long for a sample, as they have more to do with each."""
+        if effort == 1.0:
+            return self
+        slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4).astype(np.int64)
+        return replace(self, per_sample=slower)
 
     def belonging(self, at: Time) -> int:
         """Return how many devices have arrived and not departed at a moment."""

@@ -36,6 +36,7 @@ class Setting(NamedTuple):
     steps: float = 0.0  # K: local steps asked of a client, the mean over those that hold data
     sample_size: float = 0.0  # one sample on the wire, in models
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
+    evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -187,6 +188,10 @@ class Algorithm(Options):
     def payload(self, setting: Setting) -> Payload:
         """Return what a trip moves, in model sizes, and what the server computes, in samples."""
         return Payload()
+
+    def effort(self, setting: Setting) -> float:
+        """Return how much longer a client's step takes than its own samples do: as long, unless it does more."""
+        return 1.0
 
     def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
         """Return what the central learner works out in a round, under the names of `finds`; none is in the state.

@@ -31,6 +31,15 @@ def floats(model: Model, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows * table.width + (model.parameters - table.rows * table.width)
 
 
+def regulariser_flops(model: Model) -> int:
+    """Return the operations of a regulariser over all pairs of rows and of its gradient; 0 without a table.
+
+    V^2 d / 2 + V d multiply-adds, as the paper counts them for a device (our own engine takes fewer, V d^2).
+    """
+    table = table_of(model)
+    return 0 if table is None else table.rows * table.width * (table.rows + 2)
+
+
 def needed(model: Model, identifiers: Iterable[NDArray[np.int64]]) -> Mask:
     """Return which parameters a client needs whose data name these `identifiers`, `(parameters,)`; -1 names nothing."""
     table = table_of(model)

@@ -17,7 +17,7 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import Setting
 from fedactors.learning.datasets import Info
 from fedactors.learning.layers import Model
-from fedactors.learning.table_rows import floats, table_of
+from fedactors.learning.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.run.energy import Tariff, tariff
 from fedactors.run.memory import refuse_too_many
@@ -170,10 +170,11 @@ def _prepared(scenario: Scenario) -> Prepared:
     works = workloads_of(held, server.local)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
-    setting = _setting(scenario, info, sizes, works, central, model.parameters)
+    setting = _setting(scenario, info, sizes, works, central, model)
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
-    prepared = Prepared(scenario, info, sizes, held, model, build(scenario, model.flops), works, setting)
+    people = build(scenario, model.flops).burdened(server.algorithm.effort(setting))
+    prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
     _check_deadline(prepared)
@@ -195,7 +196,7 @@ def _check_reallocation(prepared: Prepared) -> None:
 
 
 def _setting(
-    scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, parameters: int
+    scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
 ) -> Setting:
     server, clients = scenario.server, scenario.devices
     wanted = [work.wanted for work in works if work.wanted]
@@ -210,8 +211,9 @@ def _setting(
         steps=sum(wanted) / len(wanted),
         # images travel as bytes, other samples as float32; a label takes one byte
         sample_size=(pixels * (1 if len(info.input_shape) == 3 else BYTES_PER_PARAMETER) + 1)
-        / (parameters * BYTES_PER_PARAMETER),
+        / (model.parameters * BYTES_PER_PARAMETER),
         optimizer=server.local.optimizer,
+        evaluation=regulariser_flops(model) / max(1, model.flops),
     )
 
 

@@ -117,6 +117,15 @@ def test_example_transfer_sends_batches_of_images():
     assert batches["bytes"]["down"] - plain["bytes"]["down"] == plain["asked"] * images
 
 
+def test_a_client_that_computes_both_losses_takes_as_long_as_both():
+    """15 samples of its own at 10 ms; two central samples for each of them in Example Transfer."""
+    plain, both = (prepare(scenario(named(name, central_batch=10))) for name in ("mixed-pt", "mixed-et"))
+    assert both.population.per_sample.tolist() == (3 * plain.population.per_sample).tolist()
+    times = [play(prepared, None, None)["virtual_seconds"] for prepared in (plain, both)]
+    more = 3 * 2 * 15 * plain.population.per_sample.max() / 1e9  # rounds, central for own, samples
+    assert times[1] - times[0] == pytest.approx(more, rel=0.05)
+
+
 def test_both_sources_and_dissimilarities_are_in_the_rows(tmp_path):
     result = fedactors.run(scenario("mixed-2w", dissimilarity_every=2), tmp_path / "run", fleet="local")
     assert [row.get("gt2", -1) >= 0 for row in result.metrics] == [True, False, True]

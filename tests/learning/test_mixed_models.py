@@ -176,6 +176,22 @@ def test_measured_messages_are_as_long_as_the_clock_charges_and_the_formula_says
 def test_the_baseline_sends_the_whole_table():
     algorithm = {"name": "mixed-et", "central_objective": "spreadout"}
     scenario = Scenario.model_validate({**MOVIES, "server": {**MOVIES["server"], "algorithm": algorithm}})
-    order = next(prepare(scenario).clock()).orders[0]
+    prepared = prepare(scenario)
+    order = next(prepared.clock()).orders[0]
     assert order.down == order.up == 4 * (63_232 + 272)
     assert (order.down + order.up - 2 * 4 * 272) / 1024 == 494
+
+
+def test_the_baseline_pays_for_the_regulariser_at_every_step():
+    """COMP. of table 3 in virtual time: V^2 d / 2 + V d multiply-adds beside those of a step of 16 samples."""
+    made = {}
+    for name in ("mixed-et", "mixed-pt", "mixed-1w", "mixed-2w"):
+        algorithm = {"name": name, "central_objective": "spreadout"}
+        phones = [{**MOVIES["population"][0], "compute": {"flops": "1 GFLOP/s"}}]
+        server = {**MOVIES["server"], "algorithm": algorithm}
+        prepared = prepare(Scenario.model_validate({**MOVIES, "population": phones, "server": server}))
+        made[name] = 16 * prepared.population.per_sample[0] / 1e6  # MFLOP of a step: one operation takes 1 ns
+    step = 16 * 3 * 2 * 16**2 / 1e6
+    assert made["mixed-pt"] == made["mixed-1w"] == made["mixed-2w"] == pytest.approx(step, rel=0.01)
+    assert made["mixed-et"] == pytest.approx(step + 2 * (3952**2 * 16 / 2 + 3952 * 16) / 1e6, rel=0.01)
+    assert 1 - made["mixed-pt"] / made["mixed-et"] > 0.9998
