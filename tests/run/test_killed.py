@@ -65,7 +65,7 @@ def test_a_driver_of_ray_killed_leaves_no_process_behind_and_is_resumed(tmp_path
     command += ["--out", str(folder)]
     for after in (2, 5, 9):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        wait_until(lambda after=after: len(lines(folder)) >= after, seconds=120)
+        wait_until(lambda after=after: len(lines(folder)) >= after, seconds=300)
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)
         process.wait()
