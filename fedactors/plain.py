@@ -37,6 +37,14 @@ def json_of(path: Path, text: str | bytes) -> dict[str, Any]:
     return found
 
 
+def summary_of(run: Path) -> dict[str, Any]:
+    """Return the summary of a run that has ended. Raises RunFolderError if it cannot be read, or is not there yet."""
+    path = run / "summary.json"
+    if not path.exists():
+        raise RunFolderError(f"{path}: not there (accepted: the folder of a run that has ended)")
+    return json_of(path, text_of(path))
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects of a file, one in each line. Raises RunFolderError if it cannot be read as such."""
     return [json_of(path, line) for line in text_of(path).splitlines()]

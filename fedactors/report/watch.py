@@ -12,6 +12,7 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.report.palette import OUTCOME, label
+from fedactors.report.records import refuse_others
 from fedactors.report.text import joules, size, span
 
 Row = Mapping[str, Any]
@@ -30,6 +31,7 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
     path = Path(folder) / "metrics.jsonl"
     if not path.exists():
         raise RunFolderError(f"{folder}: not a run folder: it holds no metrics.jsonl")
+    refuse_others(path.parent)
     seen, quiet = -1, 0
     while True:
         ended = (path.parent / "summary.json").exists()  # asked before reading: what follows is then all there is

@@ -23,7 +23,7 @@ from fedactors.run.checkpoint import Checkpoint, at_most, load, save
 from fedactors.run.conductor import resume, run
 from fedactors.run.digests import Digests
 from fedactors.run.execution import Result
-from fedactors.run.folder import check_free, new_path
+from fedactors.run.folder import METRICS, check_free, new_path
 from fedactors.run.machines import FleetKind
 from fedactors.run.past import differences
 from fedactors.run.prepare import Prepared, prepare
@@ -32,7 +32,7 @@ from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 
 _FREE = ("name", "server", "population", "cluster")  # what may be changed
-_SCENARIO, _METRICS = "scenario.yaml", "metrics.jsonl"
+_SCENARIO = "scenario.yaml"
 
 
 def branch(
@@ -76,7 +76,7 @@ def branch(
 
 def _lines(run: Path, at: int) -> list[bytes]:
     """Return the first `at` lines of metrics."""
-    path = run / _METRICS
+    path = run / METRICS
     refuse_other_kinds(path)
     try:
         rows = path.read_bytes().splitlines(keepends=True)
@@ -137,7 +137,7 @@ def _again(
     made.mkdir()
     refuse_other_kinds(path / _SCENARIO)
     shutil.copy(path / _SCENARIO, made)
-    (made / _METRICS).write_bytes((path / _METRICS).read_bytes()[: start.metrics_bytes])
+    (made / METRICS).write_bytes((path / METRICS).read_bytes()[: start.metrics_bytes])
     shutil.copytree(start.path, made / "checkpoint" / start.path.name)
     resume(made, stop_after=at, **where)
     return load(made)
@@ -146,7 +146,7 @@ def _again(
 def _digest(rows: Iterable[bytes]) -> str:
     digests = Digests()
     for row in rows:
-        digests.metrics(json_of(Path(_METRICS), row))
+        digests.metrics(json_of(Path(METRICS), row))
     return digests.values()["metrics"]
 
 
@@ -155,6 +155,6 @@ def _begin(folder: Path, scenario: Scenario, start: Checkpoint, rows: list[bytes
     folder.mkdir(parents=True, exist_ok=True)
     said = json.loads(json.dumps(scenario.dump()))
     (folder / _SCENARIO).write_text(yaml.safe_dump(said, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    (folder / _METRICS).write_bytes(b"".join(rows))
+    (folder / METRICS).write_bytes(b"".join(rows))
     shared = replace(start, scenario=said, metrics_bytes=sum(map(len, rows)))
     save(folder, shared, start.saved())

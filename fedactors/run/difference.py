@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.plain import json_of, lines_of, refuse_other_kinds, text_of
+from fedactors.plain import lines_of, refuse_other_kinds, summary_of
 from fedactors.run.digests import WALL
 from fedactors.run.past import differences
 from fedactors.scenario.loading import data_of
@@ -29,20 +29,15 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     before, now = (data_of(folder / "scenario.yaml") for folder in folders)
     metrics = [lines_of(folder / "metrics.jsonl") for folder in folders]
     plans = [_plans(folder) for folder in folders]
-    summaries = [json_of(path, text_of(path)) for path in (folder / "summary.json" for folder in folders)]
-    try:
-        models = [summary["digests"]["model"] for summary in summaries]
-        final = [summary["final"] for summary in summaries]
-    except (KeyError, TypeError) as error:
-        raise RunFolderError(f"{one}, {other}: a summary.json is damaged: {error}") from None
+    ends = [_end(folder) for folder in folders]
     return {
         "runs": [str(folder) for folder in folders],
         "scenario": list(differences(before, now)),
         "rounds": [len(rows) for rows in metrics],
         "plans": _parting(*plans),
         "metrics": _parting(*metrics),
-        "final": final,
-        "model_equal": models[0] == models[1],
+        "final": [final for final, _ in ends],
+        "model_equal": ends[0][1] == ends[1][1],
     }
 
 
@@ -54,6 +49,15 @@ def _parting(one: Rows, other: Rows) -> dict[str, Any]:
             apart = {key: [left.get(key), right.get(key)] for key in keys[:_MOST]}
             return {"equal_rounds": number, "first": {"round": number + 1, "apart": apart}}
     return {"equal_rounds": min(len(one), len(other)), "first": None}
+
+
+def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
+    """Return the last figures of a run, None if it was never examined, and the digest of its model."""
+    found = summary_of(folder)
+    try:
+        return found["final"], found["digests"]["model"]
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(f"{folder / 'summary.json'}: damaged: no final figures and digests ({error})") from None
 
 
 def _plans(folder: Path) -> Rows:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
-from fedactors.plain import json_of, lines_of, text_of
+from fedactors.plain import lines_of, summary_of
 from fedactors.plan import Plan
 from fedactors.run.prepare import workloads_of
 from fedactors.run.tables import CLIENT_COLUMNS, plans_of, rows_of
@@ -48,8 +48,7 @@ class Recorded:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
-        path = self.path / "summary.json"
-        return json_of(path, text_of(path))
+        return summary_of(self.path)
 
     @property
     def wire(self) -> dict[str, Any]:

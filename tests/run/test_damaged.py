@@ -71,3 +71,26 @@ def test_what_a_run_has_not_written_is_refused_in_one_message(command, name, dam
     if code == 2:
         assert told.err.startswith(f"fedactors: {broken}")
         assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("name", ["scenario.yaml", "summary.json", "metrics.jsonl"])
+def test_watch_waits_for_no_pipe(name, whole, tmp_path, capsys):
+    broken = shutil.copytree(whole, tmp_path / "broken")
+    fifo(broken / name)
+    assert main(["watch", str(broken)]) == 2
+    assert f"{name}: neither a file nor a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["audit", "diff"])
+def test_a_run_that_goes_on_has_no_summary_yet(command, whole, tmp_path, capsys):
+    going_on = shutil.copytree(whole, tmp_path / "run")
+    (going_on / "summary.json").unlink()
+    assert main([command, str(going_on), *(word.format(whole=whole) for word in COMMANDS[command])]) == 2
+    assert "run/summary.json: not there (accepted: the folder of a run that has ended)" in capsys.readouterr().err
+
+
+def test_diff_names_the_summary_that_is_damaged(whole, tmp_path, capsys):
+    broken = shutil.copytree(whole, tmp_path / "broken")
+    (broken / "summary.json").write_text("{}")
+    assert main(["diff", str(whole), str(broken)]) == 2
+    assert f"{broken}/summary.json: damaged: no final figures" in capsys.readouterr().err
