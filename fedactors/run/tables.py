@@ -76,8 +76,9 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        numbers = {outcome: number for number, outcome in enumerate(Outcome)}
-        outcomes = _array([outcome.value for outcome in Outcome], pa.string())
+        # those that occur: pandas counts the others as categories of nobody
+        numbers = {outcome: number for number, outcome in enumerate(dict.fromkeys(values))}
+        outcomes = _array([outcome.value for outcome in numbers], pa.string())
         return pa.DictionaryArray.from_arrays(_array([numbers[value] for value in values], pa.int8()), outcomes)
     if pa.types.is_list(kind):
         return pa.ListArray.from_arrays(_ends(values), _array([one for value in values for one in value], pa.int64()))
