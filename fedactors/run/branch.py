@@ -22,12 +22,12 @@ from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.run.checkpoint import Checkpoint, at_most, load, save
 from fedactors.run.conductor import resume, run
 from fedactors.run.digests import Digests
-from fedactors.run.execution import Result
 from fedactors.run.folder import METRICS, check_free, new_path
 from fedactors.run.machines import FleetKind
 from fedactors.run.past import differences
 from fedactors.run.prepare import Prepared, prepare
 from fedactors.run.progress import Progress, Silent
+from fedactors.run.result import Result
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 

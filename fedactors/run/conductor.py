@@ -18,13 +18,14 @@ from fedactors.learning.redeal import Redealt
 from fedactors.report.html import write as write_report
 from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
-from fedactors.run.execution import Execution, Labelled, Loaded, Result
+from fedactors.run.execution import Execution, Labelled, Loaded
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
 from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle
 from fedactors.run.memory import refuse_too_much
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
 from fedactors.run.progress import Progress, Silent
+from fedactors.run.result import Result
 from fedactors.run.windows import write_windows
 from fedactors.scenario.model import Scenario, Server
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from fedactors.fleet.spans import collect
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Narrow, Samples
 from fedactors.plan import SECOND, Plan
-from fedactors.report.notebook import Shown
 from fedactors.run.books import Books
 from fedactors.run.checkpoint import Checkpoint, checkpoints
 from fedactors.run.decisions import judge
@@ -36,6 +34,7 @@ from fedactors.run.numbers import complaint, diverged, quarantined, refuse_bad, 
 from fedactors.run.objective import Decide, Objective, Standing, recorded
 from fedactors.run.prepare import Prepared
 from fedactors.run.progress import Progress
+from fedactors.run.result import Result
 from fedactors.run.saver import Saver
 from fedactors.run.steering import losses_in, noted
 from fedactors.run.stopwatch import Stopwatch, spent
@@ -45,16 +44,6 @@ _WINDOW = 4  # rounds in flight: enough to keep every host busy while one round 
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
-
-
-@dataclass(frozen=True)
-class Result(Shown):
-    """What a run leaves: its folder, its summary, its rows of metrics and the final state; frames and pictures."""
-
-    folder: Path | None
-    summary: dict[str, Any]
-    metrics: list[dict[str, Any]]
-    state: dict[str, NDArray[np.float32]]
 
 
 class _Due(NamedTuple):

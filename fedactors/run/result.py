@@ -1,0 +1,22 @@
+"""What a run gives to whoever called it from Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.report.notebook import Shown
+
+
+@dataclass(frozen=True)
+class Result(Shown):
+    """What a run leaves: its folder, its summary, its rows of metrics and the final state; frames and pictures."""
+
+    folder: Path | None
+    summary: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    state: dict[str, NDArray[np.float32]]
