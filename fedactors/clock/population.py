@@ -64,8 +64,8 @@ class Population:
         """Return devices that take `effort` times as long for a sample, as they have more to do with each."""
         if effort == 1.0:
             return self
-        slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4).astype(np.int64)
-        return replace(self, per_sample=slower)
+        slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4)  # at most what `training_time` gives
+        return replace(self, per_sample=slower.astype(np.int64))
 
     def belonging(self, at: Time) -> int:
         """Return how many devices have arrived and not departed at a moment."""

@@ -69,7 +69,7 @@ class RayFleet:
         self._wanted, self._classes = hosts, classes
         self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
         self.server_gpus, self._central = server_gpus, central
-        self._apart, self.central_gpus = central[:2] if central else (0.0, 0.0)
+        self._central_cpus, self.central_gpus = (central.cpus, central.gpus) if central else (0.0, 0.0)
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
@@ -79,7 +79,8 @@ class RayFleet:
         self._looked, self._seen, self._hosts = 0.0, set[str](), 0
         with same_handlers():
             self._own = address is None and not ray.is_initialized()
-            self._joined = connect(address, max(os.cpu_count() or 1, ceil((hosts or 1) * cpus + self._apart)), store)
+            cores = ceil((hosts or 1) * cpus + self._central_cpus)
+            self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._vigil = ray_vigil.Vigil(ours=self._own)
         try:
             self._place()
@@ -96,7 +97,7 @@ class RayFleet:
         names, others = list(beside), list(beside.values())
         self.hosts = len(kinds)
         cpus, gpus = (sum(getattr(self._kinds[kind], part) for kind in kinds) for part in ("cpus", "gpus"))
-        require("CPU", cpus + self._apart, self.hosts, self._pause)
+        require("CPU", cpus + self._central_cpus, self.hosts, self._pause)
         require("GPU", gpus + self.server_gpus + self.central_gpus, self.hosts, self._pause)
         limit = time.monotonic() + FREE_SECONDS
         while (found := layout(nodes := available(), [self._kinds[kind] for kind in kinds], others)) is None:
@@ -123,6 +124,7 @@ class RayFleet:
         if self._wanted is not None:
             return list(islice(cycle(kinds), max(self._wanted, len(kinds))))
         nodes = available()
+        # hosts fill what the central learner leaves, which comes from the roomiest node that can hold it
         if self._central and (roomy := [node for node in nodes if node.room(self._central)]):
             max(roomy, key=lambda node: node.cpus).take(self._central)
         left = [room(nodes, want) for want in self._kinds]
@@ -166,7 +168,7 @@ class RayFleet:
         """Start an actor; those that are not client hosts share the cores the hosts leave. `args` are handles."""
         idle = self._idle.get(kind if host else _OTHERS, [])
         name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
-        cpus = self._apart if name == "central learner" else 0.0
+        cpus = self._central_cpus if name == "central learner" else 0.0
         if idle and not gpus and not cpus:
             actor = idle.pop()
         elif host:

@@ -29,9 +29,8 @@ def sequence(
     """
     draws = stream(seed, purpose, client, trip)
     passes = np.tile(held, (-(-steps // work.pass_steps), 1))
-    draws.permuted(
-        passes, axis=1, out=passes
-    )  # what `permutation` would give for one pass after the other, in one call
+    # what `permutation` would give for one pass after the other, in one call
+    draws.permuted(passes, axis=1, out=passes)
     return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]
 
 

@@ -28,10 +28,12 @@ from fedactors.workload import Workload, workload
 
 _ROOM = 2**28  # parameters of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
 _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
+_CACHED = 1_300_000  # those that stay in the cache of a CPU: 5 MB
+_HOSTS = 4  # that there should be work for, however many there are: part of the bits
 
 
 def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
-    """Return the engine that trains `model` by plain SGD on a device type, by `two_losses` in every step if asked for.
+    """Return the engine that trains `model` by plain SGD on a device type, with `two_losses` in each step if asked.
 
     The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
     throughout. On a CPU, convolutions gain nothing from company.
@@ -44,7 +46,8 @@ def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
 def engine_of(lesson: Lesson, device: str) -> Train:
     """Return the engine for the clients of a lesson.
 
-    That is `engine`, if not the span of the first layer is quicker or an optimiser has a state that is not recorded.
+    That is `engine`, unless the span of the first layer is quicker, or the optimiser has a state: steps that move one
+    are not recorded.
     """
     algorithm, two_losses = lesson.algorithm, lesson.algorithm.centre == "at clients"
     sgd = isinstance(algorithm.optimizer(lesson.setting), SGD)
@@ -59,16 +62,19 @@ def engine_of(lesson: Lesson, device: str) -> Train:
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     """Return how many trips each chunk takes, from their number, the model and the device type alone.
 
-    On a CPU the moving models of a chunk should stay in its cache (about 5 MB), and there should be work for four
-    hosts, evenly. A GPU should have work that takes longer than its launch, and room for what a step makes of models.
+    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly. A
+    GPU should have work that takes longer than its launch, and room for what a step makes of models.
     """
     if device == "cuda":
-        most, shared = max(2, min(1024, _ROOM // model.parameters)), trips * model.parameters // _WORK
+        most = max(2, min(1024, _ROOM // model.parameters))
+        hosts = min(_HOSTS, trips * model.parameters // _WORK)
     else:
-        most, shared = max(2, min(25, 1_300_000 // model.parameters)) if fused.can(model) else 4, trips // 4
-    chunks = max(-(-trips // most), min(4, trips // 4, shared))
-    chunks = chunks if chunks < 3 or device == "cuda" else -(-chunks // 4) * 4
-    return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))] if trips else []
+        most = max(2, min(25, _CACHED // model.parameters)) if fused.can(model) else 4
+        hosts = _HOSTS
+    chunks = max(-(-trips // most), min(hosts, trips // 4))
+    if device != "cuda" and chunks > 2:
+        chunks = -(-chunks // _HOSTS) * _HOSTS
+    return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
 
 
 class Trainer:
