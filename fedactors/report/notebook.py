@@ -5,7 +5,6 @@ Both libraries are an extra: `pip install fedactors[notebook]`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any
 
 from fedactors.errors import RunFolderError
 from fedactors.extras import needed
+from fedactors.plain import lines_of
 from fedactors.plan import SECOND
 from fedactors.report.records import read
 
@@ -39,11 +39,7 @@ class Frames:
     @cached_property
     def metrics(self) -> Any:
         """A row per round; outcomes in columns of their own, "outcomes.partial"; indexed by round."""
-        path = self.folder / "metrics.jsonl"
-        try:
-            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        except (OSError, json.JSONDecodeError) as error:
-            raise RunFolderError(f"{path}: cannot be read: {error}") from None
+        rows = lines_of(self.folder / "metrics.jsonl")
         pandas = needed("pandas", "notebook")
         found = pandas.json_normalize(rows)
         outcomes = [name for name in found.columns if name.startswith("outcomes.")]

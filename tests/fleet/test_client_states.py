@@ -65,19 +65,6 @@ def test_a_host_killed_in_the_middle_changes_no_bit_of_any_clients_state(algorit
 
 
 @pytest.fixture
-def pipelines(monkeypatch):
-    """Hold on to the pipelines that runs make, to find their actors."""
-    found, original = [], Pipeline.__init__
-
-    def remember(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        found.append(self)
-
-    monkeypatch.setattr(Pipeline, "__init__", remember)
-    return found
-
-
-@pytest.fixture
 def kept(monkeypatch):
     """Keep what the clients of each run keep at its end."""
     found, original = [], execution.Execution._conclude
