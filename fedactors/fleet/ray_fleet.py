@@ -165,7 +165,10 @@ class RayFleet:
         return ray.put(value)
 
     def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
-        """Start an actor; those that are not client hosts share the cores the hosts leave. `args` are handles."""
+        """Start an actor; `args` are handles.
+
+        Client hosts keep their cores, and so does a central learner that is to have some; others share what is left.
+        """
         idle = self._idle.get(kind if host else _OTHERS, [])
         name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
         cpus = self._central_cpus if name == "central learner" else 0.0

@@ -157,7 +157,8 @@ def _central(prepared: Prepared, lesson: Lesson, x: NDArray[Any], y: NDArray[Any
     def learn(batch: int) -> None:
         learner.learn(start, 0.01, workload(size, batch, epochs=None, steps=1), 0)
 
-    each, _ = _each(learn, min(16, work.batch), work.batch)
+    most = min(work.batch, size)  # samples of a batch, as far as there is noise for it
+    each, _ = _each(learn, min(16, most), most)
     return each * work.batch * work.wanted
 
 
