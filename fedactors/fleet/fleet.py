@@ -91,7 +91,7 @@ class Fleet(Protocol):
         ...
 
     def revive(self, actor: Actor) -> bool:
-        """Wait until an actor that may have died answers again; return whether it had. Raises Fault if it does not."""
+        """Wait until an actor answers again that may have died; return whether it died. Raises Fault if it does not."""
         ...
 
     def close(self) -> None:

@@ -60,8 +60,7 @@ class Gru(Layer):
 
     @override
     def problem(self, shape: Shape) -> str:
-        fits = len(shape) == 2 and shape[1] == self.inputs
-        return "" if fits else f"takes sequences of shape (places, {self.inputs})"
+        return _no_sequence(shape, self.inputs)
 
     @override
     def output(self, shape: Shape) -> Shape:
@@ -92,8 +91,7 @@ class PlaceDense(Dense):
 
     @override
     def problem(self, shape: Shape) -> str:
-        fits = len(shape) == 2 and shape[1] == self.inputs
-        return "" if fits else f"takes sequences of shape (places, {self.inputs})"
+        return _no_sequence(shape, self.inputs)
 
     @override
     def output(self, shape: Shape) -> Shape:
@@ -112,3 +110,9 @@ def gru(units: int) -> Maker:
 def place_dense(outputs: int) -> Maker:
     """Return a maker of a dense layer at every place with as many inputs as arrive."""
     return lambda shape: PlaceDense(shape[-1], outputs)
+
+
+def _no_sequence(shape: Shape, inputs: int) -> str:
+    """Return what is wrong with a shape that should be (places, inputs); nothing if it is that."""
+    fits = len(shape) == 2 and shape[1] == inputs
+    return "" if fits else f"takes sequences of shape (places, {inputs})"

@@ -44,9 +44,8 @@ def run(
     """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
 
     `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn; a run
-    that is to `stop_after` some rounds leaves a checkpoint of that moment. Raises
-    UsageError for what the user can mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or
-    Inf.
+    that is to `stop_after` some rounds leaves a checkpoint of that moment. Raises UsageError for what the user can
+    mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or Inf.
     """
     began = time.perf_counter()
     prepared = _ready(scenario, address)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fedactors.learning import cohort, sequential, span
+from fedactors.learning import cohort, fused, sequential, span
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.deal import contiguous
 from fedactors.learning.evaluation import Exam, Examiner
@@ -57,7 +57,8 @@ def test_engines_by_hand_are_for_float32():
     assert engine_of(lesson(wide), "cpu") is span.train
     assert engine_of(lesson(bf16(wide)), "cpu") is sequential.train
     assert engine(bf16(wide), "cpu") is sequential.train
-    assert engine_of(lesson(bf16(wide)), "cuda") is not engine_of(lesson(wide), "cuda")
+    assert fused.can(wide)
+    assert not fused.can(bf16(wide)), "on a GPU the recorded step is that of `cohort`"
 
 
 def test_the_server_learns_as_its_clients_do():
