@@ -74,7 +74,7 @@ class Population:
 
     @cached_property
     def _moves(self) -> tuple[Int64, Int64]:
-        """When devices arrive, and when they depart, each in order of time."""
+        """When devices arrive, and when they depart, each in order of time; who departs first never belongs."""
         return np.sort(self.arrive), np.sort(np.maximum(self.arrive, self.depart))
 
 

@@ -92,8 +92,9 @@ def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want])
             return placed, beside
     left = [node.copy() for node in nodes]
     beside = _beside(left, [], others)
-    placed = _spread(left, range(len(nodes)), hosts) if beside is not None else None
-    return (placed, beside) if placed is not None and beside is not None else None
+    if beside is None or (placed := _spread(left, range(len(nodes)), hosts)) is None:
+        return None
+    return placed, beside
 
 
 def _spread(left: Sequence[Node], allowed: Sequence[int], hosts: Sequence[Want]) -> list[int] | None:

@@ -32,14 +32,13 @@ _LEAST = 2  # rows: products of matrices have the same bits from two up
 _WARM_UP = 3  # runs before a recording, in which libraries choose kernels and take what memory they keep
 _KEPT = 4  # sets of tensors, for chunks that differ in more than their size
 
+Step = Callable[[], None]
+Record = Callable[[Step], Step]
+
 
 def can(model: Model) -> bool:
     """Whether steps of `model` can be recorded: not with a table, whose gradient is sorted with the host's help."""
     return not any(isinstance(layer, Embedding | Bag) for layer in model.layers)
-
-
-Step = Callable[[], None]
-Record = Callable[[Step], Step]
 
 
 class Graphed:
@@ -156,6 +155,7 @@ class _Trip:
 
     def __init__(self, resident: Resident, like: Rows, steps: int, rows: int, batch: int, record: Record) -> None:
         self._resident, self._record, self._recorded = resident, record, dict[int, Step]()
+        # runs of a warm-up advance the number of the step, too: there is room for as many
         self.steps, self.rows = 1 << max(_WARM_UP, steps - 1).bit_length(), rounded(max(_LEAST, rows))
         model, new = resident.model, like.starts.new_zeros
         self._samples = new(self.steps, self.rows, batch, dtype=torch.int64)

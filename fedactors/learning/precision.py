@@ -39,7 +39,8 @@ def rounding(resident: Resident) -> Iterator[None]:
         return
     switches = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [switch.allow_tf32 for switch in switches]
-    _switch(*[resident.model.precision == "tf32"] * 2)
+    wanted = resident.model.precision == "tf32"
+    _switch(wanted, wanted)
     try:
         yield
     finally:

@@ -244,7 +244,7 @@ def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str
 
 
 def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
-    """Return sum_i w_i rows_i, on a CPU added in the order of the rows; a GPU has its own, for each shape one."""
+    """Return sum_i w_i rows_i; a CPU adds in the order of the rows, a GPU in one that depends on the shape alone."""
     if rows.is_cuda:
         total = torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows
     else:
