@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedactors.fleet.fleet import Fleet
 from fedactors.learning.datasets import Data
 from fedactors.learning.deal import Split
 from fedactors.learning.evaluation import Exam
@@ -51,9 +52,7 @@ def run(
     prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
-    with open_fleet(
-        scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)
-    ) as opened:
+    with _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -86,9 +85,7 @@ def resume(
     scenario = scenario_of(path, start, overrides)
     prepared = _ready(scenario, address)
     past = read_past(path, start)
-    with open_fleet(
-        scenario.cluster, fleet, actors, address, scenario.population, central=has_centre(prepared)
-    ) as opened:
+    with _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -105,6 +102,12 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
     refuse_idle(prepared)
     refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     return prepared
+
+
+def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: str | None) -> Fleet:
+    """Return the fleet of a run; see `open_fleet`."""
+    scenario = prepared.scenario
+    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=has_centre(prepared))
 
 
 def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
