@@ -3,8 +3,7 @@
 Source: FSL journal paper, experiment "FSLsyn": each character at five rotations and three sizes of a cursive
 font, in the middle of a canvas of 2 x 2 inches that is shrunk to the clients' images: 675 images for 45 labels.
 
-The font is DejaVu Sans Oblique, if not another one is named: what a classifier learns from it carried over to
-MNIST and EMNIST better than from cursive fonts.
+The font is DejaVu Sans Oblique, if not another one is named: the paper does not say which cursive font it took.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
         "wall_seconds": _START[kind] + count * each,
         "seconds_per_round": each,
         "steps_per_second": steps / each if each else 0.0,
-        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + _data_bytes(prepared),
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
@@ -188,5 +188,9 @@ def _timed(call: Callable[[], object]) -> float:
 
 def _gpu_bytes(prepared: Prepared) -> int:
     """Return the GPU memory of a host: what the calibration took, and the training samples."""
-    data = prepared.info.train_size * prod(prepared.info.input_shape) * BYTES_PER_PARAMETER
-    return int(torch.cuda.max_memory_allocated()) + data
+    return int(torch.cuda.max_memory_allocated()) + _data_bytes(prepared)
+
+
+def _data_bytes(prepared: Prepared) -> int:
+    """Return the size of the training samples; the hosts of a machine share them, and count them each."""
+    return prepared.info.train_size * prod(prepared.info.input_shape) * BYTES_PER_PARAMETER
