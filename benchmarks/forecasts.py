@@ -65,10 +65,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=15, help="of learning in each run, by the forecast")
     parser.add_argument("--fleet", choices=["ray", "local"], default="ray")
+    parser.add_argument("--jobs", nargs="+", choices=list(JOBS), default=list(JOBS))
     options = parser.parse_args()
     print(f"{'job':10}{'rounds':>8}{'seconds: foreseen':>20}{'taken':>10}{'ratio':>8}", end="")
     print(f"{'MB: foreseen':>15}{'taken':>8}{'ratio':>8}")
-    for job in JOBS.values():
+    for job in (JOBS[name] for name in options.jobs):
         rounds = max(4, round(options.seconds / foreseen(job, 4, options.fleet)["seconds_per_round"]))
         ratios = []
         for _ in range(options.repeat):

@@ -34,8 +34,8 @@ from fedactors.workload import workload
 _ROUNDS = 20  # looked at
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _SAMPLES = 1_000  # of noise
-_START = {"ray": 8.5, "local": 3.5}  # seconds, without the data
-_ROUND = {"ray": 0.005, "local": 0.001}  # seconds of a round besides learning, of all processes together
+_START = {"ray": 8.5, "local": 2.5}  # seconds, without the data
+_ROUND = {"ray": 0.014, "local": 0.001}  # seconds of a round besides learning, of all processes together
 _BYTE = {"ray": 12e-9, "local": 3e-9}  # seconds, of all processes together, for each byte of the models that move
 
 
