@@ -28,7 +28,8 @@ def scenario_of(algorithm, *more):
     return Scenario.load(QUICKSTART, ["server.rounds=7", f"server.algorithm={algorithm}", *more])
 
 
-@pytest.mark.parametrize("algorithm", TWO_OF_A_KIND)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_digests_are_equal_on_the_local_fleet_and_on_ray(algorithm):
     found = verify(scenario_of(algorithm), fleets=(("local", 1), ("ray", 2)))
     assert found["equal"], json.dumps(found, indent=2)

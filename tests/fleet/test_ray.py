@@ -84,6 +84,7 @@ def test_ray_listens_on_the_loopback_address_only(scenario):
     assert listening
 
 
+@pytest.mark.slow
 def test_runs_in_one_process_leave_nothing_behind(tmp_path):
     scenario = Scenario.load(QUICKSTART, ["server.rounds=1"])
     files, before = [], sessions()
@@ -109,7 +110,7 @@ def wait_until(condition, seconds=20):
         threading.Event().wait(0.2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_an_interrupted_run_ends_its_actors_and_closes_its_books(tmp_path, number):
     command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
     process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)

@@ -37,6 +37,7 @@ def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_ac
     assert found["equal"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_running")
 def test_rounding_to_bfloat16_gives_the_same_bits_everywhere_and_others_than_float32():
     exact, rounded = (Scenario.load(QUICKSTART, ["server.rounds=3", f"precision={p}"]) for p in ("fp32", "bf16"))
@@ -79,7 +80,7 @@ def watched(monkeypatch):
 
 
 @pytest.mark.usefixtures("watched", "ray_running")
-@pytest.mark.parametrize("actors", [1, 2])
+@pytest.mark.parametrize("actors", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_host_killed_in_the_middle_changes_no_bit(scenario, tmp_path, actors):
     expected = fedactors.run(scenario, tmp_path / "calm", fleet="local").summary["digests"]
     killer = Killer(at=3)
