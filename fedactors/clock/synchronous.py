@@ -19,9 +19,9 @@ from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import OUTCOMES
 from fedactors.clock.world import World
 from fedactors.errors import ConservationError
-from fedactors.plan import HEARD, NEVER, Order, Outcome, Phase, Plan, Time
+from fedactors.plan import HEARD, NEVER, Order, Phase, Plan, Time
 
-_PHASES = [{Outcome.DEPARTED: Phase.DEPART, Outcome.OFFLINE: Phase.OFF}.get(o, Phase.FINISH) for o in OUTCOMES]
+_HEARD = np.array([outcome in HEARD for outcome in OUTCOMES])
 Events = Generator[simpy.Event, object, str]
 
 
@@ -68,56 +68,39 @@ def synchronous(world: World, rules: Rounds) -> Events:
 
 
 class _Round:
-    """One round in play: its trips, and who has reported."""
+    """One round in play: its trips, when they end, and so when the round closes."""
 
     def __init__(self, world: World, rules: Rounds, version: int, clients: Int64) -> None:
         self.world, self.rules, self.version = world, rules, version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
         self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
-        self.heard = self.settled = 0
-        self.closing: simpy.Event = world.env.event()
-        phases = np.array(_PHASES)[self.cohort.outcome]
-        told = self.cohort.ends < NEVER
-        order = np.lexsort((phases, self.cohort.ends))
-        order = order[told[order]]
-        self.ends = zip(self.cohort.ends[order].tolist(), self.cohort.outcome[order].tolist(), strict=True)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
         """Let the trips run, close, and put the Plan on the tray."""
-        self._next()
-        if self.deadline < NEVER:
-            self.world.at(self.deadline, Phase.CLOSE).callbacks.append(self._close)
-        yield self.closing
+        yield self.world.at(self._closing(), Phase.CLOSE)
         return self._conclude()
 
-    def _next(self) -> None:
-        """Wait for the next end of a trip: one event at a time, so that a closed round leaves none behind."""
-        if (end := next(self.ends, None)) is not None:
-            time, code = end
-            heard = OUTCOMES[code] in HEARD
-            self.world.at(time, _PHASES[code]).callbacks.append(lambda event: self._settle(heard))
+    def _closing(self) -> Time:
+        """Return when the round closes: at the deadline, or when everybody or the quorum has reported before.
 
-    def _settle(self, heard: bool) -> None:
-        """Count a trip that is over, and close if it was the last one waited for."""
-        if self.closing.triggered:
-            return
-        self.settled, self.heard = self.settled + 1, self.heard + heard
-        everybody = self.settled == len(self.cohort) and (self.rules.early or self.deadline == NEVER)
-        if (heard and self.heard == self.rules.quorum) or everybody:
-            # those that arrive at this very nanosecond still count
-            self.world.at(self.world.now, Phase.CLOSE).callbacks.append(self._close)
-        self._next()
-
-    def _close(self, event: simpy.Event) -> None:
-        if not self.closing.triggered:
-            self.closing.succeed()
+        Trips that end at this very nanosecond have ended before it closes.
+        """
+        ends, quorum = self.cohort.ends, self.rules.quorum
+        closing = self.deadline
+        if self.rules.early or self.deadline == NEVER:
+            closing = min(closing, int(ends.max()))
+        reports = np.sort(ends[_HEARD[self.cohort.outcome]])
+        if quorum is not None and quorum <= len(reports):
+            closing = min(closing, int(reports[quorum - 1]))
+        return closing
 
     def _conclude(self) -> Plan:
         world, rules, now = self.world, self.rules, self.world.now
-        early = now < self.deadline and self.settled < len(self.cohort)
+        over = self.cohort.ends <= now
+        early = now < self.deadline and not over.all()
         orders = world.cohorts.settle(self.cohort, now, early=early)
-        self._check(orders)
+        self._check(orders, int(np.count_nonzero(over & _HEARD[self.cohort.outcome])))
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(
@@ -133,11 +116,11 @@ class _Round:
         world.plans.append(plan)
         return plan
 
-    def _check(self, orders: tuple[Order, ...]) -> None:
+    def _check(self, orders: tuple[Order, ...], reported: int) -> None:
         """Every client asked ended in exactly one outcome, and those heard are those that reported."""
         heard = sum(order.heard for order in orders)
-        if [order.client for order in orders] != self.cohort.clients.tolist() or heard != self.heard:
+        if [order.client for order in orders] != self.cohort.clients.tolist() or heard != reported:
             raise ConservationError(
-                f"round {self.version + 1}: {len(self.cohort)} asked, {self.heard} reported,"
+                f"round {self.version + 1}: {len(self.cohort)} asked, {reported} reported,"
                 f" {heard} of {len(orders)} heard"
             )
