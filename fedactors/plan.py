@@ -45,8 +45,9 @@ class Outcome(str, Enum):
     QUARANTINED = "quarantined"  # its update held NaN or Inf and was set aside
     STALE = "stale"  # its update arrived, from a model older than the server takes
 
-    def __str__(self) -> str:
-        return self.value
+    # those of the text that it is; Enum's own are written in Python, and asked for a dozen times an order
+    __str__ = str.__str__
+    __hash__ = str.__hash__
 
 
 HEARD = frozenset({Outcome.COMPLETE, Outcome.PARTIAL})

@@ -14,11 +14,7 @@ from fedactors.errors import FleetError
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
 from fedactors.fleet.hosts import Hosts
-from fedactors.fleet.messages import RAISED, Flight
-from fedactors.fleet.messages import Outcomes as Outcomes
-from fedactors.fleet.messages import Saved as Saved
-from fedactors.fleet.messages import Snapshot as Snapshot
-from fedactors.fleet.messages import Task as Task
+from fedactors.fleet.messages import RAISED, Flight, Outcomes, Saved, Snapshot, Task
 from fedactors.fleet.places import spread
 from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round

@@ -207,6 +207,8 @@ class RayFleet:
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
         """Queue a call and return references to its results."""
+        if returns == 1:
+            return actor.call.remote(method, *args)
         return actor.call.options(num_returns=returns).remote(method, *args)
 
     def get(self, handle: Any) -> Any:

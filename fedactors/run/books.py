@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.fleet.pipeline import Outcomes, Task
+from fedactors.fleet.messages import Outcomes, Task
 from fedactors.plan import Plan
 from fedactors.run.checkpoint import Checkpoint
 from fedactors.run.digests import Digests, model_digest

@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from fedactors.errors import RunFolderError
-from fedactors.fleet.pipeline import Saved
+from fedactors.fleet.messages import Saved
 from fedactors.plain import json_of, refuse_other_kinds, text_of
 from fedactors.run import client_files
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedactors.fleet.fleet import Fleet
 from fedactors.learning.datasets import Data
 from fedactors.learning.deal import Split
-from fedactors.learning.evaluation import Exam
 from fedactors.learning.layers import REGULARISERS
 from fedactors.learning.lesson import Central, Lesson, Pretraining, Samples, share
 from fedactors.learning.redeal import Redealt
 from fedactors.report.html import write as write_report
 from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
-from fedactors.run.execution import Execution, Labelled, Loaded
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
 from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle
 from fedactors.run.memory import refuse_too_much
@@ -29,6 +29,9 @@ from fedactors.run.progress import Progress, Silent
 from fedactors.run.result import Result
 from fedactors.run.windows import write_windows
 from fedactors.scenario.model import Scenario, Server
+
+if TYPE_CHECKING:
+    from fedactors.run.execution import Execution, Labelled, Loaded
 
 
 def run(
@@ -57,7 +60,8 @@ def run(
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
             save(folder.path, start, None)
-            result = Execution(prepared, opened, data, folder, progress or Silent(), start, began).play([], stop_after)
+            execution = _execution()(prepared, opened, data, folder, progress or Silent(), start, began)
+            result = execution.play([], stop_after)
     _draw(folder.path, prepared, progress or Silent(), report=report)
     return result
 
@@ -90,7 +94,7 @@ def resume(
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
             discard_after(path, start)
-            result = Execution(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
+            result = _execution()(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
     _draw(folder.path, prepared, shown, report=report)
     return result
 
@@ -105,9 +109,17 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
 
 
 def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: str | None) -> Fleet:
-    """Return the fleet of a run; see `open_fleet`."""
+    """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
+    threading.Thread(target=_execution, name="imports", daemon=True).start()
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=has_centre(prepared))
+
+
+def _execution() -> type[Execution]:
+    """Return the class, imported when it is needed: torch takes seconds, in which others can start."""
+    from fedactors.run.execution import Execution
+
+    return Execution
 
 
 def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
@@ -141,6 +153,8 @@ def load(prepared: Prepared) -> Loaded:
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
     )
+    from fedactors.learning.evaluation import Exam
+
     exam = Exam(data.test_x, data.test_y, data.test_central)
     return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
 

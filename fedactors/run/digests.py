@@ -14,6 +14,7 @@ from fedactors.plan import Plan
 WALL = frozenset(
     {"wall_seconds", "cost", "bytes_reduced"}
 )  # keys of a metrics row that tell the machine's time, not the simulation's
+_ORDER = "(%d, %d, %d, %d)%s(%d, %d, %d, %d, %d, %d)"  # its fields in order
 
 
 class Digests:
@@ -25,7 +26,7 @@ class Digests:
     def plan(self, plan: Plan) -> None:
         """Take in a plan: every number of it and of its orders."""
         head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
-        orders = [f"{order[:4]}{order[4].value}{order[5:]}" for order in plan.orders]
+        orders = [_ORDER % order for order in plan.orders]
         self._plans.update("".join([repr((head, plan.arrived, plan.departed)), *orders]).encode())
 
     def metrics(self, row: Mapping[str, object]) -> None:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault, Fleet
-from fedactors.fleet.pipeline import Outcomes, Pipeline, Task
+from fedactors.fleet.messages import Outcomes, Task
+from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.spans import collect
 from fedactors.learning.evaluation import Exam
 from fedactors.learning.lesson import Lesson, Narrow, Samples

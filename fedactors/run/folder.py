@@ -84,13 +84,11 @@ class RunFolder:
         heard = sum(order.heard for order in plan.orders)
         moves = (list(plan.arrived), list(plan.departed))
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
-        for order in plan.orders:
-            self._orders.add((plan.version, *order))
+        self._orders.extend((plan.version, *order) for order in plan.orders)
 
     def weights(self, version: int, weights: Iterable[tuple[int, int, float]]) -> None:
         """Write down what weight updates had: client, the version it started from, weight."""
-        for row in weights:
-            self._weights.add((version, *row))
+        self._weights.extend((version, *row) for row in weights)
 
     def clients(self, prepared: Prepared) -> None:
         """Write down who takes part: group, samples trained on, when each arrives and departs."""

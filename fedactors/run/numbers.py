@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from fedactors.errors import DivergedError
-from fedactors.fleet.pipeline import Outcomes
+from fedactors.fleet.messages import Outcomes
 from fedactors.plan import SECOND, Outcome, Plan
 
 _BEFORE = 10  # rounds that a loss is compared with

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from fedactors.fleet.fleet import Fault
-from fedactors.fleet.pipeline import Saved
+from fedactors.fleet.messages import Saved
 from fedactors.run.checkpoint import Checkpoint, save
 
 _SECONDS = 300.0  # longest time without a checkpoint, of those spent in rounds

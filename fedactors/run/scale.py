@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, islice
 from pathlib import Path
 
-from fedactors.fleet.pipeline import Pipeline, Task
+from fedactors.fleet.messages import Task
+from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.ray_fleet import RayFleet
 from fedactors.fleet.sleeping import SleepingHost
 from fedactors.fleet.spans import Lane, collect

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -39,7 +39,11 @@ class Table:
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Append a row."""
-        self._rows.append(row)
+        self.extend([row])
+
+    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Append rows."""
+        self._rows.extend(rows)
         if len(self._rows) >= _LOOSE:
             self._pack()
 

@@ -6,7 +6,8 @@ import pytest
 from fedactors import Scenario
 from fedactors.errors import RunFolderError
 from fedactors.fleet.local import LocalFleet
-from fedactors.fleet.pipeline import Pipeline, Saved
+from fedactors.fleet.messages import Saved
+from fedactors.fleet.pipeline import Pipeline
 from fedactors.run import client_files
 from fedactors.run.conductor import load
 from fedactors.run.prepare import prepare

@@ -8,7 +8,8 @@ import pytest
 import fedactors
 from fedactors import Scenario
 from fedactors.fleet.local import LocalFleet
-from fedactors.fleet.pipeline import Pipeline, Saved
+from fedactors.fleet.messages import Saved
+from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.evaluation import Examiner
 from fedactors.run.conductor import load, resume
 from fedactors.run.objective import Objective, settled
