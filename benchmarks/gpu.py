@@ -30,14 +30,14 @@ try:
     import torch
 
     from fedactors.algorithms.fedavg import FedAvg
-    from fedactors.learning import batches
+    from fedactors.learning.chunks import chunk_sizes
     from fedactors.learning.evaluation import Exam, Examiner
     from fedactors.learning.fitting import Fitting
     from fedactors.learning.graphed import Graphed
     from fedactors.learning.lesson import Chunk, Lesson, Samples
     from fedactors.learning.models import FslCifar, Logistic, Mlp
     from fedactors.learning.network import initial
-    from fedactors.learning.trainer import Trainer, chunk_sizes
+    from fedactors.learning.trainer import Trainer
     from fedactors.workload import workload
 except ModuleNotFoundError as error:
     sys.exit(f"benchmarks/gpu.py: {error.name} is missing (needed: torch, numpy, pydantic; pip install {error.name})")
@@ -139,19 +139,19 @@ class Cohort:
 @contextmanager
 def shuffled_once() -> Iterator[None]:
     """Keep the order of samples that each trip once had: the engine without shuffling, if versions repeat."""
-    original, kept = batches.sequence, dict[tuple[int, ...], Any]()
+    original, kept = Trainer._order, dict[tuple[Any, ...], Any]()
 
-    def sequence(seed: int, client: int, trip: int, *more: Any) -> Any:
-        key = seed, client, trip
+    def order(trainer: Trainer, chunk: Chunk) -> Any:
+        key = chunk.clients, chunk.trips, chunk.steps
         if key not in kept:
-            kept[key] = original(seed, client, trip, *more)
+            kept[key] = original(trainer, chunk)
         return kept[key]
 
-    batches.sequence = sequence
+    Trainer._order = order  # type: ignore[method-assign]
     try:
         yield
     finally:
-        batches.sequence = original
+        Trainer._order = original  # type: ignore[method-assign]
 
 
 def speed(

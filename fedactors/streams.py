@@ -57,16 +57,28 @@ def stream(seed: int, purpose: Purpose, entity: int = 0, round: int = 0) -> np.r
     The Philox key is (seed, purpose); entity and round are the high words of its 256-bit counter, so that streams
     of one purpose are 2**128 draws apart and never overlap.
     """
-    bits = np.random.Philox(_NOTHING)
-    bits.state = {
-        "bit_generator": "Philox",
-        "state": {
-            "key": np.array([seed & _WORD, int(purpose)], dtype=np.uint64),
-            "counter": np.array([0, 0, entity & _WORD, round & _WORD], dtype=np.uint64),
-        },
-        "buffer": _EMPTY,
-        "buffer_pos": len(_EMPTY),
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-    return np.random.Generator(bits)
+    return Streams(seed, purpose).of(entity, round)
+
+
+class Streams:
+    """The streams of one (seed, purpose), one at a time: many are had in half the time that `stream` takes for each."""
+
+    def __init__(self, seed: int, purpose: Purpose) -> None:
+        self._counter = np.zeros(4, dtype=np.uint64)
+        key = np.array([seed & _WORD, int(purpose)], dtype=np.uint64)
+        self._state: Any = {
+            "bit_generator": "Philox",
+            "state": {"key": key, "counter": self._counter},
+            "buffer": _EMPTY,
+            "buffer_pos": len(_EMPTY),
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        self._bits = np.random.Philox(_NOTHING)
+        self._draws = np.random.Generator(self._bits)
+
+    def of(self, entity: int, round: int) -> np.random.Generator:
+        """Return the generator of (entity, round); the one returned before is at an end with this."""
+        self._counter[2:] = entity & _WORD, round & _WORD
+        self._bits.state = self._state
+        return self._draws

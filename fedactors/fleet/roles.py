@@ -21,6 +21,7 @@ from fedactors.fleet.fleet import CallError
 from fedactors.fleet.spans import Span, Spans, noted
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
+from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
@@ -81,13 +82,13 @@ class ClientHost(Role):
         clients = sum(len(chunk.clients) for chunk in chunks) if self._keeps else 0
         sent = [one for one in given[: len(given) - clients] if one is not None]
         kept, learned = list(given[len(given) - clients :]), list[Learned]()
-        later = chunks[1:] if self.device == "cuda" else ()
-        for chunk, following in zip_longest(chunks, later):
-            count = len(chunk.clients) if self._keeps else 0
-            one = self._one(chunk, sent, kept[:count], following)
-            if learned and learned[-1].branch == chunk.branch:
-                one = plus(learned.pop(), one)
-            learned.append(one)
+        groups = self._trainer.groups(chunks)
+        later = [group[0] for group in groups[1:]] if self.device == "cuda" else ()
+        for group, following in zip_longest(groups, later):
+            count = sum(len(chunk.clients) for chunk in group) if self._keeps else 0
+            for one in self._together(group, sent, kept[:count], following):
+                together = learned and learned[-1].branch == one.branch
+                learned.append(plus(learned.pop(), one) if together else one)
             del kept[:count]
         if not self._keeps:
             return learned
@@ -116,12 +117,14 @@ class ClientHost(Role):
         """Train at most so many clients at once from now on."""
         self._trainer.limit(clients)
 
-    def _one(
-        self, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None], following: Chunk | None
-    ) -> Learned:
+    def _together(
+        self, chunks: Sequence[Chunk], sent: Sequence[Vectors], kept: Sequence[Vectors | None], following: Chunk | None
+    ) -> list[Learned]:
         try:
-            return self._trainer.learn(chunk, sent, kept, following)._replace(branch=chunk.branch)
+            learned = self._trainer.learn_together(chunks, sent, kept, following)
+            return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
         except Exception:
+            chunk = joined(chunks)
             said, who = traceback.format_exc(), self._culprit(chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
             raise ChunkError(f"round {chunk.version + 1}, version {chunk.version}, {who}, {where}:\n{said}") from None

@@ -27,8 +27,12 @@ def sequence(
     `held` are the client's samples. The order depends on (seed, client, trip) only: a longer trip begins with the
     batches of a shorter one.
     """
-    draws = stream(seed, purpose, client, trip)
-    passes = np.tile(held, (-(-steps // work.pass_steps), 1))
+    return shuffled(stream(seed, purpose, client, trip), held, work, steps)
+
+
+def shuffled(draws: np.random.Generator, held: Int64, work: Workload, steps: int) -> Int64:
+    """Return what `sequence` does, from the stream that names client and trip."""
+    passes = held[None].repeat(-(-steps // work.pass_steps), 0)
     # what `permutation` would give for one pass after the other, in one call
     draws.permuted(passes, axis=1, out=passes)
     return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.learning import batches, dropout
+from fedactors.learning.engines import engine
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.layers import Model
 from fedactors.learning.precision import rounding
 from fedactors.learning.resident import Resident, Rows
 from fedactors.learning.server_optimizers import ServerOptimizer
-from fedactors.learning.trainer import engine
 from fedactors.streams import Purpose
 from fedactors.workload import Workload
 

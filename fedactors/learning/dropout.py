@@ -8,7 +8,11 @@ and, for every element, at 32 bits.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.streams import Purpose, stream
@@ -20,6 +24,9 @@ _SPLIT_2 = 0x94D049BB133111EB - 2**64
 _LOW_1 = 0x7FEB352D
 _LOW_2 = 0x846CA68B - 2**32  # as the int32 of the same bits
 _SIGN = -(2**31)
+_LOW, _WORD = 2**32 - 1, 2**64 - 1
+
+UInt32 = NDArray[np.uint32]
 
 
 def key(seed: int, client: int, round: int) -> int:
@@ -58,6 +65,54 @@ def hashed(index: Tensor, keys: Tensor, layer: int, step: int | Tensor) -> Tenso
     x = x ^ high
     x = (x ^ _shifted(x, 15)) * _LOW_2
     return x ^ _shifted(x, 16)
+
+
+class Masks:
+    """The same masks for one client at a time on a CPU, in the order in which a tensor lies in memory, scaled."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, torch.Size, tuple[int, ...]], tuple[Tensor, UInt32]] = {}
+
+    def of(self, x: Tensor, rate: float, key: int, layer: int, step: int) -> Tensor:
+        """Return 0 for a share `rate` of the elements of `x`, 1 / (1 - rate) for the others; its shape, its order.
+
+        `x` has no gaps in memory. What was returned for a layer is overwritten by its next step.
+        """
+        words = _splitmixed(key + (step * _LAYERS + layer + 1) * _GOLDEN)
+        factors, index = self._of(x, layer)
+        mixed = index ^ np.uint32(words & _LOW)
+        mixed ^= mixed >> 16
+        mixed *= np.uint32(_LOW_1)
+        mixed ^= np.uint32(words >> 32)
+        mixed ^= mixed >> 15
+        mixed *= np.uint32(_LOW_2 & _LOW)
+        mixed ^= mixed >> 16
+        survives = mixed >= np.uint32(min(round(rate * 2**32), _LOW))
+        np.multiply(survives, np.float32(1 / (1 - rate)), out=_flat(factors))
+        return factors
+
+    def _of(self, x: Tensor, layer: int) -> tuple[Tensor, UInt32]:
+        """Return room for the factors of a layer, and the number of each element in the order of memory."""
+        form = layer, x.shape, x.stride()
+        if form not in self._places:
+            numbers = torch.empty_like(x, dtype=torch.int32)
+            numbers.copy_(torch.arange(x.numel()).view(x.shape))
+            self._places[form] = torch.empty_like(x), _flat(numbers).view(np.uint32)
+        return self._places[form]
+
+
+def _flat(x: Tensor) -> NDArray[Any]:
+    """Return the elements of a tensor without gaps as they lie in memory."""
+    elements: NDArray[Any] = x.as_strided((x.numel(),), (1,)).numpy()
+    return elements
+
+
+def _splitmixed(x: int) -> int:
+    """Return `_splitmix` of a Python integer, as 64 bits without a sign."""
+    x &= _WORD
+    x = (x ^ x >> 30) * _SPLIT_1 & _WORD
+    x = (x ^ x >> 27) * _SPLIT_2 & _WORD
+    return x ^ x >> 31
 
 
 def _wrapped(x: int | Tensor) -> int | Tensor:

@@ -15,6 +15,7 @@ import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,20 +49,51 @@ def can(model: Model) -> bool:
 def train(resident: Resident, rows: Rows) -> Trained:
     """Train all rows; see `Trained`."""
     blocks = blocks_of(resident.model)
-    walk = _InPlace(resident.model, rows) if isinstance(rows.optimizer, SGD) else _Collected(resident.model, rows)
-    losses = rows.starts.new_zeros(max(rows.steps), len(rows.clients))
-    shorter = [-steps for steps in rows.steps]
-    for step, batch in enumerate(_batches(resident, rows)):
-        active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
-        x, hot, weights = (part[:active] for part in batch)
-        mine = [tensor[:active] for tensor in walk.tensors]
-        inputs, slopes = forward(blocks, mine, x, rows.keys[:active], step)
-        error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
-        if rows.weight != 1.0:
-            error.mul_(rows.weight)
-        backward(mine, inputs, slopes, error, walk.hear)
-        walk.settle(step, active)
-    return Trained(walk.delta, losses.T, walk.state)
+    sgd = isinstance(rows.optimizer, SGD)
+    walk = _InPlace(resident.model, rows) if sgd else _Collected(resident.model, rows)
+    company = Company(walk.tensors if sgd else ())
+    losses, shorter = list[Tensor](), [-steps for steps in rows.steps]
+    for lot in _lots(resident, rows):
+        logs = torch.zeros_like(lot.hot)
+        for at, step in enumerate(lot.steps):
+            left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+            active = company.of(left)
+            mine = first_rows(walk.tensors, active)
+            x, hot, weights, keys = first_rows((lot.x[at], lot.hot[at], lot.weights[at], rows.keys), active)
+            inputs, slopes = forward(blocks, mine, x, keys, step)
+            found = log_probabilities(mine, inputs[-1], out=logs[at, :active])
+            error = errors(found, hot, weights)
+            found[left:] = 0.0
+            if rows.weight != 1.0:
+                error.mul_(rows.weight)
+            backward(mine, inputs, slopes, error, walk.hear)
+            walk.settle(step, active)
+        losses.append(mean_losses(logs, lot.hot, lot.weights))
+    company.leave()
+    return Trained(walk.delta, torch.cat(losses).T, walk.state)
+
+
+class Company:
+    """Keeps a second row at work when only one is left: products of a single row round differently from those of many.
+
+    So a row has the same bits whoever else there is, as long as there is somebody. The second one's trip is over, and
+    what further steps do to its `tensors`, (rows, ...), is undone.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._tensors, self._kept = tensors, list[Tensor]()
+
+    def of(self, left: int) -> int:
+        """Return how many rows take a step that `left` rows need."""
+        if left != 1 or not self._tensors or len(self._tensors[0]) < 2:
+            return left
+        self._kept = self._kept or [tensor[1].clone() for tensor in self._tensors]
+        return 2
+
+    def leave(self) -> None:
+        """Put the second row back to where its trip ended."""
+        for tensor, kept in zip(self._tensors, self._kept, strict=False):
+            tensor[1] = kept
 
 
 def blocks_of(model: Model) -> tuple[Block, ...]:
@@ -86,8 +118,17 @@ def blocks_of(model: Model) -> tuple[Block, ...]:
     return tuple(blocks) if usable else ()
 
 
-def _batches(resident: Resident, rows: Rows) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield (inputs (C, B, d), one-hot labels (C, classes, B), weights (C, 1, B)) of one step after the other.
+class _Lot(NamedTuple):
+    """Batches of some steps that follow one another."""
+
+    steps: range
+    x: Tensor  # (steps, C, B, d)
+    hot: Tensor  # (steps, C, classes, B): labels
+    weights: Tensor  # (steps, C, 1, B)
+
+
+def _lots(resident: Resident, rows: Rows) -> Iterator[_Lot]:
+    """Yield the batches of all steps.
 
     Inputs are gathered for many steps at a time: one flat `index_select` costs a seventh of indexing by two tensors.
     """
@@ -100,7 +141,12 @@ def _batches(resident: Resident, rows: Rows) -> Iterator[tuple[Tensor, Tensor, T
         x = flat.index_select(0, chosen.flatten()).view(*chosen.shape, -1)
         labels = resident.y[chosen][:, :, None]
         hot = x.new_zeros(*chosen.shape[:2], classes, chosen.shape[2]).scatter_(2, labels, 1.0)
-        yield from zip(x, hot, weights[first : first + at_once, :, None], strict=True)
+        yield _Lot(range(first, first + len(chosen)), x, hot, weights[first : first + at_once, :, None])
+
+
+def first_rows(tensors: Sequence[Tensor], active: int) -> Sequence[Tensor]:
+    """Return the first `active` rows of each; of all, at no cost."""
+    return tensors if active == len(tensors[0]) else [tensor[:active] for tensor in tensors]
 
 
 def forward(
@@ -131,11 +177,21 @@ def activate(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> 
     return hidden, slope
 
 
-def classify(tensors: Sequence[Tensor], inputs: Tensor, hot: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the errors of the last layer, (C, classes, B), and each client's mean loss, (C,)."""
-    logs = torch.baddbmm(tensors[-1][:, :, None], tensors[-2], inputs.mT).log_softmax(1)
-    losses = -(logs * hot * weights).sum((1, 2))
-    return logs.exp_().sub_(hot).mul_(weights), losses
+def log_probabilities(tensors: Sequence[Tensor], inputs: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return the logarithms of what the last layer holds likely, (C, classes, B); in `out`, if that is given."""
+    logits = torch.baddbmm(tensors[-1][:, :, None], tensors[-2], inputs.mT)
+    logs: Tensor = torch.log_softmax(logits, 1, out=out)
+    return logs
+
+
+def errors(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
+    """Return the errors of the last layer, (C, classes, B)."""
+    return logs.exp().sub_(hot).mul_(weights)
+
+
+def mean_losses(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean loss of each batch, (..., C), from (..., C, classes, B)."""
+    return -(logs * hot * weights).sum((-2, -1))
 
 
 def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> Tensor:

@@ -128,7 +128,8 @@ def by_hand(model: Model, weight: float, prox: float) -> Move:
 
         hot = now.x.new_zeros(len(now.x), classes, now.x.shape[1]).scatter_(1, now.y[:, None], 1.0)
         inputs, slopes = fused.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
-        error, losses = fused.classify(now.tensors, inputs[-1], hot, now.weights[:, None])
+        logs, weights = fused.log_probabilities(now.tensors, inputs[-1]), now.weights[:, None]
+        losses, error = fused.mean_losses(logs, hot, weights), fused.errors(logs, hot, weights)
         fused.backward(now.tensors, inputs, slopes, error.mul_((now.rate * weight)[:, None, None]), hear)
         return losses
 

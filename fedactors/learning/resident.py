@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedactors.learning.grams import Grams
 from fedactors.learning.layers import Model
 from fedactors.learning.losses import mean_loss
 from fedactors.learning.optimizers import PLAIN, Optimizer
@@ -27,6 +28,7 @@ class Resident:
     model: Model
     x: Tensor  # (n, *shape)
     y: Tensor  # (n,)
+    grams: Grams | None = None  # of its clients, where the engine wants them and they do not change
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,21 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Total:
+    """Where updates are added up, where nobody wants to see that of a single row."""
+
+    sums: Tensor  # (parts, parameters)
+    parts: Sequence[int]  # of each row
+    weights: Sequence[float]
+    places: Sequence[int]  # in the order of adding
+
+    def take(self, rows: Sequence[int]) -> Total:
+        """Return the same for these rows, in this order; they are still added in the order of their places."""
+        parts, places = [self.parts[row] for row in rows], [self.places[row] for row in rows]
+        return Total(self.sums, parts, [self.weights[row] for row in rows], places)
+
+
+@dataclass(frozen=True)
 class Rows:
     """The trips of a chunk as rows."""
 
@@ -71,6 +88,7 @@ class Rows:
     """Of the optimiser at the start of each trip, (rows, parameters)."""
     weight: float = 1.0  # of the loss: multiplies every gradient
     beside: Beside | None = None
+    total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
 
     def take(self, rows: Sequence[int]) -> Rows:
         """Return these rows, in this order."""
@@ -86,6 +104,7 @@ class Rows:
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
+            total=None if self.total is None else self.total.take(rows),
         )
 
 
@@ -97,7 +116,7 @@ def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
 class Trained(NamedTuple):
     """What came of rows."""
 
-    deltas: Tensor  # (rows, parameters): y - x
+    deltas: Tensor  # (rows, parameters): y - x; (rows, 0) where they were added up
     losses: Tensor  # (rows, steps), 0 where none was done
     state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)
 

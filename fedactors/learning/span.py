@@ -20,10 +20,21 @@ import torch
 from torch import Tensor
 
 from fedactors.learning import batches
-from fedactors.learning.fused import activate, backward, blocks_of, classify, descending, forward
+from fedactors.learning.fused import (
+    Company,
+    activate,
+    backward,
+    blocks_of,
+    descending,
+    errors,
+    first_rows,
+    forward,
+    log_probabilities,
+    mean_losses,
+)
 from fedactors.learning.layers import Dense, Model
 from fedactors.learning.network import views
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, longest_first
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trained, longest_first
 from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
@@ -48,23 +59,37 @@ def train(resident: Resident, rows: Rows) -> Trained:
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    first = _Span(resident, rows, weight, bias)
-    losses, hear = rows.starts.new_zeros(max(rows.steps), len(rows.clients)), descending(rows.lr)
+    first, company = _Span(resident, rows, weight, bias), Company(moving)
+    logs, hear = torch.zeros_like(first.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
-        active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
-        mine = [tensor[:active] for tensor in moving]
-        x, slope = activate(first.outputs(step, active), block, rows.keys[:active], step)
-        inputs, slopes = forward(inner, mine, x, rows.keys[:active], step, slope)
-        hot, weights = first.hot[step, :active], first.weights[step, :active, None]
-        error, losses[step, :active] = classify(mine, inputs[-1], hot, weights)
+        left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+        active = company.of(left)
+        mine = first_rows(moving, active)
+        keys, hot, weights = first_rows((rows.keys, first.hot[step], first.weights[step]), active)
+        x, slope = activate(first.outputs(step, active), block, keys, step)
+        inputs, slopes = forward(inner, mine, x, keys, step, slope)
+        found = log_probabilities(mine, inputs[-1], out=logs[step, :active])
+        error = errors(found, hot, weights)
+        found[left:] = 0.0
         first.learn(step, active, backward(mine, inputs, slopes, error, hear))
-    deltas = torch.empty(rows.starts.shape)
-    at = first.write(deltas, rows.lr)
-    for tensor, start in zip(moving, others, strict=True):
-        torch.sub(tensor, start, out=deltas[:, at : at + start[0].numel()].view(start.shape))
-        at += start[0].numel()
-    return Trained(deltas, losses.T, NO_STATE)
+    company.leave()
+    losses = mean_losses(logs, first.hot, first.weights).T
+    rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
+    if rows.total is not None:
+        _add_up(first, rest, rows.total)
+        return Trained(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
+    deltas = rows.starts.new_zeros(rows.starts.shape)
+    for row, delta in enumerate(deltas):
+        first.add(row, delta, 1.0).copy_(rest[row])
+    return Trained(deltas, losses, NO_STATE)
+
+
+def _add_up(first: _Span, rest: Tensor, total: Total) -> None:
+    """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
+    for row in sorted(range(len(total.places)), key=total.places.__getitem__):
+        share = total.weights[row]
+        first.add(row, total.sums[total.parts[row]], share).add_(rest[row], alpha=share)
 
 
 class _Span:
@@ -72,7 +97,7 @@ class _Span:
 
     def __init__(self, resident: Resident, rows: Rows, weight: Tensor, bias: Tensor) -> None:
         table, weights = batches.table(rows.order, rows.works, rows.steps)
-        samples, self.weights = torch.from_numpy(table), torch.from_numpy(weights)
+        samples, self.weights = torch.from_numpy(table), torch.from_numpy(weights)[:, :, None]
         steps, clients, self._batch = samples.shape
         self._seen = [count * self._batch for count in rows.steps]
         flat, self._lr = resident.x.flatten(1), rows.lr
@@ -86,7 +111,12 @@ class _Span:
         for row, seen in enumerate(self._seen):
             torch.addmm(bias[row], self._x[row, :seen], weight[row].T, out=self._outputs[row, :seen])
         self._products = flat.new_zeros(clients, steps * self._batch, steps * self._batch)
-        _before(self._x, self._products, self._batch)
+        if resident.grams is None:
+            _before(self._x, self._products, self._batch)
+        else:
+            by_row = by_client.view(clients, -1).numpy()
+            for row, (client, seen) in enumerate(zip(rows.clients, self._seen, strict=True)):
+                resident.grams.write(client, by_row[row, :seen], self._products[row, :seen, :seen])
 
     def outputs(self, step: int, active: int) -> Tensor:
         """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""
@@ -101,15 +131,14 @@ class _Span:
         """Take the errors of a batch at the layer's outputs, (C, h, B)."""
         self._errors[:active, step * self._batch : (step + 1) * self._batch] = error.mT
 
-    def write(self, deltas: Tensor, lr: float) -> int:
-        """Write the layer's update to the first columns of `deltas`; return how many that are."""
+    def add(self, row: int, out: Tensor, weight: float) -> Tensor:
+        """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them."""
         hidden, inputs = self._errors.shape[2], self._x.shape[2]
-        size = hidden * inputs
-        for row, seen in enumerate(self._seen):
-            errors, out = self._errors[row, :seen], deltas[row, :size].view(hidden, inputs)
-            torch.addmm(out, errors.T, self._x[row, :seen], beta=0, alpha=-lr, out=out)
-        deltas[:, size : size + hidden] = self._errors.sum(1).mul_(-lr)
-        return size + hidden
+        seen, size = self._seen[row], hidden * inputs
+        errors, scale = self._errors[row, :seen], -self._lr * weight
+        out[:size].view(hidden, inputs).addmm_(errors.T, self._x[row, :seen], alpha=scale)
+        out[size : size + hidden].add_(errors.sum(0), alpha=scale)
+        return out[size + hidden :]
 
 
 def _before(x: Tensor, products: Tensor, batch: int) -> None:

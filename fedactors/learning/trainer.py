@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,69 +12,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning import batches, cohort, dropout, fused, graphed, sequential, span
-from fedactors.learning.algorithm import Trip
+from fedactors.learning import batches, dropout, grams
+from fedactors.learning.algorithm import Algorithm, Trip
+from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
+from fedactors.learning.engines import engine_of, rows_at_once, spans
 from fedactors.learning.fitting import Fitting
 from fedactors.learning.full_gradient import full_gradient
-from fedactors.learning.graphed import Graphed
-from fedactors.learning.layers import Dropout, Model
-from fedactors.learning.lesson import Central, Chunk, ClientLoss, Learned, Lesson, Narrow, Samples, Vectors
-from fedactors.learning.optimizers import PLAIN, SGD
+from fedactors.learning.grams import Grams
+from fedactors.learning.layers import Dropout
+from fedactors.learning.lesson import Central, Chunk, Learned, Lesson, Narrow, Samples, Vectors
+from fedactors.learning.optimizers import PLAIN
 from fedactors.learning.redeal import Redealt
-from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Train
-from fedactors.streams import Purpose
+from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Total
+from fedactors.learning.summing import client_losses, finite, summed
+from fedactors.streams import Purpose, Streams
 from fedactors.workload import Workload, workload
-
-_ROOM = 2**28  # parameters of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
-_WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
-_CACHED = 1_300_000  # those that stay in the cache of a CPU: 5 MB
-_HOSTS = 4  # that there should be work for, however many there are: part of the bits
-
-
-def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
-    """Return the engine that trains `model` by plain SGD on a device type, with `two_losses` in each step if asked.
-
-    The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
-    throughout. On a CPU, convolutions gain nothing from company.
-    """
-    if device == "cuda":
-        return Graphed() if graphed.can(model) and not two_losses else cohort.train
-    return fused.train if fused.can(model) and not two_losses else sequential.train
-
-
-def engine_of(lesson: Lesson, device: str) -> Train:
-    """Return the engine for the clients of a lesson.
-
-    That is `engine`, unless the span of the first layer is quicker, or the optimiser has a state: steps that move one
-    are not recorded.
-    """
-    algorithm, two_losses = lesson.algorithm, lesson.algorithm.centre == "at clients"
-    sgd = isinstance(algorithm.optimizer(lesson.setting), SGD)
-    if device == "cuda" and not sgd:
-        return fused.train if fused.can(lesson.model) and not two_losses else cohort.train
-    plain = sgd and not algorithm.corrects and algorithm.loss_weight == 1.0
-    if plain and device == "cpu" and span.pays(lesson.model, lesson.workloads):
-        return span.train
-    return engine(lesson.model, device, two_losses=two_losses)
-
-
-def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
-    """Return how many trips each chunk takes, from their number, the model and the device type alone.
-
-    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly. A
-    GPU should have work that takes longer than its launch, and room for what a step makes of models.
-    """
-    if device == "cuda":
-        most = max(2, min(1024, _ROOM // model.parameters))
-        hosts = min(_HOSTS, trips * model.parameters // _WORK)
-    else:
-        most = max(2, min(25, _CACHED // model.parameters)) if fused.can(model) else 4
-        hosts = _HOSTS
-    chunks = max(-(-trips // most), min(hosts, trips // 4))
-    if device != "cuda" and chunks > 2:
-        chunks = -(-chunks // _HOSTS) * _HOSTS
-    return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
 
 
 class Trainer:
@@ -84,9 +37,14 @@ class Trainer:
         self._lesson, self._split = lesson, samples.split
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
-        self._resident = Resident(lesson.model, x, y)
         self._central = None if samples.central is None else _Sent(lesson, samples.central, self._device)
-        self._train = Fitting(engine_of(lesson, device))
+        spanned, algorithm = spans(lesson, device), lesson.algorithm
+        same = not isinstance(self._split, Redealt) and grams.fit(lesson.workloads)
+        kept = Grams(x.flatten(1), self._split) if spanned and same else None
+        self._resident = Resident(lesson.model, x, y, kept)
+        differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
+        self._adds_up = spanned and differences
+        self._train, self._at_once = Fitting(engine_of(lesson, device)), rows_at_once(lesson, device)
         self._ahead: tuple[Chunk | None, list[NDArray[np.int64]]] = None, []  # what was shuffled for which chunk
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
@@ -102,32 +60,64 @@ class Trainer:
         `kept` is what each client kept from its last trip, None at its first; empty if the algorithm keeps nothing.
         While a GPU is at work, the samples of the `following` chunk are shuffled.
         """
+        (learned,) = self.learn_together([chunk], sent, kept, following)
+        return learned
+
+    def groups(self, chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+        """Return runs of chunks that are trained together: the rows of all of them in each call of the engine.
+
+        Their bits are those that they have one by one.
+        """
+        return groups(chunks, self._at_once)
+
+    def learn_together(
+        self,
+        chunks: Sequence[Chunk],
+        sent: Sequence[Vectors],
+        kept: Sequence[Vectors | None] = (),
+        following: Chunk | None = None,
+    ) -> list[Learned]:
+        """Train several chunks at once, one of the `groups`; return what each learned, as `learn` would."""
+        chunk = joined(chunks)
         began, algorithm = time.perf_counter(), self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
         if (correction := algorithm.correction(given, held)) is not None:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
         rows = self._optimized(rows, algorithm.moments(given, held))
+        if self._adds_up and (learned := self._added_up(chunks, rows, began)):
+            return learned
         deltas, losses, state = self._train(self._resident, rows)
         if following is not None:
             self._ahead = following, self._order(following)
-        losses = losses.contiguous()  # so that sums run in one order, whatever the engine
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
         trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
         uploads, keeps = algorithm.upload(trip), algorithm.keep(trip)
-        equal = (1.0,) * len(chunk.weights)
-        sums = {
-            name: _weighted_sum(rows_of, equal if name in algorithm.plain else chunk.weights)
-            for name, rows_of in uploads.items()
-        }
-        loss = float(losses.sum())
-        bad = () if math.isfinite(loss) and _finite(sums) else _bad(chunk, uploads, losses)
-        if not bad and not _finite(sums):  # finite updates whose sum is not
-            bad = tuple((client, steps - 1) for client, steps in zip(chunk.clients, chunk.steps, strict=True))
-        seconds = time.perf_counter() - began
-        told = _told(chunk, losses) if self._lesson.tells_losses else ()
-        return Learned(chunk.clients[0], sums, loss, seconds, bad, _apart(keeps, len(kept)), told, self._narrow())
+        learned = []
+        for one, mine, heard in _parts(chunks, losses):
+            own = {name: rows_of[mine] for name, rows_of in uploads.items()}
+            learned.append(self._learned(one, *summed(one, own, heard, algorithm.plain), heard))
+        if kept:
+            (only,) = learned
+            learned = [only._replace(kept=_apart(keeps, len(kept)))]
+        return _timed(learned, began)
+
+    def _added_up(self, chunks: Sequence[Chunk], rows: Rows, began: float) -> list[Learned]:
+        """Return what chunks learned, with updates added up by the engine; nothing if a bad one is to be found."""
+        parts = [part for part, chunk in enumerate(chunks) for _ in chunk.clients]
+        weights = [weight for chunk in chunks for weight in chunk.weights]
+        sums = torch.zeros(len(chunks), self._lesson.model.parameters)
+        rows = replace(rows, total=Total(sums, parts, weights, range(len(parts))))
+        losses = self._train(self._resident, rows).losses
+        columns = zip(_parts(chunks, losses), sums, strict=True)
+        learned = [self._learned(one, {"delta": total.numpy()}, (), heard) for (one, _, heard), total in columns]
+        good = all(math.isfinite(one.loss) and finite(one.sums) for one in learned)
+        return _timed(learned, began) if good else []
+
+    def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> Learned:
+        told = client_losses(chunk, losses) if self._lesson.tells_losses else ()
+        return Learned(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), told, self._narrow())
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
@@ -192,8 +182,9 @@ class Trainer:
         """Return the samples of all steps of each trip."""
         held = self._split.among(chunk.version, chunk.active) if isinstance(self._split, Redealt) else self._split
         columns = zip(chunk.clients, chunk.trips, self._works(chunk), chunk.steps, strict=True)
+        streams = Streams(self._lesson.seed, Purpose.BATCH)
         return [
-            batches.sequence(self._lesson.seed, client, trip, held.of(client), work, steps)
+            batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
             for client, trip, work, steps in columns
         ]
 
@@ -243,41 +234,22 @@ def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str
     return {name: torch.stack([bases[base][name] for base in chosen]) for name in bases[0]}
 
 
-def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
-    """Return sum_i w_i rows_i; a CPU adds in the order of the rows, a GPU in one that depends on the shape alone."""
-    if rows.is_cuda:
-        total = torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows
-    else:
-        total = torch.zeros_like(rows[0])
-        for row, weight in zip(rows, weights, strict=True):
-            total.add_(row, alpha=weight)
-    result: np.ndarray = total.cpu().numpy()
-    return result
+def _parts(chunks: Sequence[Chunk], losses: Tensor) -> Iterator[tuple[Chunk, slice, Tensor]]:
+    """Yield each chunk with its rows and their losses, which are summed in one order whoever else is there."""
+    first = 0
+    for chunk in chunks:
+        rows = slice(first, first + len(chunk.clients))
+        yield chunk, rows, losses[rows, : max(chunk.steps)].contiguous()
+        first = rows.stop
+
+
+def _timed(learned: Sequence[Learned], began: float) -> list[Learned]:
+    """Return the same with the wall time since `began`, shared out."""
+    seconds = (time.perf_counter() - began) / len(learned)
+    return [one._replace(seconds=seconds) for one in learned]
 
 
 def _apart(keeps: dict[str, Tensor], clients: int) -> tuple[Vectors, ...]:
     """Return what each client keeps as an object of its own, without the memory of its neighbours."""
     arrays = {name: rows.cpu().numpy() for name, rows in keeps.items()}
     return tuple({name: array[client].copy() for name, array in arrays.items()} for client in range(clients))
-
-
-def _finite(sums: Vectors) -> bool:
-    return all(bool(np.isfinite(total).all()) for total in sums.values())
-
-
-def _told(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
-    """Return what each client's loss was, of those that took a step."""
-    exact = losses.double()
-    sums, squares = exact.sum(1).tolist(), exact.square().sum(1).tolist()
-    columns = zip(chunk.clients, chunk.steps, sums, squares, strict=True)
-    return tuple((client, total / steps, square / steps) for client, steps, total, square in columns if steps)
-
-
-def _bad(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[tuple[int, int], ...]:
-    """Return (client, first bad local step) of each update that holds NaN or Inf."""
-    found = []
-    for row, client in enumerate(chunk.clients):
-        if not all(bool(rows[row].isfinite().all()) for rows in uploads.values()):
-            wrong = torch.nonzero(~losses[row].isfinite())
-            found.append((client, int(wrong[0]) if len(wrong) else chunk.steps[row] - 1))
-    return tuple(found)

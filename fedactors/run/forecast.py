@@ -19,9 +19,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedactors.fleet.pipeline import Task
+from fedactors.fleet.messages import Task
 from fedactors.fleet.places import spread
 from fedactors.learning.central import CentralLearner
+from fedactors.learning.chunks import joined
 from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.network import initial
@@ -71,7 +72,7 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
     began, clock = time.perf_counter(), prepared.clock()
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
-    speeds = measure(prepared, tasks, device)
+    speeds = measure(prepared, tasks, device, hosts)
     rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, kind) for task in tasks]
     each = sum(rounds) / len(rounds) if rounds else 0.0
     steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
@@ -105,7 +106,7 @@ def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, co
     return max(max(loads) + speeds.central + beside / cores, work / cores)
 
 
-def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
+def measure(prepared: Prepared, tasks: Sequence[Task], device: str, hosts: int) -> Speeds:
     """Time the engine on noise, in chunks as the first rounds have them."""
     info, server = prepared.info, prepared.scenario.server
     draws = np.random.Generator(np.random.Philox(0))
@@ -120,7 +121,9 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str) -> Speeds:
     state = {name: value.numpy() for name, value in server.algorithm.start(torch.from_numpy(start)).items()}
     sent = {name: state.get(name, start) for name in names}
     step = sample = 0.0
-    chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
+    shares = [trainer.groups(task.chunks[: -(-len(task.chunks) // hosts)]) for task in tasks]
+    together = [joined(group) for groups in shares for group in groups]  # as a host trains them
+    chunk = max(together, key=lambda chunk: chunk.cost, default=None)
     if chunk is not None and chunk.cost:
         most = max(chunk.steps)
         each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedactors.algorithms.participation import Members, Update
-from fedactors.fleet.pipeline import Task
+from fedactors.fleet.messages import Task
 from fedactors.learning.algorithm import Round
+from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.lesson import Chunk
 from fedactors.learning.reduction import branches
-from fedactors.learning.trainer import chunk_sizes
 from fedactors.plan import Order, Plan
 from fedactors.run.objective import Standing
 from fedactors.run.prepare import Dealt, Prepared
@@ -65,7 +65,7 @@ def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> li
     orders = list(plan.heard())
     members = standing.members if standing else _members(plan, dealt)
     server = dealt.scenario.server
-    shares = server.participation.weights([_update(order, dealt) for order in orders], members)
+    shares = server.participation.weights(_updates(orders, dealt), members)
     ages = [plan.version - order.base for order in orders]
     weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
     if standing is None or not standing.factors:
@@ -87,7 +87,8 @@ Counted = Sequence[tuple[Order, float]]  # with its weight
 
 def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, Counted]]:
     """Yield (learning rate, trips) of each run of trips with the same rate, which is that of their base version."""
-    for rate, run in groupby(part, lambda one: float(schedule.rate(one[0].base + shift))):
+    rates = {base: float(schedule.rate(base + shift)) for base in {order.base for order, _ in part}}
+    for rate, run in groupby(part, lambda one: rates[one[0].base]):
         yield rate, list(run)
 
 
@@ -109,10 +110,12 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 
-def _update(order: Order, prepared: Dealt) -> Update:
-    work = prepared.workloads[order.client]
-    size = int(prepared.held[order.client])
-    return Update(size, work.samples(order.steps), order.steps, order.wanted)
+def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
+    works, sizes = prepared.workloads, prepared.held[[order.client for order in orders]].tolist()
+    return [
+        Update(size, works[order.client].samples(order.steps), order.steps, order.wanted)
+        for size, order in zip(sizes, orders, strict=True)
+    ]
 
 
 def _members(plan: Plan, prepared: Dealt) -> Members:
@@ -120,7 +123,7 @@ def _members(plan: Plan, prepared: Dealt) -> Members:
 
     Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
     """
-    return Members(len(plan.orders), sum(int(prepared.held[order.client]) for order in plan.orders))
+    return Members(len(plan.orders), int(prepared.held[[order.client for order in plan.orders]].sum()))
 
 
 def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, active: tuple[int, ...]) -> Chunk:

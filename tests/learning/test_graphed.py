@@ -19,14 +19,17 @@ from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.fleet.roles import ClientHost
-from fedactors.learning import batches, cohort, fused, sequential, trainer
+from fedactors.learning import chunks, cohort, fused, sequential
+from fedactors.learning.chunks import chunk_sizes
+from fedactors.learning.engines import engine, engine_of
 from fedactors.learning.graphed import Graphed, _Trip, rounded, widths
 from fedactors.learning.layers import Flatten, dense, stack
 from fedactors.learning.models import FslCifar, LeastSquares, Mlp
 from fedactors.learning.network import initial
 from fedactors.learning.resident import Resident, Rows
 from fedactors.learning.sequence_layers import Embedding
-from fedactors.learning.trainer import Trainer, chunk_sizes, engine, engine_of
+from fedactors.learning.trainer import Trainer
+from fedactors.streams import Streams
 from tests.learning.test_engines import MODELS, Pulled, chunk, lesson, samples, with_engine
 from tests.learning.test_two_losses import Half
 
@@ -159,15 +162,16 @@ def test_results_are_no_part_of_what_the_next_chunk_writes_to():
 
 
 def test_while_a_gpu_works_the_next_chunk_is_shuffled_and_no_trip_twice(monkeypatch):
-    model, asked, original = MODELS["mlp"], [], batches.sequence
+    model, asked, original = MODELS["mlp"], [], Streams.of
     host = ClientHost(lesson(model), samples(model))
-    chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1,), (3,))], starts_of(model)[0]
+    chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1, 2), (3, 2))], starts_of(model)[0]
     chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
     expected = host.learn(chunks, sent)
-    monkeypatch.setattr(batches, "sequence", lambda *args: asked.append(args[1]) or original(*args))
+    monkeypatch.setattr(Streams, "of", lambda self, *names: asked.append(names[0]) or original(self, *names))
+    monkeypatch.setattr(Trainer, "groups", lambda self, chunks: [[chunk] for chunk in chunks])
     host.device = "cuda"  # by name only
     learned = host.learn(chunks, sent)
-    assert asked == [0, 2, 1, 4, 3]
+    assert asked == [0, 2, 1, 4, 3, 2]
     for one, other in zip(learned, expected, strict=True):
         assert np.array_equal(one.sums["delta"], other.sums["delta"])
 
@@ -210,7 +214,7 @@ def test_a_gpu_is_given_chunks_that_keep_it_busy():
     assert chunk_sizes(3000, small, "cuda") == [1000, 1000, 1000]
     assert chunk_sizes(1000, wide, "cuda") == [500, 500]
     assert chunk_sizes(100, convolutions, "cuda") == [100]
-    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= trainer._ROOM
+    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= chunks._ROOM
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

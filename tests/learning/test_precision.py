@@ -11,6 +11,7 @@ from torch.nn import functional
 from fedactors.learning import cohort, fused, sequential, span
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.deal import contiguous
+from fedactors.learning.engines import engine, engine_of
 from fedactors.learning.evaluation import Exam, Examiner
 from fedactors.learning.lesson import Samples
 from fedactors.learning.losses import losses
@@ -18,7 +19,7 @@ from fedactors.learning.mnist import Mnist
 from fedactors.learning.models import FslCifar, Mlp, ResNet9
 from fedactors.learning.network import initial, views
 from fedactors.learning.precision import rounding
-from fedactors.learning.trainer import Trainer, engine, engine_of
+from fedactors.learning.trainer import Trainer
 from fedactors.workload import workload
 from tests.learning.test_datasets import SHARED, real_mnist
 from tests.learning.test_engines import MODELS, chunk, lesson, samples, with_engine

@@ -53,7 +53,7 @@ def test_a_round_is_its_longest_path_or_all_its_work():
 def test_every_engine_can_be_timed(change):
     prepared = prepared_with(*change)
     tasks = [task_of(plan, prepared, "cpu", last=False) for plan in islice(prepared.clock(), 2)]
-    speeds = measure(prepared, tasks, "cpu")
+    speeds = measure(prepared, tasks, "cpu", 1)
     assert speeds.step > 0
     assert speeds.examined > 0
     assert (speeds.central > 0) == any("fsl" in word for word in change)

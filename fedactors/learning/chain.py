@@ -1,0 +1,199 @@
+"""Local steps of one client after the other for chains of convolutions and dense layers, backward pass by hand.
+
+On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
+Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
+with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
+layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
+`addmm_`. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+
+Shapes: B samples in a batch; images are (B, channels, height, width).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedactors.learning import batches
+from fedactors.learning.dropout import Masks
+from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
+from fedactors.learning.network import views
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained
+
+_unconvolved = torch.ops.aten.convolution_backward
+_unpooled = torch.ops.aten.max_pool2d_with_indices_backward
+_unrectified = torch.ops.aten.threshold_backward
+
+Kind = Literal["conv", "bias", "pool", "relu", "dropout", "flatten", "dense"]
+_KINDS: dict[type[Layer], Kind] = {
+    Conv: "conv",
+    Pool: "pool",
+    Relu: "relu",
+    Dropout: "dropout",
+    Flatten: "flatten",
+    Dense: "dense",
+}
+
+
+class Link(NamedTuple):
+    """A piece of the chain: a layer, or a convolution's kernel and bias apart."""
+
+    kind: Kind
+    number: int  # of the layer
+    layer: Layer
+    tensor: int  # number of its first parameter tensor, if it has one
+
+
+def can(model: Model) -> bool:
+    """Whether `model` is a softmax over a chain of convolutions, then dense layers, with what `Kind` lists between."""
+    return bool(links(model))
+
+
+@cache
+def links(model: Model) -> tuple[Link, ...]:
+    """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
+    if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
+        return ()
+    found, tensor = list[Link](), 0
+    for number, layer in enumerate(model.layers):
+        if type(layer) not in _KINDS:
+            return ()
+        link = Link(_KINDS[type(layer)], number, layer, tensor)
+        at = len(found)
+        while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
+            at -= 1
+        found.insert(at, link)
+        if link.kind == "conv":
+            found.append(link._replace(kind="bias", tensor=tensor + 1))
+        tensor += len(layer.tensors())
+    return tuple(found) if any(link.kind == "conv" for link in found) else ()
+
+
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows by plain SGD; see `Trained`."""
+    deltas = torch.zeros_like(rows.starts)
+    losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
+    masks = Masks()
+    for row, steps in enumerate(rows.steps):
+        if steps:
+            trip = _Trip(resident.model, rows, row, masks)
+            order = torch.from_numpy(rows.order[row])
+            for step, (first, last) in enumerate(batches.bounds(rows.works[row], steps)):
+                chosen = order[first:last]
+                losses[row, step] = trip.step(_last(resident.x[chosen]), resident.y[chosen], step)
+            trip.write(deltas[row])
+    return Trained(deltas, losses, NO_STATE)
+
+
+@dataclass
+class _Trip:
+    """One client's model on its way."""
+
+    model: Model
+    rows: Rows
+    row: int
+    masks: Masks
+    tensors: list[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._starts = views(self.model, self.rows.starts[self.row])
+        along = self.rows.corrections
+        self._corrections = None if along is None else views(self.model, along[self.row])
+        self._key, self._links = int(self.rows.keys[self.row]), links(self.model)
+        self.tensors = [_last(tensor).clone() for tensor in self._starts]
+
+    def step(self, x: Tensor, y: Tensor, step: int) -> Tensor:
+        """Take a local step, and return the mean loss of the batch before it, ()."""
+        kept = list[tuple[Tensor, ...]]()
+        for link in self._links:
+            x, mine = self._forward(link, x, step)
+            kept.append(mine)
+        logs = x.log_softmax(1)
+        picked, samples = y[:, None], len(y)
+        loss = -logs.gather(1, picked).mean()
+        error = logs.exp_().scatter_add_(1, picked, logs.new_full((samples, 1), -1.0))
+        error.mul_(self.rows.weight / samples)
+        for place in reversed(range(len(self._links))):
+            error = self._backward(self._links[place], error, kept[place], wanted=place > 0)
+        return loss
+
+    def write(self, delta: Tensor) -> None:
+        """Write y - x to `delta`, (parameters,)."""
+        for out, tensor, start in zip(views(self.model, delta), self.tensors, self._starts, strict=True):
+            torch.sub(tensor, start, out=out)
+
+    def _forward(self, link: Link, x: Tensor, step: int) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
+        layer = link.layer
+        match link.kind, layer:
+            case "conv", Conv():
+                return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
+            case "bias", _:
+                return x.add_(self.tensors[link.tensor][:, None, None]), ()
+            case "pool", Pool():
+                maxima, places = functional.max_pool2d_with_indices(x, [layer.size] * 2)
+                return maxima, (x, places)
+            case "relu", _:
+                return x.relu_(), (x,)
+            case "dropout", Dropout():
+                kept = self.masks.of(x, layer.rate, self._key, link.number, step)
+                return x.mul_(kept), (kept,)
+            case "flatten", _:
+                return x.flatten(1), (x,)
+        weight, bias = self.tensors[link.tensor : link.tensor + 2]
+        return torch.addmm(bias, x, weight.T), (x,)
+
+    def _backward(self, link: Link, error: Tensor, kept: Sequence[Tensor], *, wanted: bool) -> Tensor:
+        """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
+        layer = link.layer
+        match link.kind, layer:
+            case "conv", Conv():
+                weight, size = self.tensors[link.tensor], [layer.border] * 2
+                needs = [wanted, True, False]
+                below, slope, _ = _unconvolved(
+                    error, kept[0], weight, None, [1, 1], size, [1, 1], False, [0, 0], 1, needs
+                )
+                self._drift(link.tensor)
+                weight.sub_(slope, alpha=self.rows.lr)
+                return below if wanted else error
+            case "bias", _:
+                self._drift(link.tensor)
+                self.tensors[link.tensor].sub_(error.sum((0, 2, 3)), alpha=self.rows.lr)
+                return error
+            case "pool", Pool():
+                size = [layer.size] * 2
+                found: Tensor = _unpooled(error, kept[0], size, size, [0, 0], [1, 1], False, kept[1])
+                return found
+            case "relu", _:
+                slopes: Tensor = _unrectified(error, kept[0], 0.0)
+                return slopes
+            case "dropout", _:
+                return error.mul_(kept[0])
+            case "flatten", _:
+                return _last(error.view(kept[0].shape))
+        weight, bias = self.tensors[link.tensor : link.tensor + 2]
+        below = error @ weight if wanted else error
+        for tensor in (link.tensor, link.tensor + 1):
+            self._drift(tensor)
+        weight.addmm_(error.T, kept[0], alpha=-self.rows.lr)
+        bias.sub_(error.sum(0), alpha=self.rows.lr)
+        return below
+
+    def _drift(self, tensor: int) -> None:
+        """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
+        mine, lr = self.tensors[tensor], self.rows.lr
+        if self.rows.prox:
+            mine.lerp_(self._starts[tensor], lr * self.rows.prox)
+        if self._corrections is not None:
+            mine.add_(self._corrections[tensor], alpha=-lr)
+
+
+def _last(x: Tensor) -> Tensor:
+    """Return images and kernels with the channels last in memory; anything else as it is."""
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x

@@ -1,0 +1,66 @@
+"""How the trips of a round are cut into chunks, and which chunks a host trains together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from fedactors.learning import fused
+from fedactors.learning.layers import Model
+from fedactors.learning.lesson import Chunk
+
+CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
+_ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
+_WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
+_HOSTS = 4  # that there should be work for, however many there are: part of the bits
+_COLUMNS = ("clients", "bases", "trips", "steps", "weights")
+
+
+def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
+    """Return how many trips each chunk takes, from their number, the model and the device type alone.
+
+    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly. A
+    GPU should have work that takes longer than its launch, and room for what a step makes of models.
+    """
+    if device == "cuda":
+        most = max(2, min(1024, _ROOM // model.parameters))
+        hosts = min(_HOSTS, trips * model.parameters // _WORK)
+    else:
+        most = max(2, min(25, CACHED // model.parameters)) if fused.can(model) else 4
+        hosts = _HOSTS
+    chunks = max(-(-trips // most), min(hosts, trips // 4))
+    if device != "cuda" and chunks > 2:
+        chunks = -(-chunks // _HOSTS) * _HOSTS
+    return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
+
+
+def groups(chunks: Sequence[Chunk], rows: int) -> list[list[Chunk]]:
+    """Return runs of chunks that agree in all that is not said trip by trip, each of at most so many `rows` or one.
+
+    One client has other bits alone than in company, so a chunk of one stays alone.
+    """
+    found, taken = list[list[Chunk]](), 0
+    for chunk in chunks:
+        taken += len(chunk.clients)
+        if found and taken <= rows and _agree(found[-1][0], chunk):
+            found[-1].append(chunk)
+        else:
+            found.append([chunk])
+            taken = len(chunk.clients)
+    return found
+
+
+def _agree(one: Chunk, other: Chunk) -> bool:
+    alone = 1 in (len(one.clients), len(other.clients))
+    return not alone and (one.version, one.lr, one.active) == (other.version, other.lr, other.active)
+
+
+def joined(chunks: Sequence[Chunk]) -> Chunk:
+    """Return one chunk of the trips of several."""
+    if len(chunks) == 1:
+        return chunks[0]
+    columns: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(chunk, name) for chunk in chunks)) for name in _COLUMNS
+    }
+    return chunks[0]._replace(**columns)

@@ -1,0 +1,74 @@
+"""Which engine takes local steps: they differ in the last place, so a run uses one of them throughout.
+
+fused        many clients at once, stacks of dense layers, by hand
+span         the same for short trips: the first layer stays in the span of the samples seen
+chain        one client after the other, convolutions and dense layers, by hand
+sequential   one client after the other, anything: the reference
+cohort       many clients at once, anything, under vmap: for a GPU
+graphed      many clients at once on a GPU, steps recorded as CUDA graphs
+"""
+
+from __future__ import annotations
+
+from fedactors.learning import chain, cohort, fused, graphed, sequential, span
+from fedactors.learning.chunks import CACHED
+from fedactors.learning.graphed import Graphed
+from fedactors.learning.layers import Model
+from fedactors.learning.lesson import Lesson
+from fedactors.learning.optimizers import SGD
+from fedactors.learning.resident import Train
+
+_ROWS = 100  # of chunks that are trained together
+_SPANNED = 20  # the same, for `span`
+
+
+def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
+    """Return the engine that trains `model` by plain SGD on a device type, with `two_losses` in each step if asked.
+
+    The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
+    throughout. On a CPU, convolutions gain nothing from company.
+    """
+    if device == "cuda":
+        return Graphed() if graphed.can(model) and not two_losses else cohort.train
+    if two_losses:
+        return sequential.train
+    return fused.train if fused.can(model) else chain.train if chain.can(model) else sequential.train
+
+
+def engine_of(lesson: Lesson, device: str) -> Train:
+    """Return the engine for the clients of a lesson.
+
+    That is `engine`, unless the span of the first layer is quicker, or the optimiser has a state: steps that move one
+    are not recorded.
+    """
+    two_losses = lesson.algorithm.centre == "at clients"
+    if spans(lesson, device):
+        return span.train
+    if not _sgd(lesson) and device == "cuda":
+        return fused.train if fused.can(lesson.model) and not two_losses else cohort.train
+    if not _sgd(lesson) and chain.can(lesson.model):
+        return sequential.train
+    return engine(lesson.model, device, two_losses=two_losses)
+
+
+def spans(lesson: Lesson, device: str) -> bool:
+    """Whether clients are trained by `span`: on a CPU, where nothing but the gradient moves them and it pays."""
+    algorithm = lesson.algorithm
+    plain = _sgd(lesson) and not algorithm.corrects and algorithm.loss_weight == 1.0
+    return plain and device == "cpu" and span.pays(lesson.model, lesson.workloads)
+
+
+def rows_at_once(lesson: Lesson, device: str) -> int:
+    """Return how many rows of several chunks are trained at once; 0 where each chunk is trained by itself.
+
+    A call costs nearly as much for few rows as for many. Only rows that do not know of one another may come together:
+    see `Fitting`.
+    """
+    if spans(lesson, device):
+        return _SPANNED
+    fit = device == "cpu" and _sgd(lesson) and lesson.algorithm.centre != "at clients" and fused.can(lesson.model)
+    return min(_ROWS, CACHED // lesson.model.parameters) if fit else 0
+
+
+def _sgd(lesson: Lesson) -> bool:
+    return isinstance(lesson.algorithm.optimizer(lesson.setting), SGD)

@@ -1,0 +1,60 @@
+"""Weighted sums of what the clients of a chunk upload, and which of them is not a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedactors.learning.lesson import Chunk, ClientLoss, Vectors
+
+
+def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
+    """Return sum_i w_i rows_i; a CPU adds in the order of the rows, a GPU in one that depends on the shape alone."""
+    if rows.is_cuda:
+        total = torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows
+    else:
+        total = torch.zeros_like(rows[0])
+        for row, weight in zip(rows, weights, strict=True):
+            total.add_(row, alpha=weight)
+    result: np.ndarray = total.cpu().numpy()
+    return result
+
+
+def summed(
+    chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor, plain: Collection[str]
+) -> tuple[Vectors, tuple[tuple[int, int], ...]]:
+    """Return the sums of `uploads`, weighted but for the `plain` ones, and (client, step) of each that is bad."""
+    equal = (1.0,) * len(chunk.weights)
+    sums = {name: _weighted_sum(rows, equal if name in plain else chunk.weights) for name, rows in uploads.items()}
+    whole = finite(sums)
+    bad = () if whole and math.isfinite(float(losses.sum())) else _bad(chunk, uploads, losses)
+    if not bad and not whole:  # finite updates whose sum is not
+        bad = tuple((client, steps - 1) for client, steps in zip(chunk.clients, chunk.steps, strict=True))
+    return sums, bad
+
+
+def finite(sums: Vectors) -> bool:
+    """Whether all sums are numbers."""
+    return all(bool(np.isfinite(total).all()) for total in sums.values())
+
+
+def client_losses(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
+    """Return what each client's loss was, of those that took a step."""
+    exact = losses.double()
+    sums, squares = exact.sum(1).tolist(), exact.square().sum(1).tolist()
+    columns = zip(chunk.clients, chunk.steps, sums, squares, strict=True)
+    return tuple((client, total / steps, square / steps) for client, steps, total, square in columns if steps)
+
+
+def _bad(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return (client, first bad local step) of each update that holds NaN or Inf."""
+    found = []
+    for row, client in enumerate(chunk.clients):
+        if not all(bool(rows[row].isfinite().all()) for rows in uploads.values()):
+            wrong = torch.nonzero(~losses[row].isfinite())
+            found.append((client, int(wrong[0]) if len(wrong) else chunk.steps[row] - 1))
+    return tuple(found)

@@ -1,0 +1,82 @@
+"""Convolutions by hand against autograd, and dropout masks in the order of memory against those of a cohort."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedactors.algorithms.fed_ams import FedAMS
+from fedactors.algorithms.fedavg import FedAvg
+from fedactors.learning import chain, sequential
+from fedactors.learning.dropout import Masks, mask
+from fedactors.learning.engines import engine, engine_of
+from fedactors.learning.layers import Flatten, Pool, Relu, conv, dense, stack
+from fedactors.learning.models import FslCifar, FslEmnist, LambCifarCnn, LambCnn, McmahanCnn, ResNet9
+from fedactors.learning.network import initial
+from tests.learning.test_engines import Pulled, chunk, lesson, samples, with_engine
+
+COLOUR, GREY = (3, 32, 32), (1, 28, 28)
+MODELS = {
+    "fsl_cifar": FslCifar().build(COLOUR, 10),
+    "fsl_emnist": FslEmnist().build(GREY, 10),
+    "mcmahan": McmahanCnn().build(GREY, 10),
+    "lamb": LambCnn().build(GREY, 10),
+    "lamb_cifar": LambCifarCnn().build(COLOUR, 10),
+    "bare": stack("bare", (2, 9, 8), conv(3, 3, "valid"), conv(4, 2, "valid"), Pool(3), Flatten(), dense(3)),
+    "last": stack(
+        "last", (2, 6, 6), Pool(2), Relu(), conv(4, 3, "same"), Relu(), Flatten(), dense(5), Relu(), dense(3)
+    ),
+}
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(), Pulled()], ids=["plain", "pulled"])
+@pytest.mark.parametrize("name", MODELS)
+def test_by_hand_agrees_with_autograd_on_unequal_steps_and_starts(name, algorithm):
+    model = MODELS[name]
+    assert engine(model, "cpu") is chain.train
+    sent = [{"x": initial(model, seed)} for seed in (1, 2)]
+    work = chunk((3, 0, 2, 1, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+    the_lesson = replace(lesson(model), algorithm=algorithm)
+    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, chain))
+    most = np.abs(one.sums["delta"]).max()
+    np.testing.assert_allclose(many.sums["delta"], one.sums["delta"], rtol=1e-4, atol=3e-6 * most)
+    assert many.loss == pytest.approx(one.loss, rel=1e-5)
+
+
+def test_by_hand_is_for_plain_descent_on_chains_and_nothing_else():
+    model = MODELS["fsl_cifar"]
+    assert engine_of(lesson(model), "cpu") is chain.train
+    assert engine_of(replace(lesson(model), algorithm=FedAMS()), "cpu") is sequential.train
+    assert engine(model, "cpu", two_losses=True) is sequential.train
+    assert engine(replace(model, precision="bf16"), "cpu") is sequential.train
+    assert engine(replace(model, loss="squared"), "cpu") is sequential.train
+    assert engine(ResNet9().build(COLOUR, 10), "cpu") is sequential.train
+
+
+def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
+    kinds = [link.kind for link in chain.links(MODELS["fsl_cifar"])]
+    features = ["conv", "pool", "bias", "relu"]
+    assert kinds == [*features, *features, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
+    kinds = [link.kind for link in chain.links(MODELS["lamb"])]
+    assert kinds[:8] == ["conv", "pool", "bias", "relu", "conv", "bias", "dropout", "pool"]
+
+
+def test_a_bad_sample_is_named_with_client_and_step():
+    model, data = MODELS["bare"], samples(MODELS["bare"])
+    data.x[data.split.of(1)] = np.nan
+    learned = with_engine(chain, lesson(model), data).learn(chunk((2, 2, 2, 1, 2)), [{"x": initial(model, 1)}])
+    assert learned.bad == ((1, 0),)
+
+
+@pytest.mark.parametrize("key", [0, 123, -5, 2**62, -(2**63)])
+@pytest.mark.parametrize("rate", [0.0, 0.25, 0.999])
+def test_masks_are_those_of_a_cohort_in_whatever_order_memory_has(key, rate):
+    masks, images = Masks(), torch.empty(3, 4, 5, 6)
+    for x in (images, images.contiguous(memory_format=torch.channels_last), torch.empty(7, 9)):
+        for step in (0, 3):
+            wanted = mask(x.numel(), rate, torch.tensor(key), 6, step).view(x.shape)
+            found = masks.of(x, rate, key, 6, step)
+            assert torch.equal(found > 0, wanted)
+            assert found.stride() == x.stride()
+            assert set(found.unique().tolist()) <= {0.0, float(np.float32(1 / (1 - rate)))}

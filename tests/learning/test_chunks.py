@@ -1,0 +1,127 @@
+"""Chunks that a host trains together have the bits that they have one by one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedactors.algorithms.fedavg import FedAvg
+from fedactors.algorithms.fednova import FedNova
+from fedactors.fleet.roles import ClientHost
+from fedactors.learning import span
+from fedactors.learning.chunks import groups, joined
+from fedactors.learning.engines import engine_of
+from fedactors.learning.grams import Grams
+from fedactors.learning.models import Mlp
+from fedactors.learning.network import initial
+from fedactors.learning.trainer import Trainer
+from tests.learning.test_engines import MODELS as SMALL
+from tests.learning.test_engines import chunk, lesson, samples
+
+MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3)}
+PARTS = [
+    chunk((6, 9), (0, 2), (0.3, 0.7)),
+    chunk((2, 8), (1, 3), (0.2, 0.4)),
+    chunk((9, 0), (2, 4), (0.1, 2.0), bases=(1, 0)),
+]
+
+
+def apart(monkeypatch):
+    monkeypatch.setattr(Trainer, "groups", lambda self, chunks: [[one] for one in chunks])
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(), FedNova()], ids=["fedavg", "fednova"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
+    model = MODELS[name]
+    told = replace(lesson(model), algorithm=algorithm, tells_losses=True)
+    chunks = [one._replace(branch=number) for number, one in enumerate(PARTS)]
+    sent = [{"x": initial(model, seed)} for seed in (1, 2)]
+    assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == 1
+    together = ClientHost(told, samples(model)).learn(chunks, *sent)
+    apart(monkeypatch)
+    alone = ClientHost(told, samples(model)).learn(chunks, *sent)
+    for one, other in zip(together, alone, strict=True):
+        assert one._replace(sums={}, seconds=0) == other._replace(sums={}, seconds=0)
+        assert all(np.array_equal(one.sums[name], other.sums[name]) for name in other.sums)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", ["logistic", "dropout", "wide"])
+def test_whose_trip_is_longest_makes_no_difference_to_the_bits(name, seed, monkeypatch):
+    model, draws = MODELS[name], np.random.default_rng(seed)
+    most = np.array([work.wanted for work in lesson(model).workloads])
+    pairs = [tuple(sorted(draws.choice(5, 2, replace=False).tolist())) for _ in range(3)]
+    chunks = [chunk(tuple(draws.integers(0, most[list(pair)] + 1).tolist()), pair, (0.4, 1.7)) for pair in pairs]
+    chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
+    host, sent = ClientHost(lesson(model), samples(model)), {"x": initial(model, 1)}
+    together = host.learn(chunks, sent)
+    apart(monkeypatch)
+    for one, other in zip(together, host.learn(chunks, sent), strict=True):
+        assert one.loss == other.loss
+        assert np.array_equal(one.sums["delta"], other.sums["delta"])
+
+
+def test_chunks_are_trained_together_where_they_agree_and_fit():
+    one, other, third = PARTS
+    assert groups(PARTS, 6) == [PARTS]
+    assert groups(PARTS, 4) == [[one, other], [third]]
+    assert groups(PARTS, 0) == [[one], [other], [third]]
+    assert groups([one, other._replace(lr=0.3), third], 9) == [[one], [other._replace(lr=0.3)], [third]]
+    assert groups([], 9) == []
+    single = chunk((5,), (1,))
+    assert groups([one, single, other, third], 9) == [[one], [single], [other, third]]
+    assert joined(PARTS).clients == (0, 2, 1, 3, 2, 4)
+    assert joined(PARTS).cost == sum(part.cost for part in PARTS)
+
+
+def test_updates_are_added_up_without_being_written_out(monkeypatch):
+    model = MODELS["wide"]
+    assert engine_of(lesson(model), "cpu") is span.train
+    work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
+    trainer = Trainer(lesson(model), samples(model))
+    found = trainer.learn(work, sent)
+    monkeypatch.setattr(trainer, "_adds_up", False)
+    written = trainer.learn(work, sent)
+    np.testing.assert_allclose(found.sums["delta"], written.sums["delta"], rtol=1e-4, atol=1e-6)
+    assert found.loss == written.loss
+    monkeypatch.setattr(trainer, "_adds_up", True)
+    trainer.limit(2)
+    assert np.array_equal(trainer.learn(work, sent).sums["delta"], found.sums["delta"]), "parts add in the same order"
+
+
+def test_a_bad_update_is_found_though_it_was_added_up():
+    model, data = MODELS["wide"], samples(MODELS["wide"])
+    data.x[data.split.of(2)] = np.inf
+    host = ClientHost(lesson(model), data)
+    learned = host.learn([chunk((2, 2), (0, 1)), chunk((3, 1), (2, 4))], {"x": initial(model, 1)})
+    assert [client for one in learned for client, _ in one.bad] == [2]
+
+
+def test_inner_products_are_those_of_the_samples_in_any_order_and_may_repeat():
+    draws = np.random.default_rng(0)
+    x = torch.from_numpy(draws.normal(size=(9, 4)).astype(np.float32))
+    held = np.array([7, 2, 2, 5])
+
+    class Everybody:
+        def of(self, client):
+            return held
+
+    order = np.array([5, 7, 7, 2])
+    out = torch.zeros(4, 4)
+    Grams(x, Everybody()).write(0, order, out)
+    torch.testing.assert_close(out, 1 + x[order] @ x[order].T)
+
+
+def test_the_span_is_the_same_with_inner_products_kept_and_worked_out(monkeypatch):
+    model = MODELS["wide"]
+    data, sent = samples(model), [{"x": initial(model, 1)}]
+    kept = Trainer(lesson(model), data)
+    assert kept._resident.grams is not None
+    monkeypatch.setattr("fedactors.learning.grams.ROOM", 1000)
+    anew = Trainer(lesson(model), data)
+    assert anew._resident.grams is None
+    work = chunk(tuple(w.wanted for w in lesson(model).workloads))
+    one, other = kept.learn(work, sent), anew.learn(work, sent)
+    np.testing.assert_allclose(one.sums["delta"], other.sums["delta"], rtol=1e-4, atol=1e-6)
