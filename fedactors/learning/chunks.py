@@ -9,6 +9,7 @@ from typing import Any
 from fedactors.learning import fused
 from fedactors.learning.layers import Model
 from fedactors.learning.lesson import Chunk
+from fedactors.workload import Workload
 
 CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
 _ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
@@ -35,15 +36,16 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
 
 
-def groups(chunks: Sequence[Chunk], rows: int) -> list[list[Chunk]]:
+def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:
     """Return runs of chunks that agree in all that is not said trip by trip, each of at most so many `rows` or one.
 
-    One client has other bits alone than in company, so a chunk of one stays alone.
+    They agree, too, in what decides how large the matrices of a step are: the longest trip, and the largest batch of
+    the clients' workloads `works`. One client has other bits alone than in company: a chunk of one stays alone.
     """
     found, taken = list[list[Chunk]](), 0
     for chunk in chunks:
         taken += len(chunk.clients)
-        if found and taken <= rows and _agree(found[-1][0], chunk):
+        if found and taken <= rows and _agree(found[-1][0], chunk, works):
             found[-1].append(chunk)
         else:
             found.append([chunk])
@@ -51,9 +53,14 @@ def groups(chunks: Sequence[Chunk], rows: int) -> list[list[Chunk]]:
     return found
 
 
-def _agree(one: Chunk, other: Chunk) -> bool:
+def _agree(one: Chunk, other: Chunk, works: Sequence[Workload]) -> bool:
     alone = 1 in (len(one.clients), len(other.clients))
-    return not alone and (one.version, one.lr, one.active) == (other.version, other.lr, other.active)
+    return not alone and _common(one, works) == _common(other, works)
+
+
+def _common(chunk: Chunk, works: Sequence[Workload]) -> tuple[object, ...]:
+    batch = max(works[client].batch for client in chunk.clients)
+    return chunk.version, chunk.lr, chunk.active, max(chunk.steps), batch
 
 
 def joined(chunks: Sequence[Chunk]) -> Chunk:

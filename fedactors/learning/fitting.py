@@ -30,13 +30,15 @@ class Fitting:
     """
 
     def __init__(self, train: Train) -> None:
-        self._train = train
+        self.engine = train
         self.at_once: int | None = None
 
     def __call__(self, resident: Resident, rows: Rows) -> Trained:
         """Train all rows. Raises what the engine raises, MemoryError if two rows do not fit either."""
         while True:
             parts = self._parts(len(rows.clients))
+            if rows.total is not None:
+                rows.total.sums.clear()
             try:
                 with rounding(resident):
                     return self._joined(resident, rows, parts)
@@ -56,7 +58,7 @@ class Fitting:
 
     def keeps_bits(self, model: Model, optimizer: Optimizer) -> bool:
         """Whether parts give the bits of the whole."""
-        if self._train in (sequential.train, chain.train):
+        if self.engine in (sequential.train, chain.train):
             return True
         grouped = any(isinstance(layer, Conv) for layer in model.layers)
         return isinstance(optimizer, SGD) and not grouped
@@ -69,9 +71,9 @@ class Fitting:
 
     def _joined(self, resident: Resident, rows: Rows, parts: Sequence[int]) -> Trained:
         if len(parts) == 1:
-            return self._train(resident, rows)
+            return self.engine(resident, rows)
         bounds = pairwise([0, *accumulate(parts)])
-        found = [self._train(resident, rows.take(range(first, last))) for first, last in bounds]
+        found = [self.engine(resident, rows.take(range(first, last))) for first, last in bounds]
         longest = max(part.losses.shape[1] for part in found)
         return Trained(
             torch.cat([part.deltas for part in found]),

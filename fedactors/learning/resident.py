@@ -59,7 +59,7 @@ class Beside:
 class Total:
     """Where updates are added up, where nobody wants to see that of a single row."""
 
-    sums: Tensor  # (parts, parameters)
+    sums: dict[int, Tensor]  # by part, (parameters,): each begins where memory is aligned
     parts: Sequence[int]  # of each row
     weights: Sequence[float]
     places: Sequence[int]  # in the order of adding

@@ -88,8 +88,10 @@ def train(resident: Resident, rows: Rows) -> Trained:
 def _add_up(first: _Span, rest: Tensor, total: Total) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
-        share = total.weights[row]
-        first.add(row, total.sums[total.parts[row]], share).add_(rest[row], alpha=share)
+        part, share = total.parts[row], total.weights[row]
+        if part not in total.sums:
+            total.sums[part] = rest.new_zeros(first.size + rest.shape[1])
+        first.add(row, total.sums[part], share).add_(rest[row], alpha=share)
 
 
 class _Span:
@@ -117,6 +119,11 @@ class _Span:
             by_row = by_client.view(clients, -1).numpy()
             for row, (client, seen) in enumerate(zip(rows.clients, self._seen, strict=True)):
                 resident.grams.write(client, by_row[row, :seen], self._products[row, :seen, :seen])
+
+    @property
+    def size(self) -> int:
+        """Number of the layer's parameters."""
+        return self._errors.shape[2] * (self._x.shape[2] + 1)
 
     def outputs(self, step: int, active: int) -> Tensor:
         """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""

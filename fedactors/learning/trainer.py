@@ -17,7 +17,7 @@ from fedactors.learning.algorithm import Algorithm, Trip
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
 from fedactors.learning.engines import engine_of, rows_at_once, spans
-from fedactors.learning.fitting import Fitting
+from fedactors.learning.fitting import Fitting, out_of_memory
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.grams import Grams
 from fedactors.learning.layers import Dropout
@@ -25,6 +25,7 @@ from fedactors.learning.lesson import Central, Chunk, Learned, Lesson, Narrow, S
 from fedactors.learning.optimizers import PLAIN
 from fedactors.learning.redeal import Redealt
 from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Total
+from fedactors.learning.steady import steady
 from fedactors.learning.summing import client_losses, finite, summed
 from fedactors.streams import Purpose, Streams
 from fedactors.workload import Workload, workload
@@ -44,7 +45,9 @@ class Trainer:
         self._resident = Resident(lesson.model, x, y, kept)
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
         self._adds_up = spanned and differences
-        self._train, self._at_once = Fitting(engine_of(lesson, device)), rows_at_once(lesson, device)
+        self._train, self._steady = Fitting(engine_of(lesson, device)), dict[Workload, bool]()
+        self._anew = spanned and kept is None  # inner products are worked out for the longest trip there is
+        self._at_once = 0 if self._anew else rows_at_once(lesson, device)
         self._ahead: tuple[Chunk | None, list[NDArray[np.int64]]] = None, []  # what was shuffled for which chunk
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
@@ -66,9 +69,24 @@ class Trainer:
     def groups(self, chunks: Sequence[Chunk]) -> list[list[Chunk]]:
         """Return runs of chunks that are trained together: the rows of all of them in each call of the engine.
 
-        Their bits are those that they have one by one.
+        Their bits are those that they have one by one; where the processor does not see to that, they stay apart.
         """
-        return groups(chunks, self._at_once)
+        found = groups(chunks, self._at_once, self._lesson.workloads)
+        apart = [[chunk] for chunk in chunks]
+        return found if len(found) == len(apart) or all(map(self._is_steady, found)) else apart
+
+    def _is_steady(self, group: Sequence[Chunk]) -> bool:
+        """Whether the rows of a group have bits that do not depend on their places; looked at once for each batch."""
+        work = max(self._works(group[0]), key=lambda work: (work.batch, work.wanted))
+        if work not in self._steady:
+            try:
+                self._steady[work] = steady(self._train.engine, self._lesson, self._resident, work)
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+                self._at_once = 0
+                return False
+        return self._steady[work]
 
     def learn_together(
         self,
@@ -76,8 +94,13 @@ class Trainer:
         sent: Sequence[Vectors],
         kept: Sequence[Vectors | None] = (),
         following: Chunk | None = None,
+        *,
+        add_up: bool = True,
     ) -> list[Learned]:
-        """Train several chunks at once, one of the `groups`; return what each learned, as `learn` would."""
+        """Train several chunks at once, one of the `groups`; return what each learned, as `learn` would.
+
+        The engine may `add_up` updates by itself. Of clients that keep something there is one chunk.
+        """
         chunk = joined(chunks)
         began, algorithm = time.perf_counter(), self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
@@ -85,8 +108,11 @@ class Trainer:
         if (correction := algorithm.correction(given, held)) is not None:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
         rows = self._optimized(rows, algorithm.moments(given, held))
-        if self._adds_up and (learned := self._added_up(chunks, rows, began)):
-            return learned
+        if self._adds_up and add_up:
+            learned = self._added_up(chunks, rows, began)
+            good = [math.isfinite(one.loss) and finite(one.sums) for one in learned]
+            pairs = zip(chunks, learned, good, strict=True)
+            return [one if is_good else self._written_out(chunk, sent) for chunk, one, is_good in pairs]
         deltas, losses, state = self._train(self._resident, rows)
         if following is not None:
             self._ahead = following, self._order(following)
@@ -103,17 +129,23 @@ class Trainer:
             learned = [only._replace(kept=_apart(keeps, len(kept)))]
         return _timed(learned, began)
 
+    def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> Learned:
+        """Train a chunk once more, so that bad updates can be told from good ones."""
+        (learned,) = self.learn_together([chunk], sent, add_up=False)
+        return learned
+
     def _added_up(self, chunks: Sequence[Chunk], rows: Rows, began: float) -> list[Learned]:
-        """Return what chunks learned, with updates added up by the engine; nothing if a bad one is to be found."""
+        """Return what chunks learned, with updates added up by the engine: nobody has looked which are bad."""
         parts = [part for part, chunk in enumerate(chunks) for _ in chunk.clients]
         weights = [weight for chunk in chunks for weight in chunk.weights]
-        sums = torch.zeros(len(chunks), self._lesson.model.parameters)
-        rows = replace(rows, total=Total(sums, parts, weights, range(len(parts))))
-        losses = self._train(self._resident, rows).losses
-        columns = zip(_parts(chunks, losses), sums, strict=True)
-        learned = [self._learned(one, {"delta": total.numpy()}, (), heard) for (one, _, heard), total in columns]
-        good = all(math.isfinite(one.loss) and finite(one.sums) for one in learned)
-        return _timed(learned, began) if good else []
+        total = Total({}, parts, weights, range(len(parts)))
+        losses = self._train(self._resident, replace(rows, total=total)).losses
+        nothing = rows.starts.new_zeros(rows.starts.shape[1])  # of a round in which nobody took a step
+        learned = [
+            self._learned(chunk, {"delta": total.sums.get(part, nothing).numpy()}, (), heard)
+            for part, (chunk, _, heard) in enumerate(_parts(chunks, losses))
+        ]
+        return _timed(learned, began)
 
     def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> Learned:
         told = client_losses(chunk, losses) if self._lesson.tells_losses else ()
@@ -126,8 +158,10 @@ class Trainer:
     def _narrow(self) -> Narrow | None:
         """Return how many clients are trained at once, if memory lacked for more."""
         lesson, most = self._lesson, self._train.at_once
-        optimizer = lesson.algorithm.optimizer(lesson.setting)
-        return None if most is None else Narrow(most, self._train.keeps_bits(lesson.model, optimizer))
+        if most is None:
+            return None
+        same = self._train.keeps_bits(lesson.model, lesson.algorithm.optimizer(lesson.setting))
+        return Narrow(most, same and not self._anew and all(self._steady.values()))
 
     def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""

@@ -9,20 +9,25 @@ import torch
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.fleet.roles import ClientHost
-from fedactors.learning import span
+from fedactors.learning import fused, span
 from fedactors.learning.chunks import groups, joined
+from fedactors.learning.deal import contiguous
 from fedactors.learning.engines import engine_of
+from fedactors.learning.fitting import Fitting
 from fedactors.learning.grams import Grams
-from fedactors.learning.models import Mlp
+from fedactors.learning.lesson import Lesson, Samples
+from fedactors.learning.models import Logistic, Mlp
 from fedactors.learning.network import initial
+from fedactors.learning.steady import steady
 from fedactors.learning.trainer import Trainer
+from fedactors.workload import workload
 from tests.learning.test_engines import MODELS as SMALL
 from tests.learning.test_engines import chunk, lesson, samples
 
 MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3)}
 PARTS = [
     chunk((6, 9), (0, 2), (0.3, 0.7)),
-    chunk((2, 8), (1, 3), (0.2, 0.4)),
+    chunk((9, 8), (1, 3), (0.2, 0.4)),
     chunk((9, 0), (2, 4), (0.1, 2.0), bases=(1, 0)),
 ]
 
@@ -47,15 +52,31 @@ def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, mon
         assert all(np.array_equal(one.sums[name], other.sums[name]) for name in other.sums)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("name", ["logistic", "dropout", "wide"])
-def test_whose_trip_is_longest_makes_no_difference_to_the_bits(name, seed, monkeypatch):
-    model, draws = MODELS[name], np.random.default_rng(seed)
-    most = np.array([work.wanted for work in lesson(model).workloads])
-    pairs = [tuple(sorted(draws.choice(5, 2, replace=False).tolist())) for _ in range(3)]
-    chunks = [chunk(tuple(draws.integers(0, most[list(pair)] + 1).tolist()), pair, (0.4, 1.7)) for pair in pairs]
-    chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
-    host, sent = ClientHost(lesson(model), samples(model)), {"x": initial(model, 1)}
+SHAPES = {
+    "logistic": Logistic(init="uniform").build((60,), 10),
+    "odd": Logistic(init="uniform").build((561,), 6),
+    "narrow": Mlp(hidden=[50]).build((42,), 3),
+    "deep": Mlp(hidden=[13, 7], dropout=0.2).build((42,), 10),
+    "wide": Mlp(hidden=[200]).build((1, 28, 28), 10),
+    "uneven": Mlp(hidden=[101]).build((1, 28, 28), 62),
+}
+
+
+@pytest.mark.parametrize("batch", [1, 7, 10, 32])
+@pytest.mark.parametrize("name", SHAPES)
+def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name, batch, monkeypatch):
+    """Clients with less than a batch, trips of all lengths, matrices that begin anywhere in memory."""
+    model, draws = SHAPES[name], np.random.default_rng(batch)
+    sizes = draws.integers(1, 4 * batch + 2, 30)
+    works = tuple(workload(int(n), batch, epochs=1, steps=None) for n in sizes)
+    x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
+    data = Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
+    task, chunks = Lesson(model, FedAvg(), 3, works), []
+    for number in range(10):
+        clients = tuple(range(3 * number, 3 * number + 3))
+        steps = tuple(int(draws.integers(0, works[c].wanted + 1)) if number % 2 else works[c].wanted for c in clients)
+        chunks.append(chunk(steps, clients, (0.4, 1.7, 0.1))._replace(branch=number))
+    host, sent = ClientHost(task, data), {"x": initial(model, 1)}
     together = host.learn(chunks, sent)
     apart(monkeypatch)
     for one, other in zip(together, host.learn(chunks, sent), strict=True):
@@ -63,15 +84,59 @@ def test_whose_trip_is_longest_makes_no_difference_to_the_bits(name, seed, monke
         assert np.array_equal(one.sums["delta"], other.sums["delta"])
 
 
+def test_where_places_matter_chunks_stay_apart(monkeypatch):
+    host = ClientHost(lesson(MODELS["mlp"]), samples(MODELS["mlp"]))
+    assert len(host._trainer.groups(PARTS)) == 1
+    monkeypatch.setattr("fedactors.learning.trainer.steady", lambda *_: False)
+    host = ClientHost(lesson(MODELS["mlp"]), samples(MODELS["mlp"]))
+    assert len(host._trainer.groups(PARTS)) == 3
+
+
+def test_an_engine_whose_bits_depend_on_places_is_found_out():
+    model = MODELS["mlp"]
+    like, work = Trainer(lesson(model), samples(model))._resident, lesson(model).workloads[0]
+    assert steady(fused.train, lesson(model), like, work)
+
+    def biased(resident, rows):
+        found = fused.train(resident, rows)
+        found.deltas[3:4] *= 1.0000002
+        return found
+
+    assert not steady(biased, lesson(model), like, work)
+    assert not steady(
+        lambda *given: fused.train(*given)._replace(losses=torch.arange(20.0)[:, None]), lesson(model), like, work
+    )
+
+
+def test_a_second_try_for_want_of_memory_adds_nothing_twice():
+    model, calls = MODELS["wide"], []
+    work, sent = chunk((6, 3, 9, 1, 5, 2, 7, 4), (0, 1, 2, 3, 4, 0, 2, 4)), [{"x": initial(model, 1)}]
+    whole = Trainer(lesson(model), samples(model)).learn(work, sent)
+
+    def short(resident, rows):
+        calls.append(len(rows.clients))
+        if len(calls) == 2:
+            raise MemoryError
+        return span.train(resident, rows)
+
+    trainer = Trainer(lesson(model), samples(model))
+    trainer._train = Fitting(short)
+    trainer.limit(4)
+    assert np.array_equal(trainer.learn(work, sent).sums["delta"], whole.sums["delta"])
+    assert calls == [4, 4, 2, 2, 2, 2]
+
+
 def test_chunks_are_trained_together_where_they_agree_and_fit():
     one, other, third = PARTS
-    assert groups(PARTS, 6) == [PARTS]
-    assert groups(PARTS, 4) == [[one, other], [third]]
-    assert groups(PARTS, 0) == [[one], [other], [third]]
-    assert groups([one, other._replace(lr=0.3), third], 9) == [[one], [other._replace(lr=0.3)], [third]]
-    assert groups([], 9) == []
-    single = chunk((5,), (1,))
-    assert groups([one, single, other, third], 9) == [[one], [single], [other, third]]
+    works = lesson(MODELS["mlp"]).workloads
+    assert groups(PARTS, 6, works) == [PARTS]
+    assert groups(PARTS, 4, works) == [[one, other], [third]]
+    assert groups(PARTS, 0, works) == [[one], [other], [third]]
+    for changed in (other._replace(lr=0.3), other._replace(steps=(8, 8)), other._replace(clients=(3, 3))):
+        assert groups([one, changed, third], 9, works) == [[one], [changed], [third]]
+    assert groups([], 9, works) == []
+    single = chunk((9,), (1,))
+    assert groups([one, single, other, third], 9, works) == [[one], [single], [other, third]]
     assert joined(PARTS).clients == (0, 2, 1, 3, 2, 4)
     assert joined(PARTS).cost == sum(part.cost for part in PARTS)
 

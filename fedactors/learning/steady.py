@@ -1,0 +1,56 @@
+"""Whether a row has the same bits wherever it lies among others: found out on the processor that will train it.
+
+Libraries treat matrices by their sizes, and some by where in memory they begin. Rows of a stack begin at every multiple
+of their size, so for some sizes a client's bits would depend on who else is trained at once. No rule says for which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedactors.learning.grams import Grams
+from fedactors.learning.lesson import Lesson
+from fedactors.learning.resident import Resident, Rows, Train
+from fedactors.workload import Workload
+
+_PLACES = 20  # at every multiple of 4 bytes in a line of a cache, once at least
+_STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
+
+
+def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool:
+    """Whether an engine gives the same bits to equal rows in all places, and to two of them by themselves.
+
+    The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps.
+    """
+    steps = min(_STEPS, work.wanted - 1 + work.wanted % 2)
+    if steps < 1:
+        return True
+    draws, count = np.random.Generator(np.random.Philox(0)), work.samples(steps)
+    labels, shape = lesson.model.output_shape[0], (count, *like.x.shape[1:])
+    x = torch.from_numpy(draws.standard_normal(shape, dtype=np.float32))
+    y = torch.from_numpy(draws.integers(0, labels, (count, *like.y.shape[1:])))
+    order = np.arange(count, dtype=np.int64)
+    kept = None if like.grams is None else Grams(x.flatten(1), _Alone(order))
+    start = torch.from_numpy(draws.standard_normal(lesson.model.parameters, dtype=np.float32)).mul_(0.1)
+    nobody, each = torch.zeros(_PLACES, dtype=torch.int64), [work] * _PLACES
+    many = Rows(
+        [0] * _PLACES, [steps] * _PLACES, each, [order] * _PLACES, nobody, start.expand(_PLACES, -1), None, 0.0, 0.1
+    )
+    found = train(Resident(lesson.model, x, y, kept), replace(many, prox=lesson.algorithm.prox))
+    alone = train(Resident(lesson.model, x, y, kept), replace(many.take([0, 1]), prox=lesson.algorithm.prox))
+    pairs = ((found.deltas, alone.deltas), (found.losses, alone.losses))
+    return all(torch.equal(all_of, two[:1].expand_as(all_of)) for all_of, two in pairs)
+
+
+class _Alone:
+    """One client that holds everything."""
+
+    def __init__(self, held: NDArray[np.int64]) -> None:
+        self._held = held
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        return self._held
