@@ -97,10 +97,9 @@ class _Round:
 
     def _conclude(self) -> Plan:
         world, rules, now = self.world, self.rules, self.world.now
-        over = self.cohort.ends <= now
-        early = now < self.deadline and not over.all()
+        early = now < self.deadline and not (self.cohort.ends <= now).all()
         orders = world.cohorts.settle(self.cohort, now, early=early)
-        self._check(orders, int(np.count_nonzero(over & _HEARD[self.cohort.outcome])))
+        self._check(orders)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(
@@ -116,9 +115,10 @@ class _Round:
         world.plans.append(plan)
         return plan
 
-    def _check(self, orders: tuple[Order, ...], reported: int) -> None:
+    def _check(self, orders: tuple[Order, ...]) -> None:
         """Every client asked ended in exactly one outcome, and those heard are those that reported."""
-        heard = sum(order.heard for order in orders)
+        reports = self.cohort.ends[_HEARD[self.cohort.outcome]]
+        heard, reported = sum(order.heard for order in orders), int(np.count_nonzero(reports <= self.world.now))
         if [order.client for order in orders] != self.cohort.clients.tolist() or heard != reported:
             raise ConservationError(
                 f"round {self.version + 1}: {len(self.cohort)} asked, {reported} reported,"

