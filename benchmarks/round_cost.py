@@ -1,6 +1,6 @@
 """What a round costs: it should grow with the cohort, and neither with the population nor with the rounds passed.
 
-    python -m benchmarks.round_cost                 # about five minutes
+    python -m benchmarks.round_cost --rounds 400
 
 Softmax regression 60-10 on ten samples of each client, batches of ten, on the local fleet, in one process and thread:
 all there is, clock, training, reduction and books. Processor time, median of the rounds of the second and last tenth.

@@ -62,12 +62,13 @@ def rows_at_once(lesson: Lesson, device: str) -> int:
     """Return how many rows of several chunks are trained at once; 0 where each chunk is trained by itself.
 
     A call costs nearly as much for few rows as for many. Only rows that do not know of one another may come together:
-    see `Fitting`.
+    see `Fitting`. What clients keep comes and goes a chunk at a time.
     """
+    if device != "cpu" or lesson.algorithm.keeps or not _sgd(lesson):
+        return 0
     if spans(lesson, device):
         return _SPANNED
-    fit = device == "cpu" and _sgd(lesson) and lesson.algorithm.centre != "at clients" and fused.can(lesson.model)
-    return min(_ROWS, CACHED // lesson.model.parameters) if fit else 0
+    return min(_ROWS, CACHED // lesson.model.parameters) if engine_of(lesson, device) is fused.train else 0
 
 
 def _sgd(lesson: Lesson) -> bool:
