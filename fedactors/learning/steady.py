@@ -6,12 +6,10 @@ of their size, so for some sizes a client's bits would depend on who else is tra
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from fedactors.learning.deal import contiguous
 from fedactors.learning.grams import Grams
 from fedactors.learning.lesson import Lesson
 from fedactors.learning.resident import Resident, Rows, Train
@@ -34,23 +32,20 @@ def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool
     x = torch.from_numpy(draws.standard_normal(shape, dtype=np.float32))
     y = torch.from_numpy(draws.integers(0, labels, (count, *like.y.shape[1:])))
     order = np.arange(count, dtype=np.int64)
-    kept = None if like.grams is None else Grams(x.flatten(1), _Alone(order))
+    kept = None if like.grams is None else Grams(x.flatten(1), contiguous(np.array([count])))
     start = torch.from_numpy(draws.standard_normal(lesson.model.parameters, dtype=np.float32)).mul_(0.1)
-    nobody, each = torch.zeros(_PLACES, dtype=torch.int64), [work] * _PLACES
-    many = Rows(
-        [0] * _PLACES, [steps] * _PLACES, each, [order] * _PLACES, nobody, start.expand(_PLACES, -1), None, 0.0, 0.1
+    equal = Rows(
+        clients=[0] * _PLACES,
+        steps=[steps] * _PLACES,
+        works=[work] * _PLACES,
+        order=[order] * _PLACES,
+        keys=torch.zeros(_PLACES, dtype=torch.int64),
+        starts=start.expand(_PLACES, -1),
+        corrections=None,
+        prox=lesson.algorithm.prox,
+        lr=0.1,
     )
-    found = train(Resident(lesson.model, x, y, kept), replace(many, prox=lesson.algorithm.prox))
-    alone = train(Resident(lesson.model, x, y, kept), replace(many.take([0, 1]), prox=lesson.algorithm.prox))
-    pairs = ((found.deltas, alone.deltas), (found.losses, alone.losses))
-    return all(torch.equal(all_of, two[:1].expand_as(all_of)) for all_of, two in pairs)
-
-
-class _Alone:
-    """One client that holds everything."""
-
-    def __init__(self, held: NDArray[np.int64]) -> None:
-        self._held = held
-
-    def of(self, client: int) -> NDArray[np.int64]:
-        return self._held
+    resident = Resident(lesson.model, x, y, kept)
+    many, two = train(resident, equal), train(resident, equal.take([0, 1]))
+    pairs = ((many.deltas, two.deltas), (many.losses, two.losses))
+    return all(torch.equal(found, alone[:1].expand_as(found)) for found, alone in pairs)
