@@ -14,6 +14,17 @@ Handle = Any  # stands for a result that need not exist yet; may be passed to fu
 Actor = Any
 
 
+class RoleClass(Protocol):
+    """What an actor is to be: a class, or something that knows where one is."""
+
+    @property
+    def __name__(self) -> str: ...
+
+    def __call__(self, *args: Any) -> Any:
+        """Return an object of it."""
+        ...
+
+
 class Fault(Exception):  # noqa: N818 - a fault is real, an error may be the user's
     """Something really went wrong on the far side: an exception, a dead actor, lost memory.
 
@@ -53,6 +64,7 @@ class Fleet(Protocol):
 
     device: str  # of client hosts
     hosts: int
+    prompt: bool  # whether calls cost next to nothing, so that a host may be asked to prepare what it is to learn
     server_gpus: float
     central_gpus: float
     placement: str  # who is where, as text; nothing where there is no choice
@@ -66,7 +78,7 @@ class Fleet(Protocol):
         """Make `value` available to all actors; returns at once."""
         ...
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
         """Start an actor of `role`; a client `host` of some `kind` gets its cores and GPUs, another one `gpus`."""
         ...
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.fleet.client_states import ClientStates
-from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
+from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle, RoleClass
 from fedactors.fleet.places import by_kind, ranges, spread
 from fedactors.learning.lesson import Chunk
 
@@ -16,7 +16,7 @@ _DIRECT = 16  # chunks whose sums go to the server one by one; more are added up
 class Hosts:
     """As many hosts of a role as the fleet has room for; with `states` if their clients keep something."""
 
-    def __init__(self, fleet: Fleet, role: type, made_of: Sequence[Any], states: ClientStates | None) -> None:
+    def __init__(self, fleet: Fleet, role: RoleClass, made_of: Sequence[Any], states: ClientStates | None) -> None:
         self._fleet, self._role, self._made_of, self._states = fleet, role, made_of, states
         self.actors: list[Actor] = []
         self._kinds: list[int] = []  # of each
@@ -97,6 +97,8 @@ class Hosts:
 
     def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
         """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
+        if self._fleet.prompt:
+            self._fleet.call(host, "prepare", chunks)  # while it waits for models
         if self._states is None:
             return self._fleet.call(host, "learn", chunks, *bases)
         clients = [client for chunk in chunks for client in chunk.clients]

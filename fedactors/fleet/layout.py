@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import NamedTuple
 
 _TINY = 1e-9  # fractions of GPUs add up to a little more than 1
@@ -75,6 +76,23 @@ class Node:
 def room(nodes: Sequence[Node], want: Want) -> int:
     """Return how many actors that want this fit on `nodes` together."""
     return sum(node.room(want) for node in nodes)
+
+
+def first_kinds(wanted: int | None, kinds: Sequence[Want], central: Want | None, nodes: Sequence[Node]) -> list[int]:
+    """Return the kind of each host at the beginning: in turn, at least one of each; as many as fit if None is `wanted`.
+
+    Hosts fill what the `central` learner leaves, which comes from the roomiest node that can hold it.
+    """
+    numbers = range(len(kinds))
+    if wanted is not None:
+        return list(islice(cycle(numbers), max(wanted, len(kinds))))
+    nodes = [node.copy() for node in nodes]
+    if central and (roomy := [node for node in nodes if node.room(central)]):
+        max(roomy, key=lambda node: node.cpus).take(central)
+    left = [room(nodes, want) for want in kinds]
+    most = max(len(kinds), room(nodes, kinds[0]._replace(resources={})))
+    in_turn = [kind for turn in range(max(left)) for kind in numbers if turn < max(left[kind], 1)]
+    return in_turn[:most] or [0]
 
 
 def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want]) -> tuple[list[int], list[int]] | None:

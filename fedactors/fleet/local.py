@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedactors.fleet.fleet import CallError, Fault, perform
+from fedactors.fleet.fleet import CallError, Fault, RoleClass, perform
 
 
 class _Failed:
@@ -22,6 +22,7 @@ class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
     hosts = nodes = 1
+    prompt = False  # nobody waits for anything here
     placement = ""
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0, central_gpus: float = 0.0) -> None:
@@ -34,7 +35,7 @@ class LocalFleet:
         """Return `value` itself."""
         return value
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
+    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Return the object."""
         self._started = self._started or host
         return role(*args)

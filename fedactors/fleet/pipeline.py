@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from fedactors.errors import FleetError
+from fedactors.fleet.casting import CENTRAL_HOST, CLIENT_HOST, EVALUATOR, SERVER
 from fedactors.fleet.client_states import ClientStates
-from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle
+from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle, RoleClass
 from fedactors.fleet.hosts import Hosts
 from fedactors.fleet.messages import RAISED, Flight, Outcomes, Saved, Snapshot, Task
 from fedactors.fleet.places import spread
-from fedactors.fleet.roles import CentralHost, ClientHost, Evaluator, Server
 from fedactors.learning.algorithm import Round
-from fedactors.learning.evaluation import Exam
+from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Lesson, Samples
 
 
@@ -44,23 +44,23 @@ class Pipeline:
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
         saved: Saved | None = None,
-        host_role: tuple[type, tuple[Any, ...]] | None = None,
+        host_role: tuple[RoleClass, tuple[Any, ...]] | None = None,
     ) -> None:
         self._fleet, self._on_fault = fleet, on_fault
         known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
         self._constants = (known, data, exam, *central)  # an actor that restarts is given them again
         self._keeps = bool(lesson.algorithm.keeps)
         self._states = ClientStates()
-        role, made_of = host_role or (ClientHost, (known, data, fleet.device))
+        role, made_of = host_role or (CLIENT_HOST, (known, data, fleet.device))
         self._hosts = Hosts(fleet, role, made_of, self._states if self._keeps else None)
         device = "cuda" if fleet.server_gpus else "cpu"
-        self.server = fleet.start(Server, known, *central, device, gpus=fleet.server_gpus)
-        self.evaluator = fleet.start(Evaluator, known, exam)
+        self.server = fleet.start(SERVER, known, *central, device, gpus=fleet.server_gpus)
+        self.evaluator = fleet.start(EVALUATOR, known, exam)
         self._centre = lesson.algorithm.centre
         self.central: list[Actor] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
             device = "cuda" if fleet.central_gpus else "cpu"
-            self.central = [fleet.start(CentralHost, known, *central, device, gpus=fleet.central_gpus)]
+            self.central = [fleet.start(CENTRAL_HOST, known, *central, device, gpus=fleet.central_gpus)]
         self._broadcast: dict[int, Handle] = {}  # what clients are sent, where that is more than the public state
         self._public: dict[int, Handle] = {}
         self._private: dict[int, Handle] = {}

@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from bisect import bisect_right
-from itertools import cycle, islice
 from math import ceil
 from types import TracebackType
 from typing import Any, cast
@@ -23,10 +22,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from fedactors.errors import ClusterError
 from fedactors.fleet import ray_vigil
 from fedactors.fleet.cluster_nodes import FREE_SECONDS, alive, available, require
-from fedactors.fleet.fleet import Fault
-from fedactors.fleet.layout import Classes, Want, layout, room, table
-from fedactors.fleet.ray_process import RestartedError, RoleProcess
-from fedactors.fleet.ray_start import connect, disconnect, same_handlers
+from fedactors.fleet.fleet import Fault, RoleClass
+from fedactors.fleet.layout import Classes, Want, first_kinds, layout, room, table
+from fedactors.fleet.near_calls import POSSIBLE, Result
+from fedactors.fleet.ray_near import LineEndedError, NearActors
+from fedactors.fleet.ray_process import LOOKS, RestartedError, RoleProcess
+from fedactors.fleet.ray_start import connect, disconnect, same_handlers, socket_path
 
 _REVIVE_SECONDS = 60.0
 _GROW_SECONDS = 1.0  # between looks at whether nodes have come
@@ -48,6 +49,8 @@ class RayFleet:
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
         classes: which hosts need which other resources.
         torch: whether hosts will need it, so that they import it ahead.
+        near: whether calls may go past Ray if there is one machine only; not if results are to be kept in numbers,
+            which is for Ray's object store.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
 
@@ -65,13 +68,14 @@ class RayFleet:
         store: int | None = None,
         classes: Classes = Classes(),  # noqa: B008 - a constant
         torch: bool = True,
+        near: bool = True,
     ) -> None:
         self._wanted, self._classes = hosts, classes
         self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
         self.server_gpus, self._central = server_gpus, central
         self._central_cpus, self.central_gpus = (central.cpus, central.gpus) if central else (0.0, 0.0)
         self.device = "cuda" if gpus > 0 else "cpu"
-        self._actors: dict[Any, tuple[type, list[Any]]] = {}  # each with its role and what that is made of
+        self._actors: dict[Any, tuple[RoleClass, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
         self._wants: dict[Any, Want] = {}
         self._torch = torch
@@ -82,15 +86,19 @@ class RayFleet:
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._vigil = ray_vigil.Vigil(ours=self._own)
+        self._near: NearActors | None = None
         try:
             self._place()
         except ClusterError:
             self.close()
             raise
+        self.prompt = near and POSSIBLE and address is None and not self._several
+        if self.prompt:
+            self._near = NearActors(socket_path())
 
     def _place(self) -> None:
         """Decide who goes where, and start processes: they take seconds, so begin before the data are loaded."""
-        kinds = self._first_kinds()
+        kinds = first_kinds(self._wanted, self._kinds, self._central, available())
         beside = {"server": Want(gpus=self.server_gpus), "evaluator": Want()}
         if self._central:
             beside["central learner"] = self._central
@@ -117,20 +125,6 @@ class RayFleet:
         self._idle[_OTHERS] = [self._spawn(Want(), self._beside["evaluator"])]
         if not self.server_gpus:
             self._idle[_OTHERS].append(self._spawn(Want(), self._beside["server"]))
-
-    def _first_kinds(self) -> list[int]:
-        """Return the kind of each host at the beginning: in turn, at least one of each."""
-        kinds = range(len(self._kinds))
-        if self._wanted is not None:
-            return list(islice(cycle(kinds), max(self._wanted, len(kinds))))
-        nodes = available()
-        # hosts fill what the central learner leaves, which comes from the roomiest node that can hold it
-        if self._central and (roomy := [node for node in nodes if node.room(self._central)]):
-            max(roomy, key=lambda node: node.cpus).take(self._central)
-        left = [room(nodes, want) for want in self._kinds]
-        most = max(len(kinds), room(nodes, self._kinds[0]._replace(resources={})))
-        in_turn = [kind for turn in range(max(left)) for kind in kinds if turn < max(left[kind], 1)]
-        return in_turn[:most] or [0]
 
     @property
     def nodes(self) -> int:
@@ -164,7 +158,7 @@ class RayFleet:
         """Put `value` into the object store once; each node that needs it gets one copy, shared by its processes."""
         return ray.put(value)
 
-    def start(self, role: type, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
+    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Start an actor; `args` are handles.
 
         Client hosts keep their cores, and so does a central learner that is to have some; others share what is left.
@@ -179,10 +173,18 @@ class RayFleet:
         else:
             actor = self._spawn(Want(cpus, gpus), self._beside[name])
         self._hosts += host
-        actor.become.remote(role, list(args))
         self._actors[actor] = (role, list(args))
-        self._vigil.watch(actor, role.__name__)
+        self._tell(actor)
         return actor
+
+    def _tell(self, actor: Any) -> Any:
+        """Tell a process its role, and watch it; return a reference to its becoming what it is told."""
+        role, _ = self._actors[actor]
+        became = actor.become.remote(*self._actors[actor])
+        self._vigil.watch(actor, role.__name__)
+        if self._near is not None:
+            self._near.renew(actor)
+        return became
 
     def stop(self, actor: Any) -> None:
         """End an actor."""
@@ -190,6 +192,8 @@ class RayFleet:
         self._actors.pop(actor)
         self._vigil.forget(actor)
         ray.kill(actor)
+        if self._near is not None:
+            self._near.forget(actor)
 
     def _spawn(self, want: Want, node: str | None) -> Any:
         """Start a process on a node, or elsewhere when that is gone."""
@@ -199,7 +203,7 @@ class RayFleet:
             options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy
         # Ray keeps notes of 100,000 calls for a dashboard, which one that is started here does not have
         options |= {"max_restarts": -1, "max_task_retries": 0, "enable_task_events": not self._own}
-        actor: Any = ray.remote(RoleProcess).options(**options).remote()
+        actor: Any = cast(Any, ray).remote(concurrency_groups={LOOKS: 1})(RoleProcess).options(**options).remote()
         if self._torch or not want.cpus:
             actor.warm.remote()
         self._wants[actor] = want
@@ -207,6 +211,8 @@ class RayFleet:
 
     def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
         """Queue a call and return references to its results."""
+        if self._near is not None:
+            return self._near.call(actor, method, args, returns)
         if returns == 1:
             return actor.call.remote(method, *args)
         return actor.call.options(num_returns=returns).remote(method, *args)
@@ -223,6 +229,12 @@ class RayFleet:
     def _get(self, handle: Any) -> Any:
         """Wait for a reference a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
         self._vigil.refuse_dead()
+        if isinstance(handle, Result) and self._near is not None:
+            try:
+                return self._near.get(handle, ray_vigil.LOOK_SECONDS)
+            except LineEndedError as ended:
+                self._get(ended.served)
+                raise Fault("ActorDiedError", "its line ended", died=True) from None
         try:
             return ray.get(handle, timeout=ray_vigil.LOOK_SECONDS)
         except GetTimeoutError:
@@ -246,12 +258,13 @@ class RayFleet:
         limit = began + _REVIVE_SECONDS
         while True:
             try:
-                ray.get(actor.call.remote("about"), timeout=_GROW_SECONDS)
-                self._vigil.watch(actor, self._actors[actor][0].__name__)
+                ray.get(actor.about.remote(), timeout=_GROW_SECONDS)
+                if self._near is not None:
+                    self._near.listen(actor)
                 return died
             except RestartedError:
                 died = True
-                self.get(actor.become.remote(*self._actors[actor]))
+                self.get(self._tell(actor))
             except GetTimeoutError:
                 now = time.monotonic()
                 if alive(actor):
@@ -273,6 +286,8 @@ class RayFleet:
         self._actors, self._idle = {}, {}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
+        if self._near is not None:
+            self._near.close()
         if not self._joined:
             disconnect(tidy=tidy and self._own)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import shutil
@@ -10,6 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, cast
 
 import ray
@@ -18,6 +20,8 @@ from ray.exceptions import GetTimeoutError
 from fedactors.errors import ClusterError
 
 _CONNECT_SECONDS = 10.0
+_NUMBERS = itertools.count()
+_PRIORITY = {"worker_niceness": 0}  # that of this process; under Ray's own 15, hosts wait while it keeps books
 
 
 @contextmanager
@@ -48,7 +52,8 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
     if address is None:
         with _loopback():
             # "local" never joins a cluster that happens to be around
-            ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=store, **quiet)
+            own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store}
+            ray.init("local", **own, _system_config=_PRIORITY, **quiet)
         return False
     host = _knock(address)
     try:
@@ -66,6 +71,12 @@ def disconnect(*, tidy: bool) -> None:
     ray.shutdown()
     if tidy and session:
         shutil.rmtree(session, ignore_errors=True)
+
+
+def socket_path() -> Path:
+    """Return where this process may listen to others of its machine: beside Ray's own sockets, and gone with them."""
+    sockets = Path(cast(Any, ray)._private.worker._global_node.get_session_dir_path()) / "sockets"
+    return sockets / f"calls{next(_NUMBERS)}"
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from fedactors.learning.algorithm import Round
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
-from fedactors.learning.evaluation import Exam, Examiner
+from fedactors.learning.evaluation import Examiner
+from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial
 from fedactors.learning.prospects import prospects
@@ -93,6 +94,10 @@ class ClientHost(Role):
         if not self._keeps:
             return learned
         return [one._replace(kept=()) for one in learned], *(renewed for one in learned for renewed in one.kept)
+
+    def prepare(self, chunks: Sequence[Chunk]) -> None:
+        """Do for `chunks`, which this host is to learn next, what can be done before the models are there."""
+        self._trainer.prepare(chunks)
 
     def fold(self, *results: list[Learned]) -> list[Learned]:
         """Return the sum of what this host learned, of whole branches, and of what the host before it hands over."""

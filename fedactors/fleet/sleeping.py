@@ -34,6 +34,9 @@ class SleepingHost:
         """Return where this host runs."""
         return {"role": "SleepingHost", "pid": os.getpid(), "host": os.uname().nodename, "device": "cpu"}
 
+    def prepare(self, chunks: Sequence[Chunk]) -> None:
+        """Do nothing."""
+
     def learn(self, chunks: Sequence[Chunk], *given: Any) -> list[Learned]:
         """Return sums of zeros, after as long as the chunks' steps take."""
         learned: list[Learned] = []

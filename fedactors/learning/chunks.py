@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from fedactors.learning import fused
 from fedactors.learning.layers import Model
 from fedactors.learning.lesson import Chunk
+from fedactors.learning.stacks import blocks_of
 from fedactors.workload import Workload
 
 CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
@@ -28,7 +28,7 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
         most = max(2, min(1024, _ROOM // model.parameters))
         hosts = min(_HOSTS, trips * model.parameters // _WORK)
     else:
-        most = max(2, min(25, CACHED // model.parameters)) if fused.can(model) else 4
+        most = max(2, min(25, CACHED // model.parameters)) if blocks_of(model) else 4
         hosts = _HOSTS
     chunks = max(-(-trips // most), min(hosts, trips // 4))
     if device != "cuda" and chunks > 2:

@@ -10,13 +10,16 @@ graphed      many clients at once on a GPU, steps recorded as CUDA graphs
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from fedactors.learning import chain, cohort, fused, graphed, sequential, span
 from fedactors.learning.chunks import CACHED
 from fedactors.learning.graphed import Graphed
 from fedactors.learning.layers import Model
 from fedactors.learning.lesson import Lesson
 from fedactors.learning.optimizers import SGD
-from fedactors.learning.resident import Train
+from fedactors.learning.resident import Resident, Train, Trips
 
 _ROWS = 100  # of chunks that are trained together
 _SPANNED = 20  # the same, for `span`
@@ -56,6 +59,11 @@ def spans(lesson: Lesson, device: str) -> bool:
     algorithm = lesson.algorithm
     plain = _sgd(lesson) and not algorithm.corrects and algorithm.loss_weight == 1.0
     return plain and device == "cpu" and span.pays(lesson.model, lesson.workloads)
+
+
+def prepare_of(train: Train) -> Callable[[Resident, Trips], Any] | None:
+    """Return what an engine can do for trips before models are known, if there is anything; see `Rows.ready`."""
+    return {fused.train: fused.prepare, span.train: span.prepare}.get(train)
 
 
 def rows_at_once(lesson: Lesson, device: str) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -23,21 +22,13 @@ from torch import Tensor
 from fedactors.learning import batches
 from fedactors.learning.descent import Walk
 from fedactors.learning.dropout import mask
-from fedactors.learning.layers import Dense, Dropout, Flatten, Model, Relu
+from fedactors.learning.layers import Model
 from fedactors.learning.network import views
 from fedactors.learning.optimizers import SGD
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, longest_first
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, Trips, longest_first
+from fedactors.learning.stacks import Block, blocks_of
 
 _GATHERED = 2**22  # input values copied at a time: 16 MB
-
-
-@dataclass(frozen=True)
-class Block:
-    """A dense layer with what follows it: activation and dropout."""
-
-    relu: bool
-    rate: float  # of dropout; 0 for none
-    number: int  # of the dropout layer in the model, which names its masks
 
 
 def can(model: Model) -> bool:
@@ -53,7 +44,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     walk = _InPlace(resident.model, rows) if sgd else _Collected(resident.model, rows)
     company = Company(walk.tensors if sgd else ())
     losses, shorter = list[Tensor](), [-steps for steps in rows.steps]
-    for lot in _lots(resident, rows):
+    for lot in _lots(resident, rows, rows.ready):
         logs = torch.zeros_like(lot.hot)
         for at, step in enumerate(lot.steps):
             left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
@@ -96,28 +87,6 @@ class Company:
             tensor[1] = kept
 
 
-def blocks_of(model: Model) -> tuple[Block, ...]:
-    """Return the dense layers of a model with what follows each; nothing if there is anything else.
-
-    Nothing either under autocast, which decides itself what is rounded, and would not see these products.
-    """
-    if model.loss != "cross_entropy" or model.precision == "bf16":
-        return ()
-    layers = [(n, layer) for n, layer in enumerate(model.layers) if not (n == 0 and isinstance(layer, Flatten))]
-    blocks: list[Block] = []
-    for number, layer in layers:
-        if isinstance(layer, Dense):
-            blocks.append(Block(False, 0.0, -1))
-        elif isinstance(layer, Relu) and blocks and blocks[-1] == Block(False, 0.0, -1):
-            blocks[-1] = Block(True, 0.0, -1)
-        elif isinstance(layer, Dropout) and blocks and blocks[-1].relu and not blocks[-1].rate:
-            blocks[-1] = Block(True, layer.rate, number)
-        else:
-            return ()
-    usable = blocks and not blocks[-1].relu and all(block.relu for block in blocks[:-1])
-    return tuple(blocks) if usable else ()
-
-
 class _Lot(NamedTuple):
     """Batches of some steps that follow one another."""
 
@@ -127,16 +96,25 @@ class _Lot(NamedTuple):
     weights: Tensor  # (steps, C, 1, B)
 
 
-def _lots(resident: Resident, rows: Rows) -> Iterator[_Lot]:
-    """Yield the batches of all steps.
+def prepare(resident: Resident, trips: Trips) -> _Lot:
+    """Return the batches of the first steps of trips, the longest one first."""
+    return next(_lots(resident, trips, None))
+
+
+def _lots(resident: Resident, trips: Trips, ready: _Lot | None) -> Iterator[_Lot]:
+    """Yield the batches of all steps; `ready` are the first ones.
 
     Inputs are gathered for many steps at a time: one flat `index_select` costs a seventh of indexing by two tensors.
     """
-    device, classes = rows.starts.device, prod(resident.model.output_shape)
-    samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
+    if ready:
+        yield ready
+        if len(ready.steps) == trips.steps[0]:
+            return
+    device, classes = resident.x.device, prod(resident.model.output_shape)
+    samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(trips.order, trips.works, trips.steps))
     flat = resident.x.flatten(1)
     at_once = max(1, _GATHERED // (samples[0].numel() * flat.shape[1]))
-    for first in range(0, len(samples), at_once):
+    for first in range(len(ready.steps) if ready else 0, len(samples), at_once):
         chosen = samples[first : first + at_once]
         x = flat.index_select(0, chosen.flatten()).view(*chosen.shape, -1)
         labels = resident.y[chosen][:, :, None]

@@ -27,6 +27,7 @@ from fedactors.learning.layers import Model
 from fedactors.learning.network import views
 from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained, longest_first
 from fedactors.learning.sequence_layers import Bag, Embedding
+from fedactors.learning.stacks import blocks_of
 
 _LEAST = 2  # rows: products of matrices have the same bits from two up
 _WARM_UP = 3  # runs before a recording, in which libraries choose kernels and take what memory they keep
@@ -117,7 +118,7 @@ Move = Callable[[Now], Tensor]
 
 def by_hand(model: Model, weight: float, prox: float) -> Move:
     """Return the step of `fused`: gradients go into the models without being written out."""
-    blocks, classes = fused.blocks_of(model), model.output_shape[0]
+    blocks, classes = blocks_of(model), model.output_shape[0]
 
     def move(now: Now) -> Tensor:
         def hear(first: int, layer: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:

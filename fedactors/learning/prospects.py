@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from fedactors.learning.central import CentralLearner
-from fedactors.learning.evaluation import Exam, Examiner
+from fedactors.learning.evaluation import Examiner
+from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Lesson, Samples
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -71,13 +72,24 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The trips of a chunk as rows."""
+class Trips:
+    """What is known of the trips of a chunk before the models are that they start from; one of each for every row."""
 
     clients: Sequence[int]
     steps: Sequence[int]
     works: Sequence[Workload]
-    order: Sequence[NDArray[np.int64]]  # samples of all steps, one array per row
+    order: Sequence[NDArray[np.int64]]  # samples of all steps
+
+    @property
+    def longest_first(self) -> bool:
+        """Whether no trip has more steps than the one before it."""
+        return all(one >= other for one, other in pairwise(self.steps))
+
+
+@dataclass(frozen=True)
+class Rows(Trips):
+    """The trips of a chunk as rows."""
+
     keys: Tensor  # (rows,) int64: names each row's dropout masks
     starts: Tensor  # (rows, parameters)
     corrections: Tensor | None  # (rows, parameters)
@@ -89,6 +101,7 @@ class Rows:
     weight: float = 1.0  # of the loss: multiplies every gradient
     beside: Beside | None = None
     total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
+    ready: Any = None  # what the engine has prepared for just these trips, if it has
 
     def take(self, rows: Sequence[int]) -> Rows:
         """Return these rows, in this order."""
@@ -105,6 +118,7 @@ class Rows:
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
             total=None if self.total is None else self.total.take(rows),
+            ready=None,
         )
 
 
@@ -135,7 +149,7 @@ def longest_first(train: Train) -> Train:
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
             return Trained(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
-        if by_length == list(range(len(by_length))):
+        if rows.longest_first:
             return train(resident, rows)
         deltas, losses, state = train(resident, rows.take(by_length))
         back = torch.tensor(by_length, device=rows.starts.device).argsort()

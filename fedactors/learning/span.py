@@ -13,8 +13,9 @@ trip, B of them in a batch, d inputs, h hidden units.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,7 +25,6 @@ from fedactors.learning.fused import (
     Company,
     activate,
     backward,
-    blocks_of,
     descending,
     errors,
     first_rows,
@@ -34,7 +34,8 @@ from fedactors.learning.fused import (
 )
 from fedactors.learning.layers import Dense, Model
 from fedactors.learning.network import views
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trained, longest_first
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trained, Trips, longest_first
+from fedactors.learning.stacks import blocks_of
 from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
@@ -59,14 +60,15 @@ def train(resident: Resident, rows: Rows) -> Trained:
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    first, company = _Span(resident, rows, weight, bias), Company(moving)
-    logs, hear = torch.zeros_like(first.hot), descending(rows.lr)
+    seen = rows.ready or prepare(resident, rows)
+    first, company = _Span(seen, weight, bias, rows.lr), Company(moving)
+    logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
         left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         active = company.of(left)
         mine = first_rows(moving, active)
-        keys, hot, weights = first_rows((rows.keys, first.hot[step], first.weights[step]), active)
+        keys, hot, weights = first_rows((rows.keys, seen.hot[step], seen.weights[step]), active)
         x, slope = activate(first.outputs(step, active), block, keys, step)
         inputs, slopes = forward(inner, mine, x, keys, step, slope)
         found = log_probabilities(mine, inputs[-1], out=logs[step, :active])
@@ -74,7 +76,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
         found[left:] = 0.0
         first.learn(step, active, backward(mine, inputs, slopes, error, hear))
     company.leave()
-    losses = mean_losses(logs, first.hot, first.weights).T
+    losses = mean_losses(logs, seen.hot, seen.weights).T
     rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
     if rows.total is not None:
         _add_up(first, rest, rows.total)
@@ -94,36 +96,50 @@ def _add_up(first: _Span, rest: Tensor, total: Total) -> None:
         first.add(row, total.sums[part], share).add_(rest[row], alpha=share)
 
 
+class _Seen(NamedTuple):
+    """The samples of trips."""
+
+    counts: Sequence[int]  # of each trip
+    x: Tensor  # (C, T, d)
+    hot: Tensor  # (steps, C, classes, B): labels
+    weights: Tensor  # (steps, C, 1, B)
+    products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
+
+
+def prepare(resident: Resident, trips: Trips) -> _Seen:
+    """Return the samples of trips, the longest one first, and their inner products."""
+    table, weights = batches.table(trips.order, trips.works, trips.steps)
+    samples = torch.from_numpy(table)
+    steps, clients, batch = samples.shape
+    counts, flat = [count * batch for count in trips.steps], resident.x.flatten(1)
+    by_client = samples.transpose(0, 1).flatten()
+    x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
+    hot = flat.new_zeros(steps, clients, prod(resident.model.output_shape), batch)
+    hot.scatter_(2, resident.y[samples][:, :, None], 1.0)
+    products = flat.new_zeros(clients, steps * batch, steps * batch)
+    if resident.grams is None:
+        _before(x, products, batch)
+    else:
+        by_row = by_client.view(clients, -1).numpy()
+        for row, (client, seen) in enumerate(zip(trips.clients, counts, strict=True)):
+            resident.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
+    return _Seen(counts, x, hot, torch.from_numpy(weights)[:, :, None], products)
+
+
 class _Span:
     """The first layer of the rows of a chunk: where it began, what it has seen and the errors there."""
 
-    def __init__(self, resident: Resident, rows: Rows, weight: Tensor, bias: Tensor) -> None:
-        table, weights = batches.table(rows.order, rows.works, rows.steps)
-        samples, self.weights = torch.from_numpy(table), torch.from_numpy(weights)[:, :, None]
-        steps, clients, self._batch = samples.shape
-        self._seen = [count * self._batch for count in rows.steps]
-        flat, self._lr = resident.x.flatten(1), rows.lr
-        by_client = samples.transpose(0, 1).flatten()
-        self._x = flat.index_select(0, by_client).view(clients, steps * self._batch, -1)  # (C, T, d)
-        classes = prod(resident.model.output_shape)
-        self.hot = flat.new_zeros(steps, clients, classes, self._batch)
-        self.hot.scatter_(2, resident.y[samples][:, :, None], 1.0)
-        self._errors = flat.new_zeros(clients, steps * self._batch, weight.shape[1])  # (C, T, h)
+    def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float) -> None:
+        self._seen, self._batch, self._lr = seen, seen.hot.shape[-1], lr
+        self._errors = seen.x.new_zeros(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
         self._outputs = torch.empty_like(self._errors)
-        for row, seen in enumerate(self._seen):
-            torch.addmm(bias[row], self._x[row, :seen], weight[row].T, out=self._outputs[row, :seen])
-        self._products = flat.new_zeros(clients, steps * self._batch, steps * self._batch)
-        if resident.grams is None:
-            _before(self._x, self._products, self._batch)
-        else:
-            by_row = by_client.view(clients, -1).numpy()
-            for row, (client, seen) in enumerate(zip(rows.clients, self._seen, strict=True)):
-                resident.grams.write(client, by_row[row, :seen], self._products[row, :seen, :seen])
+        for row, count in enumerate(seen.counts):
+            torch.addmm(bias[row], seen.x[row, :count], weight[row].T, out=self._outputs[row, :count])
 
     @property
     def size(self) -> int:
         """Number of the layer's parameters."""
-        return self._errors.shape[2] * (self._x.shape[2] + 1)
+        return self._errors.shape[2] * (self._seen.x.shape[2] + 1)
 
     def outputs(self, step: int, active: int) -> Tensor:
         """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""
@@ -131,7 +147,7 @@ class _Span:
         outputs = self._outputs[:active, now]
         if not step:
             return outputs.clone()
-        products, errors = self._products[:active, now, before], self._errors[:active, before]
+        products, errors = self._seen.products[:active, now, before], self._errors[:active, before]
         return torch.baddbmm(outputs, products, errors, alpha=-self._lr)
 
     def learn(self, step: int, active: int, error: Tensor) -> None:
@@ -140,10 +156,10 @@ class _Span:
 
     def add(self, row: int, out: Tensor, weight: float) -> Tensor:
         """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them."""
-        hidden, inputs = self._errors.shape[2], self._x.shape[2]
-        seen, size = self._seen[row], hidden * inputs
+        hidden, inputs = self._errors.shape[2], self._seen.x.shape[2]
+        seen, size = self._seen.counts[row], hidden * inputs
         errors, scale = self._errors[row, :seen], -self._lr * weight
-        out[:size].view(hidden, inputs).addmm_(errors.T, self._x[row, :seen], alpha=scale)
+        out[:size].view(hidden, inputs).addmm_(errors.T, self._seen.x[row, :seen], alpha=scale)
         out[size : size + hidden].add_(errors.sum(0), alpha=scale)
         return out[size + hidden :]
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,19 +17,20 @@ from fedactors.learning import batches, dropout, grams
 from fedactors.learning.algorithm import Algorithm, Trip
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
-from fedactors.learning.engines import engine_of, rows_at_once, spans
+from fedactors.learning.engines import engine_of, prepare_of, rows_at_once, spans
 from fedactors.learning.fitting import Fitting, out_of_memory
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.grams import Grams
 from fedactors.learning.layers import Dropout
-from fedactors.learning.lesson import Central, Chunk, Learned, Lesson, Narrow, Samples, Vectors
+from fedactors.learning.lesson import Chunk, Learned, Lesson, Narrow, Samples, Vectors
 from fedactors.learning.optimizers import PLAIN
 from fedactors.learning.redeal import Redealt
-from fedactors.learning.resident import NO_STATE, Beside, Resident, Rows, Total
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trips
+from fedactors.learning.sent import Sent
 from fedactors.learning.steady import steady
 from fedactors.learning.summing import client_losses, finite, summed
 from fedactors.streams import Purpose, Streams
-from fedactors.workload import Workload, workload
+from fedactors.workload import Workload
 
 
 class Trainer:
@@ -38,7 +40,7 @@ class Trainer:
         self._lesson, self._split = lesson, samples.split
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
-        self._central = None if samples.central is None else _Sent(lesson, samples.central, self._device)
+        self._central = None if samples.central is None else Sent(lesson, samples.central, self._device)
         spanned, algorithm = spans(lesson, device), lesson.algorithm
         same = not isinstance(self._split, Redealt) and grams.fit(lesson.workloads)
         kept = Grams(x.flatten(1), self._split) if spanned and same else None
@@ -48,7 +50,7 @@ class Trainer:
         self._train, self._steady = Fitting(engine_of(lesson, device)), dict[Workload, bool]()
         self._anew = spanned and kept is None  # inner products are worked out for the longest trip there is
         self._at_once = 0 if self._anew else rows_at_once(lesson, device)
-        self._ahead: tuple[Chunk | None, list[NDArray[np.int64]]] = None, []  # what was shuffled for which chunk
+        self._ahead: tuple[Chunk, Trips, Any] | None = None  # what was prepared: for which chunk, and by the engine
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
     def learn(
@@ -74,6 +76,25 @@ class Trainer:
         found = groups(chunks, self._at_once, self._lesson.workloads)
         apart = [[chunk] for chunk in chunks]
         return found if len(found) == len(apart) or all(map(self._is_steady, found)) else apart
+
+    def prepare(self, chunks: Sequence[Chunk]) -> None:
+        """Do for the first of the `groups` of `chunks`, trained next, what can be done before their models are known.
+
+        If memory lacks, that is left to `learn_together`.
+        """
+        if not chunks:
+            return
+        chunk = joined(self.groups(chunks)[0])
+        trips = self._trips(chunk)
+        try:
+            whole = trips.longest_first and any(trips.steps) and self._train.at_once is None
+            prepare = prepare_of(self._train.engine) if whole else None
+            ready = prepare(self._resident, trips) if prepare else None
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            ready = None
+        self._ahead = chunk, trips, ready
 
     def _is_steady(self, group: Sequence[Chunk]) -> bool:
         """Whether the rows of a group have bits that do not depend on their places; looked at once for each batch."""
@@ -115,7 +136,7 @@ class Trainer:
             return [one if is_good else self._written_out(chunk, sent) for chunk, one, is_good in pairs]
         deltas, losses, state = self._train(self._resident, rows)
         if following is not None:
-            self._ahead = following, self._order(following)
+            self._ahead = following, self._trips(following), None
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
         trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
@@ -189,17 +210,20 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, beside=None)
-        once = replace(alone, steps=steps, lr=1.0)
+        once = replace(alone, steps=steps, lr=1.0, ready=None)
         return -self._train(self._resident, once).deltas
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
         lesson = self._lesson
-        made, order = self._ahead
+        made, trips, ready = self._ahead or (None, None, None)
+        if made != chunk or trips is None:
+            trips, ready = self._trips(chunk), None
+        self._ahead = None
         return Rows(
-            chunk.clients,
-            chunk.steps,
-            self._works(chunk),
-            order if made == chunk else self._order(chunk),
+            trips.clients,
+            trips.steps,
+            trips.works,
+            trips.order,
             self._keys(chunk),
             _gathered(bases, chunk.bases)["x"].expand(len(chunk.clients), -1),
             None,
@@ -207,7 +231,11 @@ class Trainer:
             chunk.lr,
             weight=lesson.algorithm.loss_weight,
             beside=None if self._central is None else self._central.to(chunk),
+            ready=ready,
         )
+
+    def _trips(self, chunk: Chunk) -> Trips:
+        return Trips(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk))
 
     def _works(self, chunk: Chunk) -> list[Workload]:
         return [self._lesson.workloads[client] for client in chunk.clients]
@@ -239,26 +267,6 @@ class Trainer:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
         trips = zip(chunk.clients, chunk.trips, strict=True)
         return torch.tensor([dropout.key(self._lesson.seed, *trip) for trip in trips], device=self._device)
-
-
-class _Sent:
-    """Central samples that clients are sent besides their models: batches of their own for every step."""
-
-    def __init__(self, lesson: Lesson, central: Central, device: torch.device) -> None:
-        x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
-        self._resident, self._seed = Resident(lesson.central_model, x, y), lesson.seed
-        self._batch, self._weight = min(central.batch, len(y)), lesson.algorithm.central_share
-
-    def to(self, chunk: Chunk) -> Beside:
-        """Return what the clients of `chunk` are sent."""
-        held, longest = np.arange(len(self._resident.y), dtype=np.int64), max(chunk.steps)
-        work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
-        order = [
-            batches.sequence(self._seed, client, trip, held, work, longest, Purpose.CENTRAL_BATCH)
-            for client, trip in zip(chunk.clients, chunk.trips, strict=True)
-        ]
-        samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
-        return Beside(self._resident, samples.to(self._resident.x.device), self._weight)
 
 
 def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ import numpy as np
 from fedactors.fleet.fleet import Fleet
 from fedactors.learning.datasets import Data
 from fedactors.learning.deal import Split
+from fedactors.learning.exam import Exam
 from fedactors.learning.layers import REGULARISERS
 from fedactors.learning.lesson import Central, Lesson, Pretraining, Samples, share
 from fedactors.learning.redeal import Redealt
@@ -112,7 +113,9 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=has_centre(prepared))
+    keeps = bool(scenario.server.algorithm.keeps)
+    groups = scenario.population
+    return open_fleet(scenario.cluster, kind, actors, address, groups, central=has_centre(prepared), keeps=keeps)
 
 
 def _execution() -> type[Execution]:
@@ -153,8 +156,6 @@ def load(prepared: Prepared) -> Loaded:
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
     )
-    from fedactors.learning.evaluation import Exam
-
     exam = Exam(data.test_x, data.test_y, data.test_central)
     return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
 

@@ -21,7 +21,7 @@ from fedactors.fleet.fleet import Fault, Fleet
 from fedactors.fleet.messages import Outcomes, Task
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.spans import collect
-from fedactors.learning.evaluation import Exam
+from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Lesson, Narrow, Samples
 from fedactors.plan import SECOND, Plan
 from fedactors.run.books import Books

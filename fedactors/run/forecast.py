@@ -23,7 +23,8 @@ from fedactors.fleet.messages import Task
 from fedactors.fleet.places import spread
 from fedactors.learning.central import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.evaluation import Exam, Examiner
+from fedactors.learning.evaluation import Examiner
+from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer

@@ -22,8 +22,11 @@ def open_fleet(
     address: str | None = None,
     groups: Sequence[Group] = (),
     central: bool = False,
+    keeps: bool = False,
 ) -> Fleet:
     """Return the fleet that a run over `groups` is executed on, with a `central` learner or without.
+
+    `keeps` says whether clients keep something from trip to trip.
 
     Raises ClusterError if it cannot be had.
     """
@@ -49,6 +52,7 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
+        near=not keeps,
     )
 
 

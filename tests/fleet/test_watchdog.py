@@ -76,7 +76,7 @@ class Stopping(Silent):
     def round(self, row):
         if row["round"] == self.at:
             actor = self.which(self.pipelines[-1])
-            os.kill(ray.get(actor.call.remote("about"))["pid"], signal.SIGSTOP)
+            os.kill(ray.get(actor.about.remote())["pid"], signal.SIGSTOP)
 
     def note(self, text):
         self.notes.append(text)

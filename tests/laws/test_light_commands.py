@@ -1,4 +1,4 @@
-"""Help, schema, check and replay never import torch or ray; the first three answer at once."""
+"""Light commands import neither torch nor ray, and most answer at once; what drives a run on Ray imports no torch."""
 
 import subprocess
 import sys
@@ -30,3 +30,12 @@ def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "HEAVY []" in done.stderr
     assert done.stdout
+
+
+def test_what_drives_a_run_on_ray_does_not_import_torch(tmp_path):
+    command = ["run", str(ROOT / "scenarios/quickstart.yaml"), "--set", "server.rounds=2", "--actors", "1"]
+    command += ["--out", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-c", PROBE, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY ['ray', 'sklearn']" in done.stderr, "scikit-learn has the digits"
+    assert (tmp_path / "run/report.html").exists()

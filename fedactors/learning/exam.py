@@ -1,0 +1,24 @@
+"""What models are examined on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A test set. Where `central` is given, it says which samples are like the central learner's data."""
+
+    x: NDArray[np.float32]  # (n, *shape)
+    y: NDArray[np.int64]  # (n,), or (n, places) for sequences
+    central: NDArray[np.bool_] | None = None  # (n,)
+
+    def parts(self) -> dict[str, NDArray[np.bool_]]:
+        """Return which samples belong to each part, by the prefix of its measures: everything is ""."""
+        whole = {"": np.ones(len(self.y), dtype=bool)}
+        if self.central is None or not self.central.any():
+            return whole
+        return whole | {"federated_": ~self.central, "central_": self.central}

@@ -1,0 +1,190 @@
+"""Calls over sockets, with threads in the place of actors: order, hand-over, failures and ends."""
+
+import gc
+import os
+import socket
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedactors.fleet.fleet import Fault, perform
+from fedactors.fleet.near_calls import NearCalls, answer
+from fedactors.fleet.parcels import Parcel, receive, send
+from tests.fleet.test_ray import wait_until
+
+VALUES = [
+    None,
+    {"x": np.arange(610, dtype=np.float32)},
+    {"x": np.arange(159_010, dtype=np.float32), "y": np.zeros(0, np.float32)},
+    ["a" * 100_000, (1, 2.5)],
+    [np.arange(size, dtype=np.int64) for size in (1, 7, 3000, 0, 5)],
+]
+
+
+def same(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=["nothing", "small", "large", "text", "several"])
+def test_a_parcel_holds_what_was_put_in_on_both_sides_of_a_socket(value):
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with here, there:
+        parcel = Parcel.of(value)
+        send(here, ("a", 1), [parcel, parcel])
+        message, parcels = receive(there)
+    assert message == ("a", 1)
+    assert all(same(one.open(), value) for one in [parcel, *parcels])
+
+
+def test_arrays_of_a_parcel_are_aligned_and_cannot_be_written_to():
+    for size in (3, 50_000):
+        for array in Parcel.of([np.ones(size, np.float32), np.ones(size, np.float32)]).open():
+            assert array.ctypes.data % 64 == 0
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 2.0
+
+
+def test_a_message_that_is_too_long_for_a_socket_arrives():
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    small = [Parcel.of(np.full(1500, number, np.float32)) for number in range(200)]
+    with here, there:
+        send(here, ("long",), small)
+        message, parcels = receive(there)
+    assert message == ("long",)
+    assert [parcel.open()[0] for parcel in parcels] == list(range(200))
+
+
+def test_the_memory_of_parcels_is_given_back():
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    arrays = [Parcel.of(np.full(100_000, number, np.float32)).open() for number in range(50)]
+    assert [array[-1] for array in arrays] == list(range(50))
+    assert len(os.listdir("/proc/self/fd")) <= before + 51, "mappings keep a descriptor each"
+    del arrays
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+class Actor:
+    """A role, answered for by a thread of this process."""
+
+    def __init__(self, calls):
+        self.line, self.did, self.free = calls.line(), [], threading.Event()
+        self.free.set()
+        task = (str(calls.path), self.line.number, lambda method, args: perform(self, method, args))
+        self.thread = threading.Thread(target=answer, args=task)
+
+    def add(self, *numbers):
+        self.free.wait()
+        self.did.append(numbers)
+        return sum(numbers)
+
+    def two(self, value):
+        return value, [value] * 2
+
+    def broken(self):
+        return 1 / 0
+
+
+@pytest.fixture
+def calls(tmp_path):
+    opened = NearCalls(tmp_path / "calls")
+    before = threading.active_count()
+    yield opened
+    opened.close()
+    wait_until(lambda: threading.active_count() < before)  # no thread is left behind
+
+
+@pytest.fixture
+def actors(calls):
+    return [Actor(calls) for _ in range(2)]
+
+
+def got(calls, result):
+    came = calls.wait(result, 10)
+    return came.open() if isinstance(came, Parcel) else came
+
+
+def test_only_this_user_may_call(calls):
+    assert Path(calls.path).stat().st_mode & 0o077 == 0
+
+
+def test_calls_are_answered_in_order_and_results_handed_on_before_they_exist(calls, actors):
+    one, other = actors
+    (first,) = calls.call(one.line, "add", [1, 2], 1)
+    (second,) = calls.call(other.line, "add", [first, 10], 1)
+    (third,) = calls.call(one.line, "add", [second, first, second], 1)
+    many = [calls.call(one.line, "add", [number], 1)[0] for number in range(20)]
+    assert calls.wait(first, 0.01) is None, "nobody has taken the lines up"
+    for actor in actors:
+        actor.thread.start()
+    assert [got(calls, result) for result in (third, second, first)] == [29, 13, 3]
+    assert [got(calls, result) for result in many] == list(range(20))
+    assert one.did == [(1, 2), (13, 3, 13), *((number,) for number in range(20))]
+
+
+def test_an_array_goes_from_actor_to_actor(calls, actors):
+    for actor in actors:
+        actor.thread.start()
+    vector = np.arange(200_000, dtype=np.float32)
+    same_vector, twice = calls.call(actors[0].line, "two", [vector], 2)
+    (total,) = calls.call(actors[1].line, "add", [same_vector, same_vector], 1)
+    assert np.array_equal(got(calls, total), 2 * vector)
+    assert np.array_equal(got(calls, twice)[1], vector)
+
+
+def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, actors):
+    one, other = actors
+    for actor in actors:
+        actor.thread.start()
+    (broken,) = calls.call(one.line, "broken", [], 1)
+    (after,) = calls.call(other.line, "add", [broken, 1], 1)
+    (further,) = calls.call(one.line, "add", [after], 1)
+    (well,) = calls.call(other.line, "add", [1, 1], 1)
+    for result in (broken, after, further):
+        fault = got(calls, result)
+        assert isinstance(fault, Fault)
+        assert "ZeroDivisionError" in fault.text
+        assert not fault.died
+    assert got(calls, well) == 2
+    assert other.did == [(1, 1)]
+
+
+def test_the_end_of_a_line_fails_what_was_asked_on_it_and_what_waits_for_that(calls, actors):
+    one, other = actors
+    one.free.clear()
+    for actor in actors:
+        actor.thread.start()
+    (before,) = calls.call(other.line, "add", [7], 1)
+    asked = [calls.call(one.line, "add", [number], 1)[0] for number in range(10)]
+    (waits,) = calls.call(other.line, "add", [asked[-1]], 1)
+    assert got(calls, before) == 7
+    calls.end(one.line)
+    one.free.set()
+    assert all(got(calls, result) is one.line for result in [*asked, waits])
+    assert got(calls, calls.call(one.line, "add", [1], 1)[0]) is one.line
+    assert got(calls, calls.call(other.line, "add", [before, 1], 1)[0]) == 8
+
+
+def test_a_process_that_goes_away_ends_its_line(calls, actors):
+    line = actors[0].line
+    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    stranger.connect(str(calls.path))
+    send(stranger, (line.number,))
+    (result,) = calls.call(line, "add", [1], 1)
+    assert receive(stranger) is not None
+    stranger.close()
+    assert got(calls, result) is line
+
+
+def test_a_caller_without_a_line_is_sent_away(calls):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.connect(str(calls.path))
+        send(stranger, (99,))
+        assert receive(stranger) is None

@@ -1,0 +1,94 @@
+"""What a host does for its next chunks before the models are there: it saves time and changes no bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedactors.algorithms.fedavg import FedAvg
+from fedactors.algorithms.fednova import FedNova
+from fedactors.algorithms.fedprox import FedProx
+from fedactors.fleet.roles import ClientHost
+from fedactors.learning import fused
+from fedactors.learning.network import initial
+from tests.learning.test_chunks import MODELS, PARTS
+from tests.learning.test_engines import chunk, lesson, samples
+
+ALL_EQUAL = [one._replace(steps=(6, 6)) for one in PARTS]
+LONGEST_FIRST = [chunk((9, 8, 0), (0, 2, 3), (0.3, 0.7, 1.0))]
+WORK = {"equal": ALL_EQUAL, "longest first": LONGEST_FIRST, "mixed": PARTS, "nobody moves": [chunk((0,), (1,), (1.0,))]}
+SENT = 2
+
+
+def told(model, algorithm):
+    return replace(lesson(model), algorithm=algorithm, tells_losses=True)
+
+
+def same(one, other):
+    assert len(one) == len(other)
+    for mine, yours in zip(one, other, strict=True):
+        assert mine._replace(sums={}, seconds=0) == yours._replace(sums={}, seconds=0)
+        assert mine.sums.keys() == yours.sums.keys()
+        assert all(np.array_equal(mine.sums[name], yours.sums[name]) for name in mine.sums)
+
+
+def sent(model):
+    return [{"x": initial(model, seed)} for seed in range(SENT)]
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(), FedNova(), FedProx(mu=0.1)], ids=["fedavg", "fednova", "fedprox"])
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("name", MODELS)
+def test_prepared_chunks_give_the_same_bits(name, work, algorithm):
+    model, chunks = MODELS[name], [one._replace(branch=number) for number, one in enumerate(WORK[work])]
+    host = ClientHost(told(model, algorithm), samples(model))
+    expected = host.learn(chunks, *sent(model))
+    host.prepare(chunks)
+    assert host._trainer._ahead is not None
+    same(host.learn(chunks, *sent(model)), expected)
+    assert host._trainer._ahead is None, "it was used, and its memory given back"
+
+
+def test_dense_layers_have_their_batches_ready():
+    for name in ("logistic", "mlp", "wide"):
+        host = ClientHost(told(MODELS[name], FedAvg()), samples(MODELS[name]))
+        host.prepare(ALL_EQUAL)
+        assert host._trainer._ahead[2] is not None
+
+
+def test_what_was_prepared_for_other_chunks_is_not_used():
+    model = MODELS["mlp"]
+    host = ClientHost(told(model, FedAvg()), samples(model))
+    expected = host.learn(PARTS, *sent(model))
+    for other in (ALL_EQUAL, LONGEST_FIRST, [one._replace(version=7) for one in PARTS], []):
+        host.prepare(other)
+        same(host.learn(PARTS, *sent(model)), expected)
+
+
+def test_only_the_first_batches_of_long_trips_are_ready(monkeypatch):
+    model = MODELS["logistic"]
+    host = ClientHost(told(model, FedAvg()), samples(model))
+    expected = host.learn(ALL_EQUAL, *sent(model))
+    monkeypatch.setattr(fused, "_GATHERED", 2000)
+    host.prepare(ALL_EQUAL)
+    assert len(host._trainer._ahead[2].steps) < 6
+    same(host.learn(ALL_EQUAL, *sent(model)), expected)
+
+
+def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
+    model = MODELS["mlp"]
+    host = ClientHost(told(model, FedAvg()), samples(model))
+    expected = host.learn(ALL_EQUAL, *sent(model))
+    host.limit(2)
+    host.prepare(ALL_EQUAL)
+    assert host._trainer._ahead[2] is None
+    narrow = host.learn(ALL_EQUAL, *sent(model))
+    same([one._replace(narrow=None) for one in narrow], expected)
+
+    def lacking(*_):
+        raise MemoryError
+
+    host = ClientHost(told(model, FedAvg()), samples(model))
+    monkeypatch.setattr(fused, "prepare", lacking)
+    host.prepare(ALL_EQUAL)
+    same(host.learn(ALL_EQUAL, *sent(model)), expected)
