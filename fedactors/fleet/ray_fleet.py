@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, cast
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fedactors.errors import ClusterError
@@ -24,9 +24,9 @@ from fedactors.fleet import ray_vigil
 from fedactors.fleet.cluster_nodes import FREE_SECONDS, alive, available, require
 from fedactors.fleet.fleet import Fault, RoleClass
 from fedactors.fleet.layout import Classes, Want, first_kinds, layout, room, table
-from fedactors.fleet.near_calls import POSSIBLE, Result
-from fedactors.fleet.ray_near import LineEndedError, NearActors
-from fedactors.fleet.ray_process import LOOKS, RestartedError, RoleProcess
+from fedactors.fleet.near_calls import POSSIBLE, Reply
+from fedactors.fleet.ray_near import NearActors, Put, ServedError
+from fedactors.fleet.ray_process import LOOKS, RestartedError, RoleProcess, UntoldError
 from fedactors.fleet.ray_start import connect, disconnect, same_handlers, socket_path
 
 _REVIVE_SECONDS = 60.0
@@ -49,8 +49,7 @@ class RayFleet:
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
         classes: which hosts need which other resources.
         torch: whether hosts will need it, so that they import it ahead.
-        near: whether calls may go past Ray if there is one machine only; not if results are to be kept in numbers,
-            which is for Ray's object store.
+        near: whether calls go past a Ray that is started here; results then keep memory and a file descriptor each.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
 
@@ -68,7 +67,7 @@ class RayFleet:
         store: int | None = None,
         classes: Classes = Classes(),  # noqa: B008 - a constant
         torch: bool = True,
-        near: bool = True,
+        near: bool = False,
     ) -> None:
         self._wanted, self._classes = hosts, classes
         self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
@@ -86,15 +85,15 @@ class RayFleet:
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._vigil = ray_vigil.Vigil(ours=self._own)
+        self.prompt = near and POSSIBLE and self._own
         self._near: NearActors | None = None
+        self._became: dict[Any, Any] = {}  # references to their taking on what they were told to be
         try:
             self._place()
-        except ClusterError:
+            self._near = NearActors(socket_path()) if self.prompt else None
+        except BaseException:
             self.close()
             raise
-        self.prompt = near and POSSIBLE and address is None and not self._several
-        if self.prompt:
-            self._near = NearActors(socket_path())
 
     def _place(self) -> None:
         """Decide who goes where, and start processes: they take seconds, so begin before the data are loaded."""
@@ -156,7 +155,7 @@ class RayFleet:
 
     def put(self, value: object) -> Any:
         """Put `value` into the object store once; each node that needs it gets one copy, shared by its processes."""
-        return ray.put(value)
+        return ray.put(value) if self._near is None else Put(value)
 
     def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Start an actor; `args` are handles.
@@ -173,23 +172,24 @@ class RayFleet:
         else:
             actor = self._spawn(Want(cpus, gpus), self._beside[name])
         self._hosts += host
-        self._actors[actor] = (role, list(args))
+        self._actors[actor] = (role, [arg.reference if isinstance(arg, Put) else arg for arg in args])
         self._tell(actor)
         return actor
 
     def _tell(self, actor: Any) -> Any:
         """Tell a process its role, and watch it; return a reference to its becoming what it is told."""
         role, _ = self._actors[actor]
-        became = actor.become.remote(*self._actors[actor])
+        self._became[actor] = actor.become.remote(*self._actors[actor])
         self._vigil.watch(actor, role.__name__)
         if self._near is not None:
             self._near.renew(actor)
-        return became
+        return self._became[actor]
 
     def stop(self, actor: Any) -> None:
         """End an actor."""
         self._hosts -= 1
         self._actors.pop(actor)
+        self._became.pop(actor)
         self._vigil.forget(actor)
         ray.kill(actor)
         if self._near is not None:
@@ -229,28 +229,18 @@ class RayFleet:
     def _get(self, handle: Any) -> Any:
         """Wait for a reference a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
         self._vigil.refuse_dead()
-        if isinstance(handle, Result) and self._near is not None:
+        if isinstance(handle, Reply | Put) and self._near is not None:
             try:
                 return self._near.get(handle, ray_vigil.LOOK_SECONDS)
-            except LineEndedError as ended:
+            except ServedError as ended:
                 self._get(ended.served)
                 raise Fault("ActorDiedError", "its line ended", died=True) from None
         try:
             return ray.get(handle, timeout=ray_vigil.LOOK_SECONDS)
         except GetTimeoutError:
             raise
-        except RayTaskError as error:
-            cause = error.cause
-            while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
-                cause = cause.cause
-            if isinstance(cause, RestartedError):
-                raise self._vigil.fault("ActorDiedError", "it died while nobody waited for it", died=True) from None
-            died = isinstance(cause, RayError) and not isinstance(cause, RayTaskError)
-            raise self._vigil.fault(type(cause).__name__, str(cause), died) from None
-        except RayActorError as error:
-            raise self._vigil.fault(type(error).__name__, str(error).splitlines()[0], died=True) from None
         except RayError as error:
-            raise self._vigil.fault(type(error).__name__, str(error), died=True) from None
+            raise self._vigil.fault(error) from None
 
     def revive(self, actor: Any) -> bool:
         """Wait for an actor; return whether Ray had to restart it. Raises Fault if that takes too long."""
@@ -258,7 +248,7 @@ class RayFleet:
         limit = began + _REVIVE_SECONDS
         while True:
             try:
-                ray.get(actor.about.remote(), timeout=_GROW_SECONDS)
+                self._ask(actor)
                 if self._near is not None:
                     self._near.listen(actor)
                 return died
@@ -279,6 +269,16 @@ class RayFleet:
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
+
+    def _ask(self, actor: Any) -> None:
+        """Wait a while for an actor to say what it is. Raises what Ray raises, Fault if it cannot become that."""
+        try:
+            ray.get(actor.about.remote(), timeout=_GROW_SECONDS)
+        except UntoldError:
+            try:
+                ray.get(self._became[actor], timeout=_GROW_SECONDS)
+            except RayTaskError as error:
+                raise self._vigil.fault(error) from None
 
     def close(self, *, tidy: bool = False) -> None:
         """End our actors, and a Ray that was started here, with its logs if `tidy`; leave a cluster that was joined."""

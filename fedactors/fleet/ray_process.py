@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import ray
@@ -17,12 +16,15 @@ class RestartedError(Exception):
     """An actor that Ray has restarted does not know its role yet."""
 
 
+class UntoldError(Exception):
+    """An actor has not been told its role yet, or could not take it on."""
+
+
 class RoleProcess:
     """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
 
     def __init__(self) -> None:
         self._role: Any = None
-        self._told = threading.Event()
 
     def warm(self) -> None:
         """Import what every role needs, while others still load data."""
@@ -35,18 +37,15 @@ class RoleProcess:
 
     @ray.method(concurrency_group=LOOKS)
     def about(self) -> dict[str, object]:
-        """Return what the role says of itself, once it is known. Raises RestartedError if it was, and is no more."""
-        if not ray.get_runtime_context().was_current_actor_reconstructed:
-            self._told.wait()
+        """Return what the role says of itself. Raises UntoldError if there is none, RestartedError if it was lost."""
+        if self._role is None and not ray.get_runtime_context().was_current_actor_reconstructed:
+            raise UntoldError
         about: dict[str, object] = self._known().about()
         return about
 
     def become(self, role: RoleClass, args: list[Any]) -> None:
         """Take on a role, made of `args`, which may be references."""
-        try:
-            self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
-        finally:
-            self._told.set()
+        self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
 
     def call(self, method: str, *args: Any) -> Any:
         """Call the role. Raises RestartedError if there is none, CallError if it raises."""
@@ -54,7 +53,7 @@ class RoleProcess:
 
     def serve(self, path: str, line: int) -> None:
         """Answer what is asked of the role on a line, until that ends. Raises RestartedError if there is no role."""
-        from fedactors.fleet.near_calls import answer
+        from fedactors.fleet.near_answers import answer
 
         role = self._known()
         answer(path, line, lambda method, args: perform(role, method, args))

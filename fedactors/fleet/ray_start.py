@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -20,7 +20,6 @@ from ray.exceptions import GetTimeoutError
 from fedactors.errors import ClusterError
 
 _CONNECT_SECONDS = 10.0
-_NUMBERS = itertools.count()
 _PRIORITY = {"worker_niceness": 0}  # that of this process; under Ray's own 15, hosts wait while it keeps books
 
 
@@ -76,7 +75,7 @@ def disconnect(*, tidy: bool) -> None:
 def socket_path() -> Path:
     """Return where this process may listen to others of its machine: beside Ray's own sockets, and gone with them."""
     sockets = Path(cast(Any, ray)._private.worker._global_node.get_session_dir_path()) / "sockets"
-    return sockets / f"calls{next(_NUMBERS)}"
+    return sockets / f"near{secrets.token_hex(4)}"  # no longer than the names that Ray gives
 
 
 @contextmanager

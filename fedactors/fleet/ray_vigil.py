@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fedactors.errors import FleetError
 from fedactors.fleet.fleet import Fault
+from fedactors.fleet.ray_process import RestartedError
 from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
 
 LOOK_SECONDS = 10.0  # between looks
@@ -36,13 +37,20 @@ class Vigil:
         """Note that the fleet is doing well: what is waited for now is new."""
         self._watchdog.rest()
 
-    def fault(self, cause: str, text: str, died: bool) -> Fault:
-        """Return the fault that was met; it may be one that the watchdog has ended."""
+    def fault(self, error: RayError) -> Fault:
+        """Return the fault that Ray tells of; it may be one of an actor that the watchdog has ended."""
         self.refuse_dead()
+        cause: BaseException = error
+        while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
+            cause = cause.cause
         ended, self._ended = self._ended, ""
+        died = isinstance(cause, RayError | RestartedError) and not isinstance(cause, RayTaskError)
         if ended and died:
             return Fault("HungActor", f"{ended}; ended by the watchdog", died)
-        return Fault(cause, text, died)
+        if isinstance(cause, RestartedError):
+            return Fault("ActorDiedError", "it died while nobody waited for it", died)
+        said = str(cause).splitlines() if isinstance(cause, RayActorError) else [str(cause)]
+        return Fault(type(cause).__name__, said[0], died)
 
     def refuse_dead(self) -> None:
         """Raise FleetError if a service of the Ray that was started here is gone: nothing would ever answer."""

@@ -45,6 +45,7 @@ class Fitting:
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
+            rows.ready.clear()
             largest = max(parts)  # here the frames that held tensors are gone
             if largest < 2 * _LEAST:
                 raise MemoryError(f"{largest} clients at once do not fit the memory of this {resident.x.device.type}")

@@ -44,7 +44,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     walk = _InPlace(resident.model, rows) if sgd else _Collected(resident.model, rows)
     company = Company(walk.tensors if sgd else ())
     losses, shorter = list[Tensor](), [-steps for steps in rows.steps]
-    for lot in _lots(resident, rows, rows.ready):
+    for lot in _lots(resident, rows, *rows.ready):
         logs = torch.zeros_like(lot.hot)
         for at, step in enumerate(lot.steps):
             left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
@@ -98,10 +98,10 @@ class _Lot(NamedTuple):
 
 def prepare(resident: Resident, trips: Trips) -> _Lot:
     """Return the batches of the first steps of trips, the longest one first."""
-    return next(_lots(resident, trips, None))
+    return next(_lots(resident, trips))
 
 
-def _lots(resident: Resident, trips: Trips, ready: _Lot | None) -> Iterator[_Lot]:
+def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterator[_Lot]:
     """Yield the batches of all steps; `ready` are the first ones.
 
     Inputs are gathered for many steps at a time: one flat `index_select` costs a seventh of indexing by two tensors.

@@ -101,7 +101,7 @@ class Rows(Trips):
     weight: float = 1.0  # of the loss: multiplies every gradient
     beside: Beside | None = None
     total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
-    ready: Any = None  # what the engine has prepared for just these trips, if it has
+    ready: list[Any] = field(default_factory=list)  # what the engine has prepared for just these trips, if it has
 
     def take(self, rows: Sequence[int]) -> Rows:
         """Return these rows, in this order."""
@@ -118,7 +118,7 @@ class Rows(Trips):
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
             total=None if self.total is None else self.total.take(rows),
-            ready=None,
+            ready=[],
         )
 
 

@@ -60,7 +60,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    seen = rows.ready or prepare(resident, rows)
+    (seen,) = rows.ready or [prepare(resident, rows)]
     first, company = _Span(seen, weight, bias, rows.lr), Company(moving)
     logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]

@@ -87,7 +87,7 @@ class Trainer:
         chunk = joined(self.groups(chunks)[0])
         trips = self._trips(chunk)
         try:
-            whole = trips.longest_first and any(trips.steps) and self._train.at_once is None
+            whole = self._device.type == "cpu" and trips.longest_first and any(trips.steps) and not self._train.at_once
             prepare = prepare_of(self._train.engine) if whole else None
             ready = prepare(self._resident, trips) if prepare else None
         except (MemoryError, RuntimeError) as error:
@@ -210,7 +210,7 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, beside=None)
-        once = replace(alone, steps=steps, lr=1.0, ready=None)
+        once = replace(alone, steps=steps, lr=1.0, ready=[])
         return -self._train(self._resident, once).deltas
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
@@ -231,7 +231,7 @@ class Trainer:
             chunk.lr,
             weight=lesson.algorithm.loss_weight,
             beside=None if self._central is None else self._central.to(chunk),
-            ready=ready,
+            ready=[] if ready is None else [ready],
         )
 
     def _trips(self, chunk: Chunk) -> Trips:

@@ -22,7 +22,7 @@ from fedactors.report.html import write as write_report
 from fedactors.run.checkpoint import discard_after, save
 from fedactors.run.checkpoint import load as load_checkpoint
 from fedactors.run.folder import RunFolder, check_free, check_unclaimed, new_path
-from fedactors.run.machines import FleetKind, has_centre, open_fleet, refuse_idle
+from fedactors.run.machines import FleetKind, has_centre, is_near, open_fleet, refuse_idle
 from fedactors.run.memory import refuse_too_much
 from fedactors.run.past import beginning, read_past, refuse_others, scenario_of
 from fedactors.run.prepare import Prepared, check_files, prepare
@@ -113,9 +113,8 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    keeps = bool(scenario.server.algorithm.keeps)
-    groups = scenario.population
-    return open_fleet(scenario.cluster, kind, actors, address, groups, central=has_centre(prepared), keeps=keeps)
+    central, near = has_centre(prepared), is_near(scenario.server)
+    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 
 def _execution() -> type[Execution]:

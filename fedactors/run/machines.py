@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fedactors.errors import ClusterError
 from fedactors.fleet.fleet import Fleet
 from fedactors.run.prepare import Prepared
-from fedactors.scenario.model import Cluster
+from fedactors.scenario.model import Cluster, Server
 from fedactors.scenario.population import Group
 
 FleetKind = Literal["ray", "local"]
@@ -22,11 +22,11 @@ def open_fleet(
     address: str | None = None,
     groups: Sequence[Group] = (),
     central: bool = False,
-    keeps: bool = False,
+    near: bool = False,
 ) -> Fleet:
     """Return the fleet that a run over `groups` is executed on, with a `central` learner or without.
 
-    `keeps` says whether clients keep something from trip to trip.
+    `near` says whether calls may go past Ray, see `is_near`.
 
     Raises ClusterError if it cannot be had.
     """
@@ -52,7 +52,7 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
-        near=not keeps,
+        near=near,
     )
 
 
@@ -64,6 +64,11 @@ def classes(cluster: Cluster, groups: Sequence[Group]) -> Any:
     different = [one for number, one in enumerate(wanted) if one not in wanted[:number]]
     first = accumulate((group.count for group in groups[:-1]), initial=0)
     return Classes(different, list(first), [different.index(one) for one in wanted])
+
+
+def is_near(server: Server) -> bool:
+    """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
+    return not server.algorithm.keeps and not server.timing.asynchronous
 
 
 def has_centre(prepared: Prepared) -> bool:

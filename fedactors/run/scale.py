@@ -25,6 +25,7 @@ from fedactors.fleet.ray_fleet import RayFleet
 from fedactors.fleet.sleeping import SleepingHost
 from fedactors.fleet.spans import Lane, collect
 from fedactors.run.conductor import load
+from fedactors.run.machines import is_near
 from fedactors.run.prepare import Prepared, prepare
 from fedactors.run.steering import heeding
 from fedactors.run.tasks import task_of
@@ -98,7 +99,8 @@ def _point(prepared: Prepared, clients: int, hosts: int, rounds: int, step: floa
     cluster = prepared.scenario.cluster
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
-    with RayFleet(hosts, cores, gpus, address or cluster.address, torch=step is None) as fleet:
+    near, joined = is_near(prepared.scenario.server), address or cluster.address
+    with RayFleet(hosts, cores, gpus, joined, torch=step is None, near=near) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
         role = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
         pipeline = Pipeline(fleet, *data, host_role=role)

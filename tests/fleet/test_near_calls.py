@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fedactors.fleet.fleet import Fault, perform
-from fedactors.fleet.near_calls import NearCalls, answer
+from fedactors.fleet.near_answers import answer
+from fedactors.fleet.near_calls import LineEnded, NearCalls
 from fedactors.fleet.parcels import Parcel, receive, send
 from tests.fleet.test_ray import wait_until
 
@@ -106,9 +108,9 @@ def actors(calls):
     return [Actor(calls) for _ in range(2)]
 
 
-def got(calls, result):
-    came = calls.wait(result, 10)
-    return came.open() if isinstance(came, Parcel) else came
+def got(reply):
+    assert reply.there.wait(10)
+    return reply.answer.open() if isinstance(reply.answer, Parcel) else reply.answer
 
 
 def test_only_this_user_may_call(calls):
@@ -121,11 +123,11 @@ def test_calls_are_answered_in_order_and_results_handed_on_before_they_exist(cal
     (second,) = calls.call(other.line, "add", [first, 10], 1)
     (third,) = calls.call(one.line, "add", [second, first, second], 1)
     many = [calls.call(one.line, "add", [number], 1)[0] for number in range(20)]
-    assert calls.wait(first, 0.01) is None, "nobody has taken the lines up"
+    assert not first.there.wait(0.01), "nobody has taken the lines up"
     for actor in actors:
         actor.thread.start()
-    assert [got(calls, result) for result in (third, second, first)] == [29, 13, 3]
-    assert [got(calls, result) for result in many] == list(range(20))
+    assert [got(result) for result in (third, second, first)] == [29, 13, 3]
+    assert [got(result) for result in many] == list(range(20))
     assert one.did == [(1, 2), (13, 3, 13), *((number,) for number in range(20))]
 
 
@@ -135,8 +137,8 @@ def test_an_array_goes_from_actor_to_actor(calls, actors):
     vector = np.arange(200_000, dtype=np.float32)
     same_vector, twice = calls.call(actors[0].line, "two", [vector], 2)
     (total,) = calls.call(actors[1].line, "add", [same_vector, same_vector], 1)
-    assert np.array_equal(got(calls, total), 2 * vector)
-    assert np.array_equal(got(calls, twice)[1], vector)
+    assert np.array_equal(got(total), 2 * vector)
+    assert np.array_equal(got(twice)[1], vector)
 
 
 def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, actors):
@@ -148,11 +150,11 @@ def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, 
     (further,) = calls.call(one.line, "add", [after], 1)
     (well,) = calls.call(other.line, "add", [1, 1], 1)
     for result in (broken, after, further):
-        fault = got(calls, result)
+        fault = got(result)
         assert isinstance(fault, Fault)
         assert "ZeroDivisionError" in fault.text
         assert not fault.died
-    assert got(calls, well) == 2
+    assert got(well) == 2
     assert other.did == [(1, 1)]
 
 
@@ -164,12 +166,12 @@ def test_the_end_of_a_line_fails_what_was_asked_on_it_and_what_waits_for_that(ca
     (before,) = calls.call(other.line, "add", [7], 1)
     asked = [calls.call(one.line, "add", [number], 1)[0] for number in range(10)]
     (waits,) = calls.call(other.line, "add", [asked[-1]], 1)
-    assert got(calls, before) == 7
+    assert got(before) == 7
     calls.end(one.line)
     one.free.set()
-    assert all(got(calls, result) is one.line for result in [*asked, waits])
-    assert got(calls, calls.call(one.line, "add", [1], 1)[0]) is one.line
-    assert got(calls, calls.call(other.line, "add", [before, 1], 1)[0]) == 8
+    assert all(isinstance(got(result), LineEnded) for result in [*asked, waits])
+    assert isinstance(got(calls.call(one.line, "add", [1], 1)[0]), LineEnded)
+    assert got(calls.call(other.line, "add", [before, 1], 1)[0]) == 8
 
 
 def test_a_process_that_goes_away_ends_its_line(calls, actors):
@@ -180,7 +182,7 @@ def test_a_process_that_goes_away_ends_its_line(calls, actors):
     (result,) = calls.call(line, "add", [1], 1)
     assert receive(stranger) is not None
     stranger.close()
-    assert got(calls, result) is line
+    assert isinstance(got(result), LineEnded)
 
 
 def test_a_caller_without_a_line_is_sent_away(calls):
@@ -188,3 +190,70 @@ def test_a_caller_without_a_line_is_sent_away(calls):
         stranger.connect(str(calls.path))
         send(stranger, (99,))
         assert receive(stranger) is None
+
+
+def test_many_large_arguments_arrive_each_in_its_place(calls, actors):
+    one = actors[0]
+    one.thread.start()
+    vectors = [calls.call(one.line, "two", [np.full(5000, n, np.float32)], 2)[0] for n in range(300)]
+    (total,) = calls.call(one.line, "add", [vector for vector in vectors if got(vector) is not None], 1)
+    assert np.array_equal(got(total), np.full(5000, sum(range(300))))
+    assert got(calls.call(one.line, "add", [3, 4], 1)[0]) == 7
+
+
+def test_what_cannot_be_packed_or_opened_is_told_and_the_line_goes_on(calls, actors):
+    one = actors[0]
+    one.thread.start()
+    one.unpacked = threading.Lock
+    (fault,) = calls.call(one.line, "unpacked", [], 1)
+    assert "cannot pickle" in got(fault).text
+    assert not got(fault).died
+    with pytest.raises(TypeError, match="cannot pickle"):
+        calls.call(one.line, "add", [threading.Lock()], 1)
+    assert got(calls.call(one.line, "add", [3, 4], 1)[0]) == 7
+
+
+def test_an_answer_out_of_step_ends_the_line(calls, actors):
+    line = actors[0].line
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.connect(str(calls.path))
+        send(stranger, (line.number,))
+        replies = [calls.call(line, "add", [1], 1)[0] for _ in range(2)]
+        (number, *_), _ = receive(stranger)
+        send(stranger, (number + 1, None), [Parcel.of(2)])
+        fault = got(replies[0]).fault
+        assert "came to call" in fault.text
+        assert fault.died
+        assert isinstance(got(replies[1]), LineEnded)
+
+
+def test_a_process_that_does_not_read_holds_nobody_up(calls, actors):
+    """Calls of 30 kB fill its socket; the other one is served all the same."""
+    slow, other = actors
+    other.thread.start()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        stranger.connect(str(calls.path))
+        send(stranger, (slow.line.number,))
+        for _ in range(30):
+            calls.call(slow.line, "add", [1] * 40, 1)
+        assert got(calls.call(other.line, "add", [3, 4], 1)[0]) == 7
+
+
+def test_it_closes_while_strangers_are_connected_and_more_than_once(tmp_path):
+    calls = NearCalls(tmp_path / "calls")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.connect(str(calls.path))
+        (reply,) = calls.call(calls.line(), "add", [1], 1)
+        calls.close()
+        calls.close()
+        assert isinstance(got(reply), LineEnded)
+        assert receive(stranger) is None
+    assert not calls.path.exists()
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_what_is_written_to_an_argument_is_seen_by_nobody_else():
+    parcel = Parcel.of(np.zeros(50_000, np.float32))
+    torch.from_numpy(parcel.open()).add_(1.0)
+    assert not parcel.open().any()
