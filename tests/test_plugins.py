@@ -27,6 +27,7 @@ def installed(folder, points, code=""):
     return folder
 
 
+@pytest.mark.slow
 def test_the_example_package_is_installed_and_passes_its_own_tests(tmp_path):
     pytest.importorskip("setuptools", reason="setuptools is not installed: nothing can be built")
     source = shutil.copytree(EXAMPLE, tmp_path / "source")

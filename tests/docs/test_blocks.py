@@ -37,7 +37,11 @@ def named(page):
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+LONG = ("asynchronous.md", "compare.md", "faults.md", "own-algorithm.md", "plugins.md")  # ten seconds and more
+MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", MARKED, ids=[named(page) for page in PAGES])
 def test_a_page_can_be_followed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if left := follow(page, tmp_path, slow=False):

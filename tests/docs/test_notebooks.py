@@ -8,7 +8,11 @@ NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Jupyter's own libraries; the cells run in a process of their own
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "fsl-on-phones")) for path in NOTEBOOKS],
+    ids=[path.stem for path in NOTEBOOKS],
+)
 def test_a_notebook_runs(path):
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (pip install fedactors[dev])")
     nbformat = pytest.importorskip("nbformat")

@@ -140,9 +140,8 @@ class Killer(Silent):
 
 
 @pytest.mark.usefixtures("ray_running")
-@pytest.mark.parametrize(
-    "algorithm", ["mixed-1w", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mixed-pt", "mixed-2w"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["mixed-1w", "mixed-pt", "mixed-2w"])
 def test_a_central_learner_killed_in_the_middle_changes_no_bit(algorithm, tmp_path, monkeypatch):
     pipelines, original = [], Pipeline.__init__
 

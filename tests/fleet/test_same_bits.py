@@ -80,7 +80,8 @@ def watched(monkeypatch):
 
 
 @pytest.mark.usefixtures("watched", "ray_running")
-@pytest.mark.parametrize("actors", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("actors", [1, 2])
 def test_a_host_killed_in_the_middle_changes_no_bit(scenario, tmp_path, actors):
     expected = fedactors.run(scenario, tmp_path / "calm", fleet="local").summary["digests"]
     killer = Killer(at=3)

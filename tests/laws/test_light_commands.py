@@ -32,7 +32,19 @@ def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
     assert done.stdout
 
 
-def test_what_drives_a_run_on_ray_does_not_import_torch(tmp_path):
+DRIVING = """
+import sys
+import fedactors.run.execution, fedactors.run.conductor, fedactors.fleet.ray_fleet, fedactors.report.html
+assert "torch" not in sys.modules
+"""
+
+
+def test_what_drives_a_run_on_ray_does_not_import_torch():
+    subprocess.run([sys.executable, "-c", DRIVING], check=True)
+
+
+@pytest.mark.slow
+def test_a_whole_run_on_ray_is_driven_without_torch(tmp_path):
     command = ["run", str(ROOT / "scenarios/quickstart.yaml"), "--set", "server.rounds=2", "--actors", "1"]
     command += ["--out", str(tmp_path / "run")]
     done = subprocess.run([sys.executable, "-c", PROBE, *command], capture_output=True, text=True, check=False)

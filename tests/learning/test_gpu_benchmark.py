@@ -14,6 +14,7 @@ from tests.docs.blocks import ROOT
 WITHOUT = ("ray", "simpy", "yaml", "pyarrow", "scipy", "sklearn", "torchvision", "safetensors", "rich")
 
 
+@pytest.mark.slow
 def test_every_job_is_measured_in_every_precision_of_the_device(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("FEDACTORS_DATA", raising=False)
     assert gpu.main(["--device", "cpu", "--tiny", "--seconds", "0", "--out", str(tmp_path / "rows")]) == 0

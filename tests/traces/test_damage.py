@@ -100,7 +100,7 @@ def test_every_format_has_a_sample_that_it_recognises(tmp_path):
 def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     path = tmp_path / "trace"
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=100, deadline=None)
     @given(HARMS, st.sampled_from([None, kind.replace("gzip", "csv")]), st.booleans())
     def check(harms, named, strict):
         data = SAMPLES[kind]
@@ -117,6 +117,7 @@ def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     check()
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=200))
 def test_any_bytes_at_all(data):
     with tempfile.TemporaryDirectory() as folder:
