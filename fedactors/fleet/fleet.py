@@ -64,7 +64,7 @@ class Fleet(Protocol):
 
     device: str  # of client hosts
     hosts: int
-    prompt: bool  # whether calls cost next to nothing, so that a host may be asked to prepare what it is to learn
+    near: bool  # whether calls cost next to nothing, so that a host may be asked to prepare what it is to learn
     server_gpus: float
     central_gpus: float
     placement: str  # who is where, as text; nothing where there is no choice

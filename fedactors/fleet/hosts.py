@@ -97,7 +97,7 @@ class Hosts:
 
     def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
         """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
-        if self._fleet.prompt:
+        if self._fleet.near:
             self._fleet.call(host, "prepare", chunks)  # while it waits for models
         if self._states is None:
             return self._fleet.call(host, "learn", chunks, *bases)

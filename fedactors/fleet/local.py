@@ -22,7 +22,7 @@ class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
     hosts = nodes = 1
-    prompt = False  # nobody waits for anything here
+    near = False  # nobody waits for anything here
     placement = ""
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0, central_gpus: float = 0.0) -> None:

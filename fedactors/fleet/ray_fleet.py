@@ -1,4 +1,4 @@
-"""The fleet on Ray: actors are processes on this machine or on a cluster, handles are object references.
+"""The fleet on Ray: actors are processes here or on a cluster, handles object references or, past Ray, replies.
 
 A Ray that is started here listens on the loopback address, has no dashboard, and is gone after the run. Actors restart
 when they die, but their tasks are not retried by Ray: what was lost is found out, written down and given out anew by
@@ -85,12 +85,12 @@ class RayFleet:
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._vigil = ray_vigil.Vigil(ours=self._own)
-        self.prompt = near and POSSIBLE and self._own
+        self.near = near and POSSIBLE and self._own
         self._near: NearActors | None = None
         self._became: dict[Any, Any] = {}  # references to their taking on what they were told to be
         try:
             self._place()
-            self._near = NearActors(socket_path()) if self.prompt else None
+            self._near = NearActors(socket_path()) if self.near else None
         except BaseException:
             self.close()
             raise
@@ -218,7 +218,7 @@ class RayFleet:
         return actor.call.options(num_returns=returns).remote(method, *args)
 
     def get(self, handle: Any) -> Any:
-        """Wait for a reference. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
+        """Wait for a result. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
         self._vigil.rest()
         while True:
             try:
@@ -227,7 +227,7 @@ class RayFleet:
                 self._vigil.look()
 
     def _get(self, handle: Any) -> Any:
-        """Wait for a reference a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
+        """Wait for a result a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
         self._vigil.refuse_dead()
         if isinstance(handle, Reply | Put) and self._near is not None:
             try:

@@ -49,7 +49,7 @@ class Killing(Silent):
         if row["round"] == 2:
             import ray
 
-            assert self.pipelines[-1]._fleet.prompt
+            assert self.pipelines[-1]._fleet.near
             self.killed = ray.get(self.pipelines[-1].hosts[0].about.remote())["pid"]
             os.kill(self.killed, signal.SIGKILL)
 
