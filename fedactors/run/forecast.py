@@ -28,6 +28,7 @@ from fedactors.learning.exam import Exam
 from fedactors.learning.lesson import Chunk, Lesson, Samples
 from fedactors.learning.network import initial
 from fedactors.learning.trainer import Trainer
+from fedactors.run.machines import is_near
 from fedactors.run.prepare import BYTES_PER_PARAMETER, Prepared
 from fedactors.run.steering import heeding
 from fedactors.run.tasks import task_of
@@ -37,8 +38,9 @@ _ROUNDS = 20  # looked at
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _SAMPLES = 1_000  # of noise
 _START = {"ray": 8.5, "local": 2.5}  # seconds, without the data
-_ROUND = {"ray": 0.014, "local": 0.001}  # seconds of a round besides learning, of all processes together
-_BYTE = {"ray": 12e-9, "local": 3e-9}  # seconds, of all processes together, for each byte of the models that move
+# seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
+_ROUND = {"ray": 0.014, "near": 0.012, "local": 0.001}
+_BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
 
 
 class Speeds(NamedTuple):
@@ -74,7 +76,8 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device, hosts)
-    rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, kind) for task in tasks]
+    way = "near" if kind == "ray" and is_near(server) and not cluster.address else kind
+    rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks]
     each = sum(rounds) / len(rounds) if rounds else 0.0
     steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
     count = len(tasks) if clock.ended_because else server.rounds
@@ -92,15 +95,18 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
     }
 
 
-def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, kind: str) -> float:
-    """Return the seconds of a round: those of its longest path, or of all its work on all cores, whatever is more."""
+def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, way: str) -> float:
+    """Return the seconds of a round: those of its longest path, or of all its work on all cores, whatever is more.
+
+    Calls go by `way` of "ray", a "near" line, or within one process on the "local" fleet.
+    """
     server, info = prepared.scenario.server, prepared.info
     loads, costs = [0.0] * hosts, [chunk.cost * speeds.step for chunk in task.chunks]
     for chunk, place in enumerate(spread([chunk.cost for chunk in task.chunks], hosts, 0)):
         loads[place] += costs[chunk]
     payload = prepared.payload
     moved = (payload.down + payload.up) * prepared.model_bytes * (min(hosts, len(task.chunks)) + 1)
-    beside = _ROUND[kind] + moved * _BYTE[kind]
+    beside = _ROUND[way] + moved * _BYTE[way]
     examined = info.test_size * speeds.examined / server.evaluate_every
     slopes = 0.0 if server.dissimilarity_every is None else info.train_size * speeds.sample / server.dissimilarity_every
     work = sum(costs) + speeds.central + beside + examined + slopes
