@@ -81,7 +81,7 @@ def test_what_does_not_fit_by_twos_is_an_error():
     def never(resident, chosen):
         raise MemoryError
 
-    rows, somewhere = SimpleNamespace(clients=(1, 2), total=None), SimpleNamespace(x=torch.zeros(1))
+    rows, somewhere = SimpleNamespace(clients=(1, 2), total=None, ready=[]), SimpleNamespace(x=torch.zeros(1))
     with pytest.raises(MemoryError, match="2 clients at once do not fit the memory of this cpu"):
         Fitting(never)(somewhere, rows)
 
