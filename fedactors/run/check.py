@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
 
 from fedactors.run.memory import refuse_too_much
@@ -55,9 +57,11 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
 
 
 def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
-    from fedactors.run.forecast import forecast  # imports torch
+    began, there = time.perf_counter(), "torch" in sys.modules
+    from fedactors.run.forecast import IMPORTING, forecast  # imports torch
 
-    return forecast(prepared, fleet, actors)
+    importing = IMPORTING if there else time.perf_counter() - began
+    return forecast(prepared, fleet, actors, importing)
 
 
 def _hopeless(prepared: Prepared) -> int:

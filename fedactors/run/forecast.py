@@ -37,7 +37,7 @@ from fedactors.workload import workload
 _ROUNDS = 20  # looked at
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _SAMPLES = 1_000  # of noise
-_START = {"ray": 8.5, "local": 2.5}  # seconds, without the data
+IMPORTING = 2.9  # seconds, if nobody has looked how long importing torch takes
 # seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
 _ROUND = {"ray": 0.014, "near": 0.012, "local": 0.001}
 _BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
@@ -62,10 +62,13 @@ class _Noise:
         return np.arange(self.held[client], dtype=np.int64) % _SAMPLES
 
 
-def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -> dict[str, Any]:
+def forecast(
+    prepared: Prepared, kind: str = "ray", actors: int | None = None, importing: float = IMPORTING
+) -> dict[str, Any]:
     """Return the wall time in seconds and the memory in bytes that a run will take, and what they were made from.
 
-    `kind` is the fleet, "ray" or "local"; `actors` take the place of those in the scenario's cluster.
+    `kind` is the fleet, "ray" or "local"; `actors` take the place of those in the scenario's cluster; `importing` are
+    the seconds that one process alone takes to import torch here.
     """
     cluster, server = prepared.scenario.cluster, prepared.scenario.server
     cores = os.cpu_count() or 1
@@ -86,13 +89,21 @@ def forecast(prepared: Prepared, kind: str = "ray", actors: int | None = None) -
     return {
         "fleet": kind,
         "actors": hosts,
-        "wall_seconds": _START[kind] + count * each,
+        "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
         "seconds_per_round": each,
         "steps_per_second": steps / each if each else 0.0,
         "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + _data_bytes(prepared),
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def start_seconds(kind: str, hosts: int, cores: int, importing: float) -> float:
+    """Return the seconds before the first round, without the data: importing torch is the measure of all that starts.
+
+    On Ray, its services and the driver come first, then all actors at once, the server and the evaluator among them.
+    """
+    return 1.5 * importing if kind == "local" else importing * (2 + 2 * max(1.0, (hosts + 2) / cores))
 
 
 def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, way: str) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedactors.cli import main
-from fedactors.run.forecast import Speeds, forecast, measure, round_seconds
+from fedactors.run.forecast import Speeds, forecast, measure, round_seconds, start_seconds
 from fedactors.run.prepare import prepare
 from fedactors.run.tasks import task_of
 from fedactors.scenario import Scenario
@@ -69,3 +69,10 @@ def test_check_says_what_it_will_take(capsys):
     assert "in this process" in capsys.readouterr().out
     assert main(["check", str(QUICKSTART), "--quick"]) == 0
     assert "forecast" not in capsys.readouterr().out
+
+
+def test_the_start_takes_as_long_as_torch_and_no_less_for_more_processes_than_cores():
+    assert start_seconds("local", 1, 2, 3.0) == 4.5
+    assert start_seconds("ray", 2, 2, 3.0) == 18.0  # services and driver 6, four processes on two cores 12
+    assert start_seconds("ray", 2, 16, 3.0) == 12.0
+    assert start_seconds("ray", 14, 16, 1.0) == 4.0
