@@ -127,14 +127,15 @@ class NearCalls:
     def _note(self, what: Callable[[], None]) -> None:
         """Leave a note for the thread that has the lines."""
         self._notes.put(what)
-        with suppress(BlockingIOError, OSError):  # it has been woken often enough, or everything is closed
+        with suppress(OSError):  # it has been woken often enough, or everything is closed
             self._waker.send(b"\0")
 
     def _attend(self) -> None:
         """Do what is noted, and take in what comes, until `close`."""
         while not self._closed:
             for key, events in self._selector.select():
-                key.data(events)
+                if not self._closed:  # by one that came before it
+                    key.data(events)
 
     def _wake(self, _: int) -> None:
         with suppress(BlockingIOError):
@@ -160,10 +161,10 @@ class NearCalls:
 
     def _greet(self, found: socket.socket, _: int) -> None:
         """Learn which line a process takes up."""
-        hello = None
-        with suppress(OSError, ValueError):
+        line = None
+        with suppress(Exception):  # whoever does not say it in our way is sent away
             hello = receive(found)
-        line = self._lines.get(hello[0][0]) if hello else None
+            line = self._lines.get(hello[0][0]) if hello else None
         if line is None or line.socket is not None:
             self._selector.unregister(found)
             found.close()

@@ -192,6 +192,15 @@ def test_a_caller_without_a_line_is_sent_away(calls):
         assert receive(stranger) is None
 
 
+def test_a_caller_that_talks_nonsense_is_sent_away_and_holds_nobody_up(calls, actors):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.connect(str(calls.path))
+        stranger.send(b"nonsense")
+        assert receive(stranger) is None
+    actors[0].thread.start()
+    assert got(calls.call(actors[0].line, "add", [3, 4], 1)[0]) == 7
+
+
 def test_many_large_arguments_arrive_each_in_its_place(calls, actors):
     one = actors[0]
     one.thread.start()
