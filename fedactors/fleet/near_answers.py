@@ -10,35 +10,44 @@ from contextlib import suppress
 from typing import Any
 
 from fedactors.fleet.fleet import CallError
-from fedactors.fleet.parcels import Parcel, receive, send
+from fedactors.fleet.memory import Reused
+from fedactors.fleet.parcels import MOST_FILES, Parcel, lent, receive, send
 
 
 def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> None:
     """Answer the calls on a line with what `perform(method, args)` returns, until the line ends."""
+    reused = Reused()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
         line.connect(path)
         send(line, (number,))
         with suppress(ConnectionError):
             while (asked := receive(line)) is not None:
-                (call, method, places, returns), (plain, *given) = asked
+                (call, method, places, returns, read), (plain, *given) = asked
+                reused.give_back(read)
+                kept = reused if returns <= MOST_FILES else None
                 opened, found, parcels, raised = dict[int, Any](), None, list[Parcel](), None
                 try:
                     opened = dict(zip(places, (parcel.open() for parcel in given), strict=True))
                     found = perform(method, [opened.get(place, arg) for place, arg in enumerate(plain.open())])
-                    parcels = [Parcel.of(one) for one in (found if returns > 1 else [found])]
+                    for one in found if returns > 1 else [found]:
+                        parcels.append(Parcel.of(one, kept))
                 except Exception as error:
                     raised = _told(error, method)
-                _reply(line, call, raised, parcels)
+                if not _answered(line, call, raised, parcels):
+                    reused.give_back(memory.number for memory in lent(parcels))
                 del asked, plain, given, opened, found, parcels  # models are given back while nobody waits
 
 
-def _reply(line: socket.socket, call: int, raised: tuple[str, str] | None, parcels: Sequence[Parcel]) -> None:
+def _answered(line: socket.socket, call: int, raised: tuple[str, str] | None, parcels: Sequence[Parcel]) -> bool:
+    """Send an answer; return whether `parcels` went with it."""
     try:
-        send(line, (call, raised), parcels)
+        send(line, (call, raised), [] if raised else parcels)
     except ConnectionError:
         raise
     except (OSError, ValueError) as error:
         send(line, (call, _told(error, "answering")))
+        return False
+    return raised is None
 
 
 def _told(error: Exception, method: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
     call(line, method, args)   queued here, sent in order, each when the replies among its `args` are there
     the actor                  answers one call after the other with what it returned, see `near_answers`
-    a reply                    stays here, packed, as long as somebody refers to it, and is handed on as it is
+    a reply                    stays here, packed, as long as somebody refers to it, and is handed on as it is; then
+                               the actor is told, with a call, that it may write to that memory again
 
 So an actor that dies takes nothing along but what it was working on. Its end is the end of its line: what was asked on
 it fails, and what waits for that. To start, place, watch and restart processes is Ray's.
@@ -18,6 +19,7 @@ import os
 import selectors
 import socket
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,7 +29,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
 from fedactors.fleet.fleet import Fault
-from fedactors.fleet.parcels import Parcel, receive, send
+from fedactors.fleet.parcels import Parcel, lent, receive, send
 
 POSSIBLE = hasattr(os, "memfd_create")
 _AHEAD = 4  # calls that an actor is sent before it has answered: it need not wait for the next one
@@ -79,6 +81,7 @@ class Line:
         self.ended: LineEnded | None = None
         self.socket: socket.socket | None = None  # when the process has taken it up
         self.queued, self.sent = deque[_Call](), deque[_Call]()
+        self.read = deque[int]()  # memory of the process that nobody needs any more, by its numbers
 
 
 class NearCalls:
@@ -196,6 +199,8 @@ class NearCalls:
         call = line.sent[0]
         if number != call.number:
             raise RuntimeError(f"answer {number} came to call {call.number}")
+        for memory in lent(parcels):
+            weakref.finalize(memory, line.read.append, memory.number)
         waited = _settle(call, parcels if raised is None else [Fault(*raised)] * len(call.replies))
         line.sent.popleft()
         self._go_on([line, *waited])
@@ -249,19 +254,21 @@ class NearCalls:
         parcels = [need.answer for need in call.needs if isinstance(need.answer, Parcel)]
         if line.socket is None or len(line.sent) >= _AHEAD or len(parcels) < len(call.needs):
             return False
+        read = [line.read.popleft() for _ in range(len(line.read))]
         try:
-            send(line.socket, (call.number, call.method, call.places, len(call.replies)), [call.plain, *parcels])
+            asked = call.number, call.method, call.places, len(call.replies), read
+            send(line.socket, asked, [call.plain, *parcels])
         except BlockingIOError:  # as soon as there is room
             self._selector.modify(line.socket, _BOTH, partial(self._serve, line))
-            return False
         except ConnectionError:  # its end is about to be taken in
-            return False
+            pass
         except (OSError, ValueError) as error:
             call.fault = Fault(type(error).__name__, f"{error}, in asking an actor to {call.method}")
         else:
-            line.sent.append(call)
-        call.needs = []
-        return True
+            line.sent.append(call)  # with what it needs, which nobody may write to before there is an answer
+            return True
+        line.read.extendleft(reversed(read))
+        return call.fault is not None
 
 
 def _settle(call: _Call, answers: Sequence[Answer]) -> list[Line]:

@@ -1,52 +1,24 @@
-"""Values between processes of one machine: small ones inside a message, large ones in memory that both sides map.
+"""Values between processes of one machine: small ones inside a message, large ones in memory beside it.
 
-A parcel is packed once and may be sent to several processes; none of them copies what is in it, and its memory is free
-when the last one lets go of it. Arrays begin at multiples of 64 bytes, as in Ray's object store: bits of products may
-depend on that.
+A parcel is packed once and may be sent to several processes. Arrays begin at multiples of 64 bytes, as in Ray's object
+store: bits of products may depend on that.
 """
 
 from __future__ import annotations
 
 import errno
-import mmap
-import os
 import pickle
 import socket
-import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
+from fedactors.fleet.memory import Memory, Reused, aligned, room
 
 _INSIDE = 8192  # bytes that travel inside a message
 _MESSAGE = 32_768  # bytes of a message: a socket takes several of them
 _IN_MEMORY = b"m"  # stands for a message that is too long for a socket
-_ALIGNED = 64
-_MOST_FILES = 200  # of a message; Linux takes 253
-
-
-class Memory:
-    """A piece of memory that can be handed to another process: a file without a name."""
-
-    def __init__(self, file: int) -> None:
-        self.file = file
-        weakref.finalize(self, os.close, file)
-
-    @classmethod
-    def of(cls, parts: Sequence[memoryview], places: Sequence[int], size: int) -> Memory:
-        """Return memory with each of `parts` at its place."""
-        memory = cls(os.memfd_create("fedactors"))
-        os.ftruncate(memory.file, size)
-        for part, place in zip(parts, places, strict=True):
-            written = os.pwrite(memory.file, part, place)
-            while written < part.nbytes:  # more than 2 GB
-                written += os.pwrite(memory.file, part[written:], place + written)
-        return memory
-
-    def view(self) -> memoryview:
-        """Return the memory, which stays as long as somebody refers to it. Whoever does write to it has a copy."""
-        return memoryview(mmap.mmap(self.file, 0, access=mmap.ACCESS_COPY)).toreadonly()
+MOST_FILES = 200  # of a message; Linux takes 253
 
 
 class Parcel(NamedTuple):
@@ -56,17 +28,19 @@ class Parcel(NamedTuple):
     content: bytes | Memory
 
     @classmethod
-    def of(cls, value: object) -> Parcel:
-        """Pack a value. Raises whatever pickling it raises."""
+    def of(cls, value: object, reused: Reused | None = None) -> Parcel:
+        """Pack a value, a large one into memory that is `reused`, if given. Raises whatever pickling it raises."""
         buffers: list[pickle.PickleBuffer] = []
         parts = [memoryview(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))]
         parts += [buffer.raw() for buffer in buffers]
         ends, size = [], 0
         for part in parts:
             ends.append((size, size + part.nbytes))
-            size = _aligned(ends[-1][1])
+            size = aligned(ends[-1][1])
         if size > _INSIDE:
-            return cls(tuple(ends), Memory.of(parts, [begin for begin, _ in ends], size))
+            memory = reused.take(size) if reused else Memory.new(size)
+            memory.write(parts, [begin for begin, _ in ends])
+            return cls(tuple(ends), memory)
         content = bytearray(size)
         for part, (begin, end) in zip(parts, ends, strict=True):
             content[begin:end] = part
@@ -74,9 +48,22 @@ class Parcel(NamedTuple):
 
     def open(self) -> Any:
         """Return the value; arrays in it may not be written to."""
-        content = self.content.view() if isinstance(self.content, Memory) else _copied(self.content)
-        head, *buffers = (content[begin:end] for begin, end in self.ends)
+        begin, content = self.ends[0][0], self.copied().toreadonly()
+        head, *buffers = (content[first - begin : last - begin] for first, last in self.ends)
         return pickle.loads(head, buffers=buffers)
+
+    def copied(self) -> memoryview:
+        """Return a copy of what is packed, in memory that begins where arrays should."""
+        if isinstance(self.content, Memory):
+            return self.content.read(self.ends[0][0], self.ends[-1][1])
+        found = room(len(self.content))
+        found[:] = self.content
+        return found
+
+
+def lent(parcels: Iterable[Parcel]) -> list[Memory]:
+    """Return the memory of `parcels` that whoever packed them waits for."""
+    return [parcel.content for parcel in parcels if isinstance(parcel.content, Memory) and parcel.content.again]
 
 
 def send(line: socket.socket, message: tuple[Any, ...], parcels: Sequence[Parcel] = ()) -> None:
@@ -86,16 +73,18 @@ def send(line: socket.socket, message: tuple[Any, ...], parcels: Sequence[Parcel
     if there is no memory or no descriptor left.
     """
     large = [parcel for parcel in parcels if isinstance(parcel.content, Memory)]
-    if len(large) > _MOST_FILES:
+    if len(large) > MOST_FILES:
         parcels = _together([*parcels])
     memories = [parcel.content for parcel in parcels if isinstance(parcel.content, Memory)]
     files = list({id(memory): memory for memory in memories}.values())
     places = {id(memory): place for place, memory in enumerate(files)}
     packed = [(p.ends, places.get(id(p.content), p.content)) for p in parcels]
-    data = pickle.dumps((message, packed))
+    data = pickle.dumps((message, [memory.number for memory in files], packed))
     if len(data) > _MESSAGE:
-        files.append(Memory.of([memoryview(data)], [0], len(data)))
-        data = _IN_MEMORY
+        whole = Memory.new(len(data))
+        whole.write([memoryview(data)], [0])
+        files.append(whole)
+        data = _IN_MEMORY + len(data).to_bytes(8, "big")
     socket.send_fds(line, [data], [memory.file for memory in files])
 
 
@@ -106,7 +95,7 @@ def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
     should not wait.
     """
     try:
-        data, files, flags, _ = socket.recv_fds(line, _MESSAGE, _MOST_FILES + 1, socket.MSG_CMSG_CLOEXEC)
+        data, files, flags, _ = socket.recv_fds(line, _MESSAGE, MOST_FILES + 1, socket.MSG_CMSG_CLOEXEC)
     except ConnectionError:
         return None
     memories = [Memory(file) for file in files]
@@ -114,30 +103,21 @@ def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
         raise OSError(errno.EMFILE, "a message came without all of its memory: too many open files")
     if not data:
         return None
-    message, packed = pickle.loads(memories[-1].view() if data == _IN_MEMORY else data)
+    if data.startswith(_IN_MEMORY):
+        data = memories.pop().read(0, int.from_bytes(data[1:], "big"))
+    message, numbers, packed = pickle.loads(data)
+    for memory, number in zip(memories, numbers, strict=True):
+        memory.number = number
     return message, [Parcel(ends, memories[what] if isinstance(what, int) else what) for ends, what in packed]
 
 
 def _together(parcels: Sequence[Parcel]) -> list[Parcel]:
     """Return the same parcels, all in one memory."""
-    contents = [p.content.view() if isinstance(p.content, Memory) else memoryview(p.content) for p in parcels]
-    places = [0, *accumulate(_aligned(content.nbytes) for content in contents)]
-    memory = Memory.of(contents, places[:-1], places[-1])
+    contents = [parcel.copied() for parcel in parcels]
+    places = [0, *accumulate(aligned(content.nbytes) for content in contents)]
+    memory = Memory.new(places[-1])
+    memory.write(contents, places[:-1])
     return [
         Parcel(tuple((place + begin, place + end) for begin, end in parcel.ends), memory)
         for parcel, place in zip(parcels, places[:-1], strict=True)
     ]
-
-
-def _aligned(place: int) -> int:
-    """Return the first place from there on where an array may begin."""
-    return -(-place // _ALIGNED) * _ALIGNED
-
-
-def _copied(content: bytes) -> memoryview:
-    """Return a copy that begins where arrays should, and that nobody can write to."""
-    room = np.empty(len(content) + _ALIGNED, np.uint8)
-    begin = -room.ctypes.data % _ALIGNED
-    found = room[begin : begin + len(content)]
-    found[:] = np.frombuffer(content, np.uint8)
-    return found.data.toreadonly()
