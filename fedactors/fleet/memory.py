@@ -1,20 +1,25 @@
 """Memory that processes of one machine hand to each other: files without a name, by their descriptors.
 
-To the system new pages cost several times what it costs to fill them, so a process writes again to files in which
-nobody reads any more (`Reused`), and who reads one copies what is in it instead of mapping it.
+To the system new pages, and new mappings of old ones, cost several times what it costs to copy what is in them. So a
+process writes again to files in which nobody reads any more (`Reused`), and who reads has copies, made from mappings
+that it keeps (`Mappings`).
 """
 
 from __future__ import annotations
 
 import itertools
+import mmap
 import os
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 _ALIGNED = 64
 _SPARE = 4  # files that are kept to be written to again
+_MAPPED = 8  # files of others that stay mapped
 _ONCE = -1
 
 
@@ -39,9 +44,9 @@ class Memory:
 
     @classmethod
     def new(cls, size: int, number: int = _ONCE) -> Memory:
-        """Return memory for `size` bytes. Raises OSError if there is none, or no descriptor left."""
+        """Return memory of `size` bytes. Raises OSError if there is none, or no descriptor left."""
         memory = cls(os.memfd_create("fedactors"), number)
-        os.ftruncate(memory.file, size)
+        os.posix_fallocate(memory.file, 0, size)
         return memory
 
     @property
@@ -49,22 +54,40 @@ class Memory:
         """Whether its maker waits for it to be given back."""
         return self.number != _ONCE
 
+    @cached_property
+    def mapping(self) -> mmap.mmap:
+        """The memory itself, for its maker."""
+        return mmap.mmap(self.file, 0)
+
     def write(self, parts: Sequence[memoryview], places: Sequence[int]) -> None:
         """Write each of `parts` at its place."""
-        for part, place in zip(parts, places, strict=True):
-            written = 0
-            while written < part.nbytes:  # more than 2 GB are written in pieces
-                written += os.pwrite(self.file, part[written:], place + written)
+        with memoryview(self.mapping) as whole:
+            for part, place in zip(parts, places, strict=True):
+                whole[place : place + part.nbytes] = part
 
-    def read(self, begin: int, end: int) -> memoryview:
-        """Return a copy of the bytes from `begin` to `end`."""
-        found, done = room(end - begin), 0
-        while done < end - begin:
-            got = os.preadv(self.file, [found[done:]], begin + done)
-            if not got:
-                raise EOFError(f"memory ends at {begin + done}, before {end}")
-            done += got
+
+class Mappings:
+    """The memory that was read last, mapped: it is likely to come again, with something else in it."""
+
+    def __init__(self) -> None:
+        self._kept = OrderedDict[tuple[int, int], mmap.mmap]()  # by file system and number in it
+
+    def read(self, memory: Memory, begin: int, end: int) -> memoryview:
+        """Return a copy of the bytes from `begin` to `end`. Raises ValueError if there are fewer."""
+        found = room(end - begin)
+        with memoryview(self._of(memory)) as whole:
+            found[:] = whole[begin:end]
         return found
+
+    def _of(self, memory: Memory) -> mmap.mmap:
+        facts = os.fstat(memory.file)
+        key = facts.st_dev, facts.st_ino  # of nobody else as long as the mapping is kept
+        if key not in self._kept:
+            self._kept[key] = mmap.mmap(memory.file, 0, prot=mmap.PROT_READ)
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MAPPED:
+            self._kept.popitem(last=False)[1].close()
+        return self._kept[key]
 
 
 class Reused:

@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import Any
 
 from fedactors.fleet.fleet import CallError
-from fedactors.fleet.memory import Reused
+from fedactors.fleet.memory import Mappings, Reused
 from fedactors.fleet.parcels import MOST_FILES, Parcel, lent, receive, send
 
 
 def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> None:
     """Answer the calls on a line with what `perform(method, args)` returns, until the line ends."""
-    reused = Reused()
+    reused, mappings = Reused(), Mappings()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
         line.connect(path)
         send(line, (number,))
@@ -27,7 +27,7 @@ def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> 
                 kept = reused if returns <= MOST_FILES else None
                 opened, found, parcels, raised = dict[int, Any](), None, list[Parcel](), None
                 try:
-                    opened = dict(zip(places, (parcel.open() for parcel in given), strict=True))
+                    opened = dict(zip(places, (parcel.open(mappings) for parcel in given), strict=True))
                     found = perform(method, [opened.get(place, arg) for place, arg in enumerate(plain.open())])
                     for one in found if returns > 1 else [found]:
                         parcels.append(Parcel.of(one, kept))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from fedactors.fleet.memory import Memory, Reused, aligned, room
+from fedactors.fleet.memory import Mappings, Memory, Reused, aligned, room
 
 _INSIDE = 8192  # bytes that travel inside a message
 _MESSAGE = 32_768  # bytes of a message: a socket takes several of them
@@ -46,16 +46,16 @@ class Parcel(NamedTuple):
             content[begin:end] = part
         return cls(tuple(ends), bytes(content))
 
-    def open(self) -> Any:
-        """Return the value; arrays in it may not be written to."""
-        begin, content = self.ends[0][0], self.copied().toreadonly()
+    def open(self, mappings: Mappings | None = None) -> Any:
+        """Return the value; arrays in it may not be written to. Whoever opens many has `mappings`."""
+        begin, content = self.ends[0][0], self.copied(mappings).toreadonly()
         head, *buffers = (content[first - begin : last - begin] for first, last in self.ends)
         return pickle.loads(head, buffers=buffers)
 
-    def copied(self) -> memoryview:
+    def copied(self, mappings: Mappings | None = None) -> memoryview:
         """Return a copy of what is packed, in memory that begins where arrays should."""
         if isinstance(self.content, Memory):
-            return self.content.read(self.ends[0][0], self.ends[-1][1])
+            return (mappings or Mappings()).read(self.content, self.ends[0][0], self.ends[-1][1])
         found = room(len(self.content))
         found[:] = self.content
         return found
@@ -104,7 +104,7 @@ def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
     if not data:
         return None
     if data.startswith(_IN_MEMORY):
-        data = memories.pop().read(0, int.from_bytes(data[1:], "big"))
+        data = Mappings().read(memories.pop(), 0, int.from_bytes(data[1:], "big"))
     message, numbers, packed = pickle.loads(data)
     for memory, number in zip(memories, numbers, strict=True):
         memory.number = number

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from fedactors.fleet.memory import Memory, Reused
+from fedactors.fleet.memory import Mappings, Memory, Reused
 
 
 def numbers(values):
@@ -16,15 +16,35 @@ def numbers(values):
 def test_what_was_written_is_read_in_pieces_and_begins_where_arrays_should():
     memory = Memory.new(1000)
     memory.write([numbers([1, 2, 3]), numbers([7])], [0, 640])
-    assert list(memory.read(0, 3)) == [1, 2, 3]
-    found = memory.read(639, 642)
+    assert list(Mappings().read(memory, 0, 3)) == [1, 2, 3]
+    found = Mappings().read(memory, 639, 642)
     assert list(found) == [0, 7, 0]
     assert np.frombuffer(found, np.uint8).ctypes.data % 64 == 0
 
 
 def test_memory_that_is_shorter_than_it_should_be_is_told():
-    with pytest.raises(EOFError, match="memory ends at 10, before 11"):
-        Memory.new(10).read(2, 11)
+    with pytest.raises(ValueError, match="different structures"):
+        Mappings().read(Memory.new(10), 2, 11)
+
+
+def test_what_was_read_stays_when_the_memory_is_written_to_again():
+    memory, mappings = Memory.new(100), Mappings()
+    memory.write([numbers([1])], [0])
+    before = mappings.read(memory, 0, 1)
+    memory.write([numbers([2])], [0])
+    assert (list(before), list(mappings.read(memory, 0, 1))) == ([1], [2])
+
+
+def test_few_files_stay_mapped_and_those_that_come_again_are_told_apart():
+    gc.collect()
+    before, mappings = len(os.listdir("/proc/self/fd")), Mappings()
+    for number in range(50):
+        memory = Memory.new(100)
+        memory.write([numbers([number])], [0])
+        assert list(mappings.read(memory, 0, 1)) == [number]
+    del memory
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 8
 
 
 def test_memory_is_written_to_again_when_it_was_given_back_and_not_before():
