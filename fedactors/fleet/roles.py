@@ -29,6 +29,7 @@ from fedactors.learning.lesson import Chunk, Learned, Lesson, Samples, Vectors
 from fedactors.learning.network import initial
 from fedactors.learning.prospects import prospects
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
+from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 
 NOTHING_LEARNED = Learned(0, {}, 0.0, 0.0)
@@ -248,8 +249,9 @@ class Server(Role):
         )
         if algorithm.keeps and (facts.arrived or facts.departed):
             after = algorithm.moved(after, facts, gone)
-        said["sound"] = all(bool(value.isfinite().all()) for value in after.values())
-        return *self._parted(after), said
+        parted = self._parted(after)
+        said["sound"] = all(map(finite, parted))
+        return *parted, said
 
     def dissimilarity(self, public: Vectors, *slopes: Slope) -> dict[str, float]:
         """Return xi^2 and G^2 at the model in `public`, from the sums over all clients; see `dissimilarity`."""

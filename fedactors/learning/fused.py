@@ -116,8 +116,9 @@ def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterat
     at_once = max(1, _GATHERED // (samples[0].numel() * flat.shape[1]))
     for first in range(len(ready.steps) if ready else 0, len(samples), at_once):
         chosen = samples[first : first + at_once]
-        x = flat.index_select(0, chosen.flatten()).view(*chosen.shape, -1)
-        labels = resident.y[chosen][:, :, None]
+        each = chosen.flatten()
+        x = flat.index_select(0, each).view(*chosen.shape, -1)
+        labels = resident.y.index_select(0, each).view(chosen.shape)[:, :, None]
         hot = x.new_zeros(*chosen.shape[:2], classes, chosen.shape[2]).scatter_(2, labels, 1.0)
         yield _Lot(range(first, first + len(chosen)), x, hot, weights[first : first + at_once, :, None])
 
@@ -168,8 +169,8 @@ def errors(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
 
 
 def mean_losses(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean loss of each batch, (..., C), from (..., C, classes, B)."""
-    return -(logs * hot * weights).sum((-2, -1))
+    """Return the mean loss of each batch, (..., C), from (..., C, classes, B); `logs` are lost."""
+    return -(logs.mul_(hot).sum(-2) * weights.squeeze(-2)).sum(-1)
 
 
 def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> Tensor:

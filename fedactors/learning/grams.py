@@ -31,17 +31,17 @@ class Grams:
 
     def __init__(self, x: Tensor, split: Holdings) -> None:
         self._x, self._split = x, split
-        self._kept: dict[int, tuple[NDArray[np.int64], Tensor]] = {}
+        self._kept: dict[int, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
 
     def write(self, client: int, order: Sequence[int] | NDArray[np.int64], out: Tensor) -> None:
         """Write those of some samples of `client` to `out`, (T, T), in this order; a sample may come again."""
         held, products = self._of(client)
-        places = torch.from_numpy(np.searchsorted(held, order))
-        torch.index_select(products.index_select(0, places), 1, places, out=out)
+        places = np.searchsorted(held, order)
+        products.take(places, 0).take(places, 1, out=out.numpy(), mode="clip")
 
-    def _of(self, client: int) -> tuple[NDArray[np.int64], Tensor]:
+    def _of(self, client: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         if client not in self._kept:
             held = np.unique(self._split.of(client))
             x = self._x.index_select(0, torch.from_numpy(held))
-            self._kept[client] = held, torch.addmm(x.new_ones(()), x, x.T)
+            self._kept[client] = held, torch.addmm(x.new_ones(()), x, x.T).numpy()
         return self._kept[client]
