@@ -7,12 +7,14 @@ that it keeps (`Mappings`).
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import mmap
 import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +23,16 @@ _ALIGNED = 64
 _SPARE = 4  # files that are kept to be written to again
 _MAPPED = 8  # files of others that stay mapped
 _ONCE = -1
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h has them
+_KEPT, _LARGE = 2**28, 2**25  # bytes that a process keeps at most, and of what is given back nevertheless
+
+
+def keep_freed() -> None:
+    """Have this process keep memory that it frees for what it needs next, where the C library can be told to."""
+    with suppress(AttributeError, OSError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_TRIM_THRESHOLD, _KEPT)
+        library.mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def aligned(place: int) -> int:

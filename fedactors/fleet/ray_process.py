@@ -24,6 +24,9 @@ class RoleProcess:
     """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
 
     def __init__(self) -> None:
+        from fedactors.fleet.memory import keep_freed
+
+        keep_freed()
         self._role: Any = None
 
     def warm(self) -> None:

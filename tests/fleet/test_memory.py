@@ -2,6 +2,9 @@
 
 import gc
 import os
+import platform
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -74,3 +77,36 @@ def test_few_files_are_kept_however_many_sizes_there_were():
     del many
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= before + 4
+
+
+_FAULTS = """
+import resource
+import threading
+
+import numpy as np
+
+from fedactors.fleet.memory import keep_freed
+
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        vectors = [np.ones(159_010, np.float32) for _ in range(6)]
+        del vectors
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+
+keep_freed()
+for _ in range(3):
+    faults()
+threading.Thread(target=lambda: [faults(), faults()]).start()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="told to glibc only")
+def test_memory_that_is_freed_is_kept_for_what_is_needed_next_by_threads_too():
+    found = subprocess.run([sys.executable, "-c", _FAULTS], capture_output=True, text=True, check=True)
+    first, *others, thread, again = map(int, found.stdout.split())
+    assert first >= 100
+    assert thread >= 100
+    assert max(*others, again) < 10, "20 times 930 pages otherwise"
