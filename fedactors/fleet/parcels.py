@@ -103,12 +103,13 @@ def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
         raise OSError(errno.EMFILE, "a message came without all of its memory: too many open files")
     if not data:
         return None
+    packed = memoryview(data)
     if data.startswith(_IN_MEMORY):
-        data = Mappings().read(memories.pop(), 0, int.from_bytes(data[1:], "big"))
-    message, numbers, packed = pickle.loads(data)
+        packed = Mappings().read(memories.pop(), 0, int.from_bytes(data[1:], "big"))
+    message, numbers, parcels = pickle.loads(packed)
     for memory, number in zip(memories, numbers, strict=True):
         memory.number = number
-    return message, [Parcel(ends, memories[what] if isinstance(what, int) else what) for ends, what in packed]
+    return message, [Parcel(ends, memories[what] if isinstance(what, int) else what) for ends, what in parcels]
 
 
 def _together(parcels: Sequence[Parcel]) -> list[Parcel]:
