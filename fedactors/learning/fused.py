@@ -169,8 +169,8 @@ def errors(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
 
 
 def mean_losses(logs: Tensor, hot: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean loss of each batch, (..., C), from (..., C, classes, B); `logs` are lost."""
-    return -(logs.mul_(hot).sum(-2) * weights.squeeze(-2)).sum(-1)
+    """Return the mean loss of each batch, (..., C), from (..., C, classes, B)."""
+    return -((logs * hot).sum(-2) * weights.squeeze(-2)).sum(-1)
 
 
 def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> Tensor:
