@@ -4,23 +4,24 @@ On a CPU, convolutions run at the processor's speed whoever asks for them; what 
 Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
 with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
 layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
-`addmm_`. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+`addmm_`. Convolutions with channels enough have a quarter of the products, by `winograd`; which ones, the model alone
+says, so that a client's bits are the same in whatever company. What is large stays in its place in memory from client
+to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedactors.learning import batches
+from fedactors.learning import batches, winograd
 from fedactors.learning.dropout import Masks
 from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
 from fedactors.learning.network import views
@@ -30,7 +31,8 @@ _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward
 _unrectified = torch.ops.aten.threshold_backward
 
-Kind = Literal["conv", "bias", "pool", "relu", "dropout", "flatten", "dense"]
+Kept = tuple[Any, ...]  # tensors, or `winograd.Kept`
+Kind = Literal["conv", "winograd", "bias", "pool", "relu", "dropout", "flatten", "dense"]
 _KINDS: dict[type[Layer], Kind] = {
     Conv: "conv",
     Pool: "pool",
@@ -48,6 +50,7 @@ class Link(NamedTuple):
     number: int  # of the layer
     layer: Layer
     tensor: int  # number of its first parameter tensor, if it has one
+    pooled: bool = False  # whether it takes the maxima of 2 x 2 results, too
 
 
 def can(model: Model) -> bool:
@@ -60,35 +63,53 @@ def links(model: Model) -> tuple[Link, ...]:
     """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
     if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
         return ()
-    found, tensor = list[Link](), 0
+    found, tensor, shape = list[Link](), 0, model.input_shape
     for number, layer in enumerate(model.layers):
         if type(layer) not in _KINDS:
             return ()
-        link = Link(_KINDS[type(layer)], number, layer, tensor)
+        quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
+        link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
         at = len(found)
         while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
             at -= 1
-        found.insert(at, link)
-        if link.kind == "conv":
+        before = found[at - 1] if at else link
+        if layer == Pool(2) and before.kind == "winograd" and not before.pooled:
+            found[at - 1] = before._replace(pooled=True)
+        else:
+            found.insert(at, link)
+        if isinstance(layer, Conv):
             found.append(link._replace(kind="bias", tensor=tensor + 1))
-        tensor += len(layer.tensors())
-    return tuple(found) if any(link.kind == "conv" for link in found) else ()
+        tensor, shape = tensor + len(layer.tensors()), layer.output(shape)
+    return tuple(found) if any(link.kind == "bias" for link in found) else ()
 
 
 def train(resident: Resident, rows: Rows) -> Trained:
     """Train all rows by plain SGD; see `Trained`."""
-    deltas = torch.zeros_like(rows.starts)
+    deltas = torch.empty(rows.starts.shape)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
-    masks = Masks()
+    rooms = _Rooms(resident.model)
     for row, steps in enumerate(rows.steps):
         if steps:
-            trip = _Trip(resident.model, rows, row, masks)
+            trip = _Trip(resident.model, rows, row, rooms)
             order = torch.from_numpy(rows.order[row])
             for step, (first, last) in enumerate(batches.bounds(rows.works[row], steps)):
                 chosen = order[first:last]
                 losses[row, step] = trip.step(_last(resident.x[chosen]), resident.y[chosen], step)
             trip.write(deltas[row])
+        else:
+            deltas[row] = 0
     return Trained(deltas, losses, NO_STATE)
+
+
+class _Rooms:
+    """What trips work in, one after the other; nobody's bits depend on who was there before."""
+
+    def __init__(self, model: Model) -> None:
+        self.masks = Masks()
+        self.tensors = [_last(torch.empty(tensor.shape)) for tensor in model.tensors]
+        for link in links(model):
+            if link.kind == "winograd":
+                self.tensors[link.tensor] = winograd.laid(self.tensors[link.tensor])
 
 
 @dataclass
@@ -98,7 +119,7 @@ class _Trip:
     model: Model
     rows: Rows
     row: int
-    masks: Masks
+    rooms: _Rooms
     tensors: list[Tensor] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,11 +127,13 @@ class _Trip:
         along = self.rows.corrections
         self._corrections = None if along is None else views(self.model, along[self.row])
         self._key, self._links = int(self.rows.keys[self.row]), links(self.model)
-        self.tensors = [_last(tensor).clone() for tensor in self._starts]
+        self.tensors = self.rooms.tensors
+        for tensor, start in zip(self.tensors, self._starts, strict=True):
+            tensor.copy_(start)
 
     def step(self, x: Tensor, y: Tensor, step: int) -> Tensor:
         """Take a local step, and return the mean loss of the batch before it, ()."""
-        kept = list[tuple[Tensor, ...]]()
+        kept = list[Kept]()
         for link in self._links:
             x, mine = self._forward(link, x, step)
             kept.append(mine)
@@ -128,12 +151,14 @@ class _Trip:
         for out, tensor, start in zip(views(self.model, delta), self.tensors, self._starts, strict=True):
             torch.sub(tensor, start, out=out)
 
-    def _forward(self, link: Link, x: Tensor, step: int) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def _forward(self, link: Link, x: Tensor, step: int) -> tuple[Tensor, Kept]:
         """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
         layer = link.layer
         match link.kind, layer:
             case "conv", Conv():
                 return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
+            case "winograd", Conv():
+                return winograd.forward(layer, x, self.tensors[link.tensor], pooled=link.pooled)
             case "bias", _:
                 return x.add_(self.tensors[link.tensor][:, None, None]), ()
             case "pool", Pool():
@@ -142,14 +167,14 @@ class _Trip:
             case "relu", _:
                 return x.relu_(), (x,)
             case "dropout", Dropout():
-                kept = self.masks.of(x, layer.rate, self._key, link.number, step)
+                kept = self.rooms.masks.of(x, layer.rate, self._key, link.number, step)
                 return x.mul_(kept), (kept,)
             case "flatten", _:
                 return x.flatten(1), (x,)
         weight, bias = self.tensors[link.tensor : link.tensor + 2]
         return torch.addmm(bias, x, weight.T), (x,)
 
-    def _backward(self, link: Link, error: Tensor, kept: Sequence[Tensor], *, wanted: bool) -> Tensor:
+    def _backward(self, link: Link, error: Tensor, kept: Kept, *, wanted: bool) -> Tensor:
         """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
         layer = link.layer
         match link.kind, layer:
@@ -159,12 +184,14 @@ class _Trip:
                 below, slope, _ = _unconvolved(
                     error, kept[0], weight, None, [1, 1], size, [1, 1], False, [0, 0], 1, needs
                 )
-                self._drift(link.tensor)
-                weight.sub_(slope, alpha=self.rows.lr)
+                self._descend(link.tensor, slope)
                 return below if wanted else error
+            case "winograd", _:
+                slope, below = winograd.backward(error, cast("winograd.Kept", kept), wanted=wanted)
+                self._descend(link.tensor, slope)
+                return below
             case "bias", _:
-                self._drift(link.tensor)
-                self.tensors[link.tensor].sub_(error.sum((0, 2, 3)), alpha=self.rows.lr)
+                self._descend(link.tensor, error.sum((0, 2, 3)))
                 return error
             case "pool", Pool():
                 size = [layer.size] * 2
@@ -177,13 +204,17 @@ class _Trip:
                 return error.mul_(kept[0])
             case "flatten", _:
                 return _last(error.view(kept[0].shape))
-        weight, bias = self.tensors[link.tensor : link.tensor + 2]
+        weight = self.tensors[link.tensor]
         below = error @ weight if wanted else error
-        for tensor in (link.tensor, link.tensor + 1):
-            self._drift(tensor)
+        self._drift(link.tensor)
         weight.addmm_(error.T, kept[0], alpha=-self.rows.lr)
-        bias.sub_(error.sum(0), alpha=self.rows.lr)
+        self._descend(link.tensor + 1, error.sum(0))
         return below
+
+    def _descend(self, tensor: int, slope: Tensor) -> None:
+        """Y <- y - lr (slope + corr + prox (y - x))."""
+        self._drift(tensor)
+        self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
 
     def _drift(self, tensor: int) -> None:
         """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""

@@ -24,6 +24,12 @@ MODELS = {
     "lamb": LambCnn().build(GREY, 10),
     "lamb_cifar": LambCifarCnn().build(COLOUR, 10),
     "bare": stack("bare", (2, 9, 8), conv(3, 3, "valid"), conv(4, 2, "valid"), Pool(3), Flatten(), dense(3)),
+    "twice": stack(
+        "twice", (32, 16, 16), conv(64, 3, "same"), Relu(), Pool(2), Pool(2), conv(4, 1, "same"), Flatten(), dense(3)
+    ),
+    "unpooled": stack(
+        "unpooled", (3, 14, 14), conv(48, 3, "same"), conv(48, 3, "valid"), Relu(), Pool(3), Flatten(), dense(3)
+    ),
     "last": stack(
         "last", (2, 6, 6), Pool(2), Relu(), conv(4, 3, "same"), Relu(), Flatten(), dense(5), Relu(), dense(3)
     ),
@@ -56,8 +62,10 @@ def test_by_hand_is_for_plain_descent_on_chains_and_nothing_else():
 
 def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
     kinds = [link.kind for link in chain.links(MODELS["fsl_cifar"])]
-    features = ["conv", "pool", "bias", "relu"]
-    assert kinds == [*features, *features, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
+    first, second = ["conv", "pool", "bias", "relu"], ["winograd", "bias", "relu"]
+    assert kinds == [*first, *second, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
+    kinds = [link.kind for link in chain.links(MODELS["twice"])]
+    assert kinds[:4] == ["winograd", "pool", "bias", "relu"]
     kinds = [link.kind for link in chain.links(MODELS["lamb"])]
     assert kinds[:8] == ["conv", "pool", "bias", "relu", "conv", "bias", "dropout", "pool"]
 
