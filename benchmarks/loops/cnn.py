@@ -9,7 +9,11 @@ from loops.work import Loop, Work, lean_loop
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fedactors.learning import winograd
+from fedactors.learning.layers import Conv
+
 _backward = torch.ops.aten.convolution_backward
+_SECOND = Conv(32, 64, 3, "same")
 _unpool = torch.ops.aten.max_pool2d_with_indices_backward
 
 
@@ -20,6 +24,7 @@ def variants(*, training: bool) -> dict[str, tuple[Loop, tuple[int, ...]]]:
         "channels last": (channels_last_loop(network), (1,)),
         "compiled": (channels_last_loop(network, compiled=True), (1,)),
         "by hand": (hand_loop(dropout=training), (1,)),
+        "by hand, Winograd": (hand_loop(dropout=training, quick=True), (1,)),
         "by hand, no dropout": (hand_loop(dropout=False), (1,)),
     }
 
@@ -46,13 +51,14 @@ def _reordered(work: Work) -> Work:
     return work
 
 
-def hand_loop(*, dropout: bool) -> Loop:
+def hand_loop(*, dropout: bool, quick: bool = False) -> Loop:
     """Return the loop with the backward pass by hand.
 
     Channels last; maxima are taken before bias and ReLU, which commute with them and then have a quarter of the
     work; dense gradients go into their weights as they are formed; masks come from bytes of a counter-based
-    generator, since 1/4 and 1/2 are whole numbers of 256ths.
+    generator, since 1/4 and 1/2 are whole numbers of 256ths. The second convolution is the engine's own if `quick`.
     """
+    convolve = _Winograd if quick else _Direct
 
     def loop(work: Work) -> tuple[list[Tensor], float]:
         _reordered(work)
@@ -61,10 +67,12 @@ def hand_loop(*, dropout: bool) -> Loop:
         for client, order in zip(work.cohort, work.order, strict=True):
             x, hot = work.x[client], functional.one_hot(work.y[client], 10).float()
             moving = [_last(tensor).clone() for tensor in work.model]
+            moving[2] = winograd.laid(moving[2]) if quick else moving[2]
+            second = convolve()
             for chosen in order.split(work.batch):
                 masks = (_mask(draws, (work.batch, 64, 8, 8), 0.25), _mask(draws, (work.batch, 128), 0.5))
                 images = _last(x[chosen])
-                total += _step(moving, images, hot[chosen], masks if dropout else None, work.lr / work.batch)
+                total += _step(moving, images, hot[chosen], masks if dropout else None, work.lr / work.batch, second)
             torch._foreach_add_(sums, moving, alpha=1 / len(work.cohort))
         torch._foreach_sub_(sums, work.model)
         return sums, float(total) / work.order.numel()
@@ -87,14 +95,48 @@ def _mask(draws: np.random.Generator, shape: tuple[int, ...], rate: float) -> Te
     return torch.from_numpy(kept).view(images, height, width, channels).permute(0, 3, 1, 2)  # channels last
 
 
-def _step(moving: list[Tensor], x: Tensor, hot: Tensor, masks: tuple[Tensor, Tensor] | None, rate: float) -> Tensor:
+class _Direct:
+    """The second convolution and the maxima behind it, by torch."""
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        self._x, self._weight = x, weight
+        self._z = functional.conv2d(x, weight, None, padding=1)
+        most, self._places = functional.max_pool2d(self._z, 2, return_indices=True)
+        return most
+
+    def backward(self, error: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient of the kernel and the error below."""
+        spread = _unpool(error, self._z, [2, 2], [2, 2], [0, 0], [1, 1], False, self._places)
+        below, slope, _ = _convolved_back(spread, self._x, self._weight, wants_input=True)
+        return slope, below
+
+
+class _Winograd:
+    """The same with a quarter of the multiplications."""
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        most, self._kept = winograd.forward(_SECOND, x, weight, pooled=True)
+        return most
+
+    def backward(self, error: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient of the kernel and the error below."""
+        return winograd.backward(error, self._kept, wanted=True)
+
+
+def _step(
+    moving: list[Tensor],
+    x: Tensor,
+    hot: Tensor,
+    masks: tuple[Tensor, Tensor] | None,
+    rate: float,
+    second: _Direct | _Winograd,
+) -> Tensor:
     """Take one step and return the sum of the samples' losses."""
     w1, b1, w2, b2, w3, b3, w4, b4 = moving
     z1 = functional.conv2d(x, w1, None, padding=1)
     p1, i1 = functional.max_pool2d(z1, 2, return_indices=True)
     p1.add_(b1[:, None, None]).relu_()
-    z2 = functional.conv2d(p1, w2, None, padding=1)
-    p2, i2 = functional.max_pool2d(z2, 2, return_indices=True)
+    p2 = second.forward(p1, w2)
     p2.add_(b2[:, None, None]).relu_()
     features = (p2 * masks[0] if masks else p2).flatten(1)
     h = torch.addmm(b3, features, w3.T).relu_()
@@ -108,8 +150,7 @@ def _step(moving: list[Tensor], x: Tensor, hot: Tensor, masks: tuple[Tensor, Ten
     e2 = e2.mul_(masks[0]) if masks else e2
     _descend(w4, b4, e4, hidden, rate)
     _descend(w3, b3, e3, features, rate)
-    g2 = _unpool(e2, z2, [2, 2], [2, 2], [0, 0], [1, 1], False, i2)
-    e1, d2, _ = _convolved_back(g2, p1, w2, wants_input=True)
+    d2, e1 = second.backward(e2)
     e1.mul_(p1 > 0)
     g1 = _unpool(e1, z1, [2, 2], [2, 2], [0, 0], [1, 1], False, i1)
     _, d1, _ = _convolved_back(g1, x, w1, wants_input=False)
