@@ -115,7 +115,8 @@ def prepare(resident: Resident, trips: Trips) -> _Seen:
     by_client = samples.transpose(0, 1).flatten()
     x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
     hot = flat.new_zeros(steps, clients, prod(resident.model.output_shape), batch)
-    hot.scatter_(2, resident.y[samples][:, :, None], 1.0)
+    labels = resident.y.index_select(0, samples.flatten()).view(samples.shape)
+    hot.scatter_(2, labels[:, :, None], 1.0)
     products = flat.new_zeros(clients, steps * batch, steps * batch)
     if resident.grams is None:
         _before(x, products, batch)
