@@ -81,9 +81,9 @@ def train(resident: Resident, rows: Rows) -> Trained:
     if rows.total is not None:
         _add_up(first, rest, rows.total)
         return Trained(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
-    deltas = rows.starts.new_zeros(rows.starts.shape)
+    deltas = rows.starts.new_empty(rows.starts.shape)
     for row, delta in enumerate(deltas):
-        first.add(row, delta, 1.0).copy_(rest[row])
+        first.add(row, delta, 1.0, new=True).add_(rest[row])
     return Trained(deltas, losses, NO_STATE)
 
 
@@ -91,9 +91,10 @@ def _add_up(first: _Span, rest: Tensor, total: Total) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
         part, share = total.parts[row], total.weights[row]
-        if part not in total.sums:
-            total.sums[part] = rest.new_zeros(first.size + rest.shape[1])
-        first.add(row, total.sums[part], share).add_(rest[row], alpha=share)
+        new = part not in total.sums
+        if new:
+            total.sums[part] = rest.new_empty(first.size + rest.shape[1])
+        first.add(row, total.sums[part], share, new=new).add_(rest[row], alpha=share)
 
 
 class _Seen(NamedTuple):
@@ -132,7 +133,7 @@ class _Span:
 
     def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float) -> None:
         self._seen, self._batch, self._lr = seen, seen.hot.shape[-1], lr
-        self._errors = seen.x.new_zeros(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
+        self._errors = seen.x.new_empty(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
         self._outputs = torch.empty_like(self._errors)
         for row, count in enumerate(seen.counts):
             torch.addmm(bias[row], seen.x[row, :count], weight[row].T, out=self._outputs[row, :count])
@@ -155,12 +156,17 @@ class _Span:
         """Take the errors of a batch at the layer's outputs, (C, h, B)."""
         self._errors[:active, step * self._batch : (step + 1) * self._batch] = error.mT
 
-    def add(self, row: int, out: Tensor, weight: float) -> Tensor:
-        """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them."""
+    def add(self, row: int, out: Tensor, weight: float, *, new: bool) -> Tensor:
+        """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them.
+
+        If `out` is `new`, whatever is in it gives way.
+        """
         hidden, inputs = self._errors.shape[2], self._seen.x.shape[2]
         seen, size = self._seen.counts[row], hidden * inputs
         errors, scale = self._errors[row, :seen], -self._lr * weight
-        out[:size].view(hidden, inputs).addmm_(errors.T, self._seen.x[row, :seen], alpha=scale)
+        out[:size].view(hidden, inputs).addmm_(errors.T, self._seen.x[row, :seen], alpha=scale, beta=1 - new)
+        if new:
+            out[size:] = 0.0
         out[size : size + hidden].add_(errors.sum(0), alpha=scale)
         return out[size + hidden :]
 
