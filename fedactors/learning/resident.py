@@ -61,14 +61,12 @@ class Total:
     """Where updates are added up, where nobody wants to see that of a single row."""
 
     sums: dict[int, Tensor]  # by part, (parameters,): each begins where memory is aligned
-    parts: Sequence[int]  # of each row
-    weights: Sequence[float]
+    weights: Sequence[float]  # of each row
     places: Sequence[int]  # in the order of adding
 
     def take(self, rows: Sequence[int]) -> Total:
         """Return the same for these rows, in this order; they are still added in the order of their places."""
-        parts, places = [self.parts[row] for row in rows], [self.places[row] for row in rows]
-        return Total(self.sums, parts, [self.weights[row] for row in rows], places)
+        return Total(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
 
 
 @dataclass(frozen=True)
@@ -98,6 +96,7 @@ class Rows(Trips):
     optimizer: Optimizer = PLAIN
     state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
     """Of the optimiser at the start of each trip, (rows, parameters)."""
+    parts: Sequence[int] = ()  # to which of several chunks each row belongs; nothing if there is one
     weight: float = 1.0  # of the loss: multiplies every gradient
     beside: Beside | None = None
     total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
@@ -116,6 +115,7 @@ class Rows(Trips):
             starts=_reordered(self.starts, chosen),
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
+            parts=[self.parts[row] for row in rows] if self.parts else (),
             beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
             total=None if self.total is None else self.total.take(rows),
             ready=[],

@@ -13,7 +13,8 @@ trip, B of them in a batch, d inputs, h hidden units.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
     (seen,) = rows.ready or [prepare(resident, rows)]
-    first, company = _Span(seen, weight, bias, rows.lr), Company(moving)
+    first, company = _Span(seen, weight, bias, rows.lr, rows.parts), Company(moving)
     logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
@@ -79,7 +80,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     losses = mean_losses(logs, seen.hot, seen.weights).T
     rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
     if rows.total is not None:
-        _add_up(first, rest, rows.total)
+        _add_up(first, rest, rows.total, rows.parts)
         return Trained(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
     deltas = rows.starts.new_empty(rows.starts.shape)
     for row, delta in enumerate(deltas):
@@ -87,10 +88,10 @@ def train(resident: Resident, rows: Rows) -> Trained:
     return Trained(deltas, losses, NO_STATE)
 
 
-def _add_up(first: _Span, rest: Tensor, total: Total) -> None:
+def _add_up(first: _Span, rest: Tensor, total: Total, parts: Sequence[int]) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
-        part, share = total.parts[row], total.weights[row]
+        part, share = parts[row], total.weights[row]
         new = part not in total.sums
         if new:
             total.sums[part] = rest.new_empty(first.size + rest.shape[1])
@@ -131,12 +132,14 @@ def prepare(resident: Resident, trips: Trips) -> _Seen:
 class _Span:
     """The first layer of the rows of a chunk: where it began, what it has seen and the errors there."""
 
-    def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float) -> None:
+    def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float, parts: Sequence[int]) -> None:
         self._seen, self._batch, self._lr = seen, seen.hot.shape[-1], lr
         self._errors = seen.x.new_empty(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
         self._outputs = torch.empty_like(self._errors)
-        for row, count in enumerate(seen.counts):
-            torch.addmm(bias[row], seen.x[row, :count], weight[row].T, out=self._outputs[row, :count])
+        for first, last in _blocks(seen.counts, parts) if weight.stride(0) == 0 else pairwise(range(len(bias) + 1)):
+            rows, samples = slice(first, last), slice(0, seen.counts[first])
+            x, outputs = (one[rows, samples].flatten(0, 1) for one in (seen.x, self._outputs))
+            torch.addmm(bias[first], x, weight[first].T, out=outputs)
 
     @property
     def size(self) -> int:
@@ -169,6 +172,19 @@ class _Span:
             out[size:] = 0.0
         out[size : size + hidden].add_(errors.sum(0), alpha=scale)
         return out[size + hidden :]
+
+
+def _blocks(counts: Sequence[int], parts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of rows that share a product: those of a chunk with the longest trip, any other by itself.
+
+    Large products are quicker, and who is in them follows from the chunk alone.
+    """
+    first = 0
+    of = parts or [0] * len(counts)
+    for _, run in groupby(enumerate(counts), lambda one: of[one[0]] if one[1] == counts[0] else (one[0],)):
+        last = first + len(list(run))
+        yield first, last
+        first = last
 
 
 def _before(x: Tensor, products: Tensor, batch: int) -> None:

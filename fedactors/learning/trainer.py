@@ -126,6 +126,7 @@ class Trainer:
         began, algorithm = time.perf_counter(), self._lesson.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
+        rows = replace(rows, parts=[part for part, one in enumerate(chunks) for _ in one.clients])
         if (correction := algorithm.correction(given, held)) is not None:
             rows = replace(rows, corrections=correction.expand_as(rows.starts))
         rows = self._optimized(rows, algorithm.moments(given, held))
@@ -157,9 +158,8 @@ class Trainer:
 
     def _added_up(self, chunks: Sequence[Chunk], rows: Rows, began: float) -> list[Learned]:
         """Return what chunks learned, with updates added up by the engine: nobody has looked which are bad."""
-        parts = [part for part, chunk in enumerate(chunks) for _ in chunk.clients]
         weights = [weight for chunk in chunks for weight in chunk.weights]
-        total = Total({}, parts, weights, range(len(parts)))
+        total = Total({}, weights, range(len(weights)))
         losses = self._train(self._resident, replace(rows, total=total)).losses
         nothing = rows.starts.new_zeros(rows.starts.shape[1])  # of a round in which nobody took a step
         learned = [
