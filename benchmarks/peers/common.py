@@ -1,4 +1,7 @@
-"""What all peers share: the same modules, the same command line, the same line of JSON."""
+"""What all peers share: the same modules, the same command line, the same line of JSON.
+
+PyTorch is imported where it is needed: what drives fedactors does not, and would wait three seconds for it.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,24 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 # Ray turns a node address of 127.0.0.1 into the machine's own; only this keeps all its ports on the loopback interface
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
-import torch
 from jobs import CLASSES, JOBS, Job
-from torch import nn
+
+if TYPE_CHECKING:
+    from torch import nn
 
 WORKERS = 2  # processes of the peers that have several: one per core of the machine that the figures are from
 
 
 def module(job: Job) -> nn.Sequential:
     """Return the job's model as a PyTorch user writes it."""
+    from torch import nn
+
     if job.model == "logistic":
         return nn.Sequential(nn.Flatten(), nn.Linear(60, CLASSES))
     if job.model == "mlp":
@@ -35,7 +42,7 @@ def module(job: Job) -> nn.Sequential:
 
 
 def arguments(*more: tuple[str, dict[str, object]]) -> tuple[Job, argparse.Namespace]:
-    """Parse JOB and --rounds, and what a peer adds; one thread from here on."""
+    """Parse JOB and --rounds, and what a peer adds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("job", choices=list(JOBS))
     parser.add_argument("--rounds", type=int, default=6, help="the first one counts as start-up")
@@ -44,8 +51,14 @@ def arguments(*more: tuple[str, dict[str, object]]) -> tuple[Job, argparse.Names
     found = parser.parse_args()
     if found.rounds < 2:
         parser.error("--rounds: at least 2, the first one counts as start-up")
-    torch.set_num_threads(1)
     return JOBS[found.job], found
+
+
+def one_thread() -> None:
+    """Compute with one thread from here on."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def process_age() -> float:

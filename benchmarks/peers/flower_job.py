@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from common import WORKERS, Rounds, arguments, module
+from common import WORKERS, Rounds, arguments, module, one_thread
 from flower_client import LOOPS, app
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message
 from flwr.serverapp import Grid, ServerApp
@@ -44,6 +44,7 @@ class Timed(FedAvg):
 
 
 def main() -> None:
+    one_thread()
     job, options = arguments(("--loop", {"choices": list(LOOPS), "default": "docs"}))
     warnings.filterwarnings("ignore")
     share = job.cohort / job.clients

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from common import Job, Rounds, arguments, module
+from common import Job, Rounds, arguments, module, one_thread
 from torch import Tensor, multiprocessing
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -69,6 +69,7 @@ def work(rank: int, shared: Shared, job: Job, rounds: int, clock: Rounds | None 
 
 
 def main() -> None:
+    one_thread()
     job, options = arguments(("--processes", {"type": int, "default": 1}))
     torch.manual_seed(0)
     start = parameters_to_vector(module(job).parameters()).detach()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import Job, Rounds, arguments, module
+from common import Job, Rounds, arguments, module, one_thread
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -119,6 +119,7 @@ def simulate(job: Job, rounds: int, peer: str) -> None:
 
 
 def main() -> None:
+    one_thread()
     job, options = arguments(("--processes", {"type": int, "default": 1}))
     count, peer = options.processes, "pfl" if options.processes == 1 else f"pfl-{options.processes}"
     if count == 1:

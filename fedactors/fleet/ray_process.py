@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -30,8 +31,16 @@ class RoleProcess:
         self._role: Any = None
 
     def warm(self) -> None:
-        """Import what every role needs, while others still load data."""
-        import fedactors.fleet.roles  # noqa: F401
+        """Import what every role needs, while others still load data.
+
+        Garbage is not collected meanwhile, which takes a tenth of the time, nor looked for later in what is imported.
+        """
+        gc.disable()
+        try:
+            import fedactors.fleet.roles  # noqa: F401
+        finally:
+            gc.freeze()
+            gc.enable()
 
     @ray.method(concurrency_group=LOOKS)
     def where(self) -> tuple[str, int]:
