@@ -21,7 +21,7 @@ import numpy as np
 
 _ALIGNED = 64
 _SPARE = 4  # files that are kept to be written to again
-_MAPPED = 8  # files of others that stay mapped
+_MAPPED, _MAPPED_BYTES = 64, 2**26  # files of others that stay mapped, at most
 _ONCE = -1
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h has them
 _KEPT, _LARGE = 2**28, 2**25  # bytes that a process keeps at most, and of what is given back nevertheless
@@ -83,6 +83,7 @@ class Mappings:
 
     def __init__(self) -> None:
         self._kept = OrderedDict[tuple[int, int], mmap.mmap]()  # by file system and number in it
+        self._bytes = 0
 
     def read(self, memory: Memory, begin: int, end: int) -> memoryview:
         """Return a copy of the bytes from `begin` to `end`. Raises ValueError if there are fewer."""
@@ -96,9 +97,12 @@ class Mappings:
         key = facts.st_dev, facts.st_ino  # of nobody else as long as the mapping is kept
         if key not in self._kept:
             self._kept[key] = mmap.mmap(memory.file, 0, prot=mmap.PROT_READ)
+            self._bytes += facts.st_size
         self._kept.move_to_end(key)
-        while len(self._kept) > _MAPPED:
-            self._kept.popitem(last=False)[1].close()
+        while len(self._kept) > 1 and (len(self._kept) > _MAPPED or self._bytes > _MAPPED_BYTES):
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest)
+            oldest.close()
         return self._kept[key]
 
 

@@ -83,6 +83,7 @@ class Meeting(ParallelTraining):
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_running")
 def test_central_work_and_client_work_overlap(tmp_path):
     """Each waits, in the middle of its work, for the other to be at work: one after the other would never end."""

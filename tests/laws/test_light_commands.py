@@ -44,6 +44,19 @@ def test_what_drives_a_run_on_ray_does_not_import_torch():
     assert done.returncode == 0, done.stderr
 
 
+ACTING = """
+import sys
+import fedactors.fleet.roles
+found = sorted(name for name in sys.modules if name.startswith(("fedactors.scenario", "fedactors.report")))
+assert not found, found
+"""
+
+
+def test_actors_import_neither_scenarios_nor_reports():
+    done = subprocess.run([sys.executable, "-c", ACTING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_a_whole_run_on_ray_is_driven_without_torch(tmp_path):
     command = ["run", str(ROOT / "scenarios/quickstart.yaml"), "--set", "server.rounds=2", "--actors", "1"]
