@@ -29,7 +29,7 @@ _KEPT, _LARGE = 2**28, 2**25  # bytes that a process keeps at most, and of what 
 
 def keep_freed() -> None:
     """Have this process keep memory that it frees for what it needs next, where the C library can be told to."""
-    with suppress(AttributeError, OSError):
+    with suppress(AttributeError, OSError, TypeError):  # elsewhere there is none
         library = ctypes.CDLL(None)
         library.mallopt(_TRIM_THRESHOLD, _KEPT)
         library.mallopt(_MMAP_THRESHOLD, _LARGE)

@@ -25,7 +25,7 @@ def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> 
                 (call, method, places, returns, read), (plain, *given) = asked
                 reused.give_back(read)
                 kept = reused if returns <= MOST_FILES else None
-                opened, found, parcels, raised = dict[int, Any](), None, list[Parcel](), None
+                opened, found, one, parcels, raised = dict[int, Any](), None, None, list[Parcel](), None
                 try:
                     opened = dict(zip(places, (parcel.open(mappings) for parcel in given), strict=True))
                     found = perform(method, [opened.get(place, arg) for place, arg in enumerate(plain.open())])
@@ -35,7 +35,7 @@ def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> 
                     raised = _told(error, method)
                 if not _answered(line, call, raised, parcels):
                     reused.give_back(memory.number for memory in lent(parcels))
-                del asked, plain, given, opened, found, parcels  # models are given back while nobody waits
+                del asked, plain, given, opened, found, one, parcels  # models are given back while nobody waits
 
 
 def _answered(line: socket.socket, call: int, raised: tuple[str, str] | None, parcels: Sequence[Parcel]) -> bool:

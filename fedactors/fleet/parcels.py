@@ -39,7 +39,12 @@ class Parcel(NamedTuple):
             size = aligned(ends[-1][1])
         if size > _INSIDE:
             memory = reused.take(size) if reused else Memory.new(size)
-            memory.write(parts, [begin for begin, _ in ends])
+            try:
+                memory.write(parts, [begin for begin, _ in ends])
+            except BaseException:
+                if reused:
+                    reused.give_back([memory.number])
+                raise
             return cls(tuple(ends), memory)
         content = bytearray(size)
         for part, (begin, end) in zip(parts, ends, strict=True):
@@ -118,7 +123,8 @@ def _together(parcels: Sequence[Parcel]) -> list[Parcel]:
     places = [0, *accumulate(aligned(content.nbytes) for content in contents)]
     memory = Memory.new(places[-1])
     memory.write(contents, places[:-1])
+    moves = [place - parcel.ends[0][0] for parcel, place in zip(parcels, places[:-1], strict=True)]
     return [
-        Parcel(tuple((place + begin, place + end) for begin, end in parcel.ends), memory)
-        for parcel, place in zip(parcels, places[:-1], strict=True)
+        Parcel(tuple((begin + move, end + move) for begin, end in parcel.ends), memory)
+        for parcel, move in zip(parcels, moves, strict=True)
     ]

@@ -40,7 +40,7 @@ from fedactors.learning.stacks import blocks_of
 from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
-_ALONE = 16  # samples whose inner products are not worth dividing further
+_ALONE = 16  # samples whose inner products are not worth dividing further, and products not worth sharing
 
 
 def pays(model: Model, works: Iterable[Workload]) -> bool:
@@ -177,11 +177,12 @@ class _Span:
 def _blocks(counts: Sequence[int], parts: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield (first, last) of rows that share a product: those of a chunk with the longest trip, any other by itself.
 
-    Large products are quicker, and who is in them follows from the chunk alone.
+    Large products are quicker. Who is in them follows from the chunk alone. Products of a few samples round by their
+    number, so short trips share none: a chunk that is cut for lack of memory has the same bits, too.
     """
-    first = 0
-    of = parts or [0] * len(counts)
-    for _, run in groupby(enumerate(counts), lambda one: of[one[0]] if one[1] == counts[0] else (one[0],)):
+    first, of = 0, parts or [0] * len(counts)
+    whole = counts[0] if counts[0] >= _ALONE else -1
+    for _, run in groupby(enumerate(counts), lambda one: of[one[0]] if one[1] == whole else (one[0],)):
         last = first + len(list(run))
         yield first, last
         first = last

@@ -16,6 +16,7 @@ from fedactors.learning.resident import Resident, Rows, Train
 from fedactors.workload import Workload
 
 _PLACES = 20  # at every multiple of 4 bytes in a line of a cache, once at least
+_TOGETHER = 3  # rows of a chunk: chunks begin at such places, too
 _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
 
 
@@ -44,6 +45,7 @@ def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool
         corrections=None,
         prox=lesson.algorithm.prox,
         lr=0.1,
+        parts=[place // _TOGETHER for place in range(_PLACES)],
     )
     resident = Resident(lesson.model, x, y, kept)
     many, two = train(resident, equal), train(resident, equal.take([0, 1]))

@@ -62,6 +62,18 @@ def test_a_message_that_is_too_long_for_a_socket_arrives():
     assert [parcel.open()[0] for parcel in parcels] == list(range(200))
 
 
+def test_more_parcels_than_a_message_has_room_for_are_handed_on_again_and_again():
+    large = [Parcel.of([number, np.full(3000, number, np.float32)]) for number in range(205)]
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with here, there:
+        for _ in range(3):
+            send(here, (), large)
+            _, large = receive(there)
+            large = large[::-1]  # so that they do not lie where they did
+    found = [parcel.open() for parcel in large[::-1]]
+    assert all(number == place and (array == place).all() for place, (number, array) in enumerate(found))
+
+
 def test_the_memory_of_parcels_is_given_back():
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))

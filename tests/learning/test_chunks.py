@@ -84,6 +84,23 @@ def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name
         assert np.array_equal(one.sums["delta"], other.sums["delta"])
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 15, 16, 40, 100])
+def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(count):
+    model, draws = SHAPES["wide"], np.random.default_rng(count)
+    sizes = np.array([count] * 5 + [max(1, count // 2)])
+    x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
+    data = Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
+    works = tuple(workload(int(n), 10, epochs=1, steps=None) for n in sizes)
+    task, sent = Lesson(model, FedAvg(), 3, works), {"x": initial(model, 1)}
+    asked = chunk([work.wanted for work in works], tuple(range(6)), (0.1, 0.3, 0.2, 0.2, 0.1, 0.1))
+    whole, cut = Trainer(task, data).learn(asked, [sent]), Trainer(task, data)
+    for most in (5, 3, 2):
+        cut.limit(most)
+        found = cut.learn(asked, [sent])
+        assert found.loss == whole.loss
+        assert np.array_equal(found.sums["delta"], whole.sums["delta"])
+
+
 def test_where_places_matter_chunks_stay_apart(monkeypatch):
     host = ClientHost(lesson(MODELS["mlp"]), samples(MODELS["mlp"]))
     assert len(host._trainer.groups(PARTS)) == 1
