@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Literal
@@ -80,7 +81,7 @@ class Meeting(ParallelTraining):
         limit = time.monotonic() + 120
         while not list(Path(self.folder).glob(f"{other}-*")):
             assert time.monotonic() < limit, f"{mine} work began, and {other} work waits for its end"
-            time.sleep(0.01)
+            threading.Event().wait(0.01)
 
 
 @pytest.mark.slow
