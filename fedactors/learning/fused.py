@@ -110,17 +110,22 @@ def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterat
         yield ready
         if len(ready.steps) == trips.steps[0]:
             return
-    device, classes = resident.x.device, prod(resident.model.output_shape)
+    device = resident.x.device
     samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(trips.order, trips.works, trips.steps))
     flat = resident.x.flatten(1)
     at_once = max(1, _GATHERED // (samples[0].numel() * flat.shape[1]))
     for first in range(len(ready.steps) if ready else 0, len(samples), at_once):
         chosen = samples[first : first + at_once]
-        each = chosen.flatten()
-        x = flat.index_select(0, each).view(*chosen.shape, -1)
-        labels = resident.y.index_select(0, each).view(chosen.shape)[:, :, None]
-        hot = x.new_zeros(*chosen.shape[:2], classes, chosen.shape[2]).scatter_(2, labels, 1.0)
+        x = flat.index_select(0, chosen.flatten()).view(*chosen.shape, -1)
+        hot = hot_labels(resident, chosen)
         yield _Lot(range(first, first + len(chosen)), x, hot, weights[first : first + at_once, :, None])
+
+
+def hot_labels(resident: Resident, samples: Tensor) -> Tensor:
+    """Return the labels of `samples`, (steps, C, B), as (steps, C, classes, B): 1 where they are, 0 elsewhere."""
+    labels = resident.y.index_select(0, samples.flatten()).view(samples.shape)
+    hot = resident.x.new_zeros(*samples.shape[:2], prod(resident.model.output_shape), samples.shape[2])
+    return hot.scatter_(2, labels[:, :, None], 1.0)
 
 
 def first_rows(tensors: Sequence[Tensor], active: int) -> Sequence[Tensor]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from math import prod
 from typing import NamedTuple
 
 import torch
@@ -30,6 +29,7 @@ from fedactors.learning.fused import (
     errors,
     first_rows,
     forward,
+    hot_labels,
     log_probabilities,
     mean_losses,
 )
@@ -116,9 +116,6 @@ def prepare(resident: Resident, trips: Trips) -> _Seen:
     counts, flat = [count * batch for count in trips.steps], resident.x.flatten(1)
     by_client = samples.transpose(0, 1).flatten()
     x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
-    hot = flat.new_zeros(steps, clients, prod(resident.model.output_shape), batch)
-    labels = resident.y.index_select(0, samples.flatten()).view(samples.shape)
-    hot.scatter_(2, labels[:, :, None], 1.0)
     products = flat.new_zeros(clients, steps * batch, steps * batch)
     if resident.grams is None:
         _before(x, products, batch)
@@ -126,7 +123,7 @@ def prepare(resident: Resident, trips: Trips) -> _Seen:
         by_row = by_client.view(clients, -1).numpy()
         for row, (client, seen) in enumerate(zip(trips.clients, counts, strict=True)):
             resident.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
-    return _Seen(counts, x, hot, torch.from_numpy(weights)[:, :, None], products)
+    return _Seen(counts, x, hot_labels(resident, samples), torch.from_numpy(weights)[:, :, None], products)
 
 
 class _Span:
