@@ -13,7 +13,9 @@ Shapes: B samples in a batch; images are (B, channels, height, width).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple, cast
 
@@ -21,11 +23,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedactors.learning import batches, winograd
-from fedactors.learning.dropout import Masks
+from fedactors.learning import winograd
+from fedactors.learning.chain_batches import Batch, Batches, last
 from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
 from fedactors.learning.network import views
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trained
 
 _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward
@@ -85,31 +87,32 @@ def links(model: Model) -> tuple[Link, ...]:
 
 def train(resident: Resident, rows: Rows) -> Trained:
     """Train all rows by plain SGD; see `Trained`."""
-    deltas = torch.empty(rows.starts.shape)
+    total = rows.total
+    deltas = torch.empty(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
-    rooms = _Rooms(resident.model)
-    for row, steps in enumerate(rows.steps):
+    rooms, made = _rooms(resident.model), Batches(resident, rows)
+    (ready,) = rows.ready or [[[] for _ in rows.clients]]
+    for row, (steps, early) in enumerate(zip(rows.steps, ready, strict=True)):
         if steps:
             trip = _Trip(resident.model, rows, row, rooms)
-            order = torch.from_numpy(rows.order[row])
-            for step, (first, last) in enumerate(batches.bounds(rows.works[row], steps)):
-                chosen = order[first:last]
-                losses[row, step] = trip.step(_last(resident.x[chosen]), resident.y[chosen], step)
-            trip.write(deltas[row])
-        else:
+            for step, batch in enumerate(itertools.chain(early, made.of(row, len(early)))):
+                losses[row, step] = trip.step(batch)
+            if total is None:
+                trip.write(deltas[row])
+            else:
+                trip.add(total, rows.parts[row], total.weights[row])
+        elif total is None:
             deltas[row] = 0
     return Trained(deltas, losses, NO_STATE)
 
 
-class _Rooms:
-    """What trips work in, one after the other; nobody's bits depend on who was there before."""
-
-    def __init__(self, model: Model) -> None:
-        self.masks = Masks()
-        self.tensors = [_last(torch.empty(tensor.shape)) for tensor in model.tensors]
-        for link in links(model):
-            if link.kind == "winograd":
-                self.tensors[link.tensor] = winograd.laid(self.tensors[link.tensor])
+def _rooms(model: Model) -> list[Tensor]:
+    """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
+    rooms = [last(torch.empty(tensor.shape)) for tensor in model.tensors]
+    for link in links(model):
+        if link.kind == "winograd":
+            rooms[link.tensor] = winograd.laid(rooms[link.tensor])
+    return rooms
 
 
 @dataclass
@@ -119,26 +122,24 @@ class _Trip:
     model: Model
     rows: Rows
     row: int
-    rooms: _Rooms
-    tensors: list[Tensor] = field(init=False)
+    tensors: list[Tensor]
 
     def __post_init__(self) -> None:
         self._starts = views(self.model, self.rows.starts[self.row])
         along = self.rows.corrections
         self._corrections = None if along is None else views(self.model, along[self.row])
-        self._key, self._links = int(self.rows.keys[self.row]), links(self.model)
-        self.tensors = self.rooms.tensors
+        self._links = links(self.model)
         for tensor, start in zip(self.tensors, self._starts, strict=True):
             tensor.copy_(start)
 
-    def step(self, x: Tensor, y: Tensor, step: int) -> Tensor:
-        """Take a local step, and return the mean loss of the batch before it, ()."""
-        kept = list[Kept]()
+    def step(self, batch: Batch) -> Tensor:
+        """Take a local step, and return the mean loss of its batch before it, ()."""
+        x, kept = batch.x, list[Kept]()
         for link in self._links:
-            x, mine = self._forward(link, x, step)
+            x, mine = self._forward(link, x, batch.masks)
             kept.append(mine)
         logs = x.log_softmax(1)
-        picked, samples = y[:, None], len(y)
+        picked, samples = batch.y[:, None], len(batch.y)
         loss = -logs.gather(1, picked).mean()
         error = logs.exp_().scatter_add_(1, picked, logs.new_full((samples, 1), -1.0))
         error.mul_(self.rows.weight / samples)
@@ -151,7 +152,15 @@ class _Trip:
         for out, tensor, start in zip(views(self.model, delta), self.tensors, self._starts, strict=True):
             torch.sub(tensor, start, out=out)
 
-    def _forward(self, link: Link, x: Tensor, step: int) -> tuple[Tensor, Kept]:
+    def add(self, total: Total, part: int, weight: float) -> None:
+        """Add weight (y - x) to the sum of a part."""
+        if part not in total.sums:
+            total.sums[part] = torch.zeros(self.model.parameters)
+        sums = views(self.model, total.sums[part])
+        for out, tensor, start in zip(sums, self.tensors, self._starts, strict=True):
+            out.add_(tensor - start, alpha=weight)
+
+    def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
         """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
         layer = link.layer
         match link.kind, layer:
@@ -166,9 +175,8 @@ class _Trip:
                 return maxima, (x, places)
             case "relu", _:
                 return x.relu_(), (x,)
-            case "dropout", Dropout():
-                kept = self.rooms.masks.of(x, layer.rate, self._key, link.number, step)
-                return x.mul_(kept), (kept,)
+            case "dropout", _:
+                return x.mul_(masks[link.number]), (masks[link.number],)
             case "flatten", _:
                 return x.flatten(1), (x,)
         weight, bias = self.tensors[link.tensor : link.tensor + 2]
@@ -203,7 +211,7 @@ class _Trip:
             case "dropout", _:
                 return error.mul_(kept[0])
             case "flatten", _:
-                return _last(error.view(kept[0].shape))
+                return last(error.view(kept[0].shape))
         weight = self.tensors[link.tensor]
         below = error @ weight if wanted else error
         self._drift(link.tensor)
@@ -223,8 +231,3 @@ class _Trip:
             mine.lerp_(self._starts[tensor], lr * self.rows.prox)
         if self._corrections is not None:
             mine.add_(self._corrections[tensor], alpha=-lr)
-
-
-def _last(x: Tensor) -> Tensor:
-    """Return images and kernels with the channels last in memory; anything else as it is."""
-    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x

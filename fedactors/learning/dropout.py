@@ -68,19 +68,15 @@ def hashed(index: Tensor, keys: Tensor, layer: int, step: int | Tensor) -> Tenso
 
 
 class Masks:
-    """The same masks for one client at a time on a CPU, in the order in which a tensor lies in memory, scaled."""
+    """The same masks for one client at a time on a CPU, scaled; those of images have the channels last in memory."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, torch.Size, tuple[int, ...]], tuple[Tensor, UInt32]] = {}
+        self._numbers = dict[tuple[int, ...], UInt32]()
 
-    def of(self, x: Tensor, rate: float, key: int, layer: int, step: int) -> Tensor:
-        """Return 0 for a share `rate` of the elements of `x`, 1 / (1 - rate) for the others; its shape, its order.
-
-        `x` has no gaps in memory. What was returned for a layer is overwritten by its next step.
-        """
+    def of(self, shape: tuple[int, ...], rate: float, key: int, layer: int, step: int) -> Tensor:
+        """Return 0 for a share `rate` of elements, 1 / (1 - rate) for the others; of the `shape` of a batch."""
         words = _splitmixed(key + (step * _LAYERS + layer + 1) * _GOLDEN)
-        factors, index = self._of(x, layer)
-        mixed = index ^ np.uint32(words & _LOW)
+        mixed = self._numbered(shape) ^ np.uint32(words & _LOW)
         mixed ^= mixed >> 16
         mixed *= np.uint32(_LOW_1)
         mixed ^= np.uint32(words >> 32)
@@ -88,17 +84,22 @@ class Masks:
         mixed *= np.uint32(_LOW_2 & _LOW)
         mixed ^= mixed >> 16
         survives = mixed >= np.uint32(min(round(rate * 2**32), _LOW))
+        factors = _room(shape)
         np.multiply(survives, np.float32(1 / (1 - rate)), out=_flat(factors))
         return factors
 
-    def _of(self, x: Tensor, layer: int) -> tuple[Tensor, UInt32]:
-        """Return room for the factors of a layer, and the number of each element in the order of memory."""
-        form = layer, x.shape, x.stride()
-        if form not in self._places:
-            numbers = torch.empty_like(x, dtype=torch.int32)
-            numbers.copy_(torch.arange(x.numel()).view(x.shape))
-            self._places[form] = torch.empty_like(x), _flat(numbers).view(np.uint32)
-        return self._places[form]
+    def _numbered(self, shape: tuple[int, ...]) -> UInt32:
+        """Return the number of each element in the order of memory."""
+        if shape not in self._numbers:
+            numbers = _room(shape, torch.int32)
+            numbers.copy_(torch.arange(numbers.numel()).view(shape))
+            self._numbers[shape] = _flat(numbers).view(np.uint32)
+        return self._numbers[shape]
+
+
+def _room(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+    form = torch.channels_last if len(shape) == 4 else torch.contiguous_format
+    return torch.empty(shape, dtype=dtype, memory_format=form)
 
 
 def _flat(x: Tensor) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedactors.learning import chain, cohort, fused, graphed, sequential, span
+from fedactors.learning import chain, chain_batches, cohort, fused, graphed, sequential, span
 from fedactors.learning.chunks import CACHED
 from fedactors.learning.graphed import Graphed
 from fedactors.learning.layers import Model
@@ -23,6 +23,7 @@ from fedactors.learning.resident import Resident, Train, Trips
 
 _ROWS = 100  # of chunks that are trained together
 _SPANNED = 20  # the same, for `span`
+_PREPARED = 2**24  # parameters of rows that `chain` trains one by one and prepares at once
 
 
 def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
@@ -63,20 +64,38 @@ def spans(lesson: Lesson, device: str) -> bool:
 
 def prepare_of(train: Train) -> Callable[[Resident, Trips], Any] | None:
     """Return what an engine can do for trips before models are known, if there is anything; see `Rows.ready`."""
-    return {fused.train: fused.prepare, span.train: span.prepare}.get(train)
+    prepares: dict[Train, Callable[[Resident, Trips], Any]] = {
+        fused.train: fused.prepare,
+        span.train: span.prepare,
+        chain.train: chain_batches.prepare,
+    }
+    return prepares.get(train)
+
+
+def one_by_one(train: Train) -> bool:
+    """Whether an engine trains one client after the other, so that none can notice who else is there."""
+    return train in (sequential.train, chain.train)
+
+
+def adds_up(lesson: Lesson, device: str) -> bool:
+    """Whether the engine for the clients of a lesson can add updates up by itself; see `Total`."""
+    return engine_of(lesson, device) in (span.train, chain.train)
 
 
 def rows_at_once(lesson: Lesson, device: str) -> int:
     """Return how many rows of several chunks are trained at once; 0 where each chunk is trained by itself.
 
-    A call costs nearly as much for few rows as for many. Only rows that do not know of one another may come together:
-    see `Fitting`. What clients keep comes and goes a chunk at a time.
+    A call costs nearly as much for few rows as for many, and what is trained together is prepared together. Only rows
+    that do not know of one another may: see `Fitting`. What clients keep comes and goes a chunk at a time.
     """
     if device != "cpu" or lesson.algorithm.keeps or not _sgd(lesson):
         return 0
     if spans(lesson, device):
         return _SPANNED
-    return min(_ROWS, CACHED // lesson.model.parameters) if engine_of(lesson, device) is fused.train else 0
+    train, parameters = engine_of(lesson, device), lesson.model.parameters
+    if train is chain.train:
+        return min(_ROWS, _PREPARED // parameters)
+    return min(_ROWS, CACHED // parameters) if train is fused.train else 0
 
 
 def _sgd(lesson: Lesson) -> bool:

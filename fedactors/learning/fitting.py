@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from fedactors.learning import chain, sequential
+from fedactors.learning.engines import one_by_one
 from fedactors.learning.layers import Conv, Model
 from fedactors.learning.optimizers import SGD, Optimizer
 from fedactors.learning.precision import rounding
@@ -59,7 +59,7 @@ class Fitting:
 
     def keeps_bits(self, model: Model, optimizer: Optimizer) -> bool:
         """Whether parts give the bits of the whole."""
-        if self.engine in (sequential.train, chain.train):
+        if one_by_one(self.engine):
             return True
         grouped = any(isinstance(layer, Conv) for layer in model.layers)
         return isinstance(optimizer, SGD) and not grouped

@@ -96,9 +96,9 @@ class _Lot(NamedTuple):
     weights: Tensor  # (steps, C, 1, B)
 
 
-def prepare(resident: Resident, trips: Trips) -> _Lot:
-    """Return the batches of the first steps of trips, the longest one first."""
-    return next(_lots(resident, trips))
+def prepare(resident: Resident, trips: Trips) -> _Lot | None:
+    """Return the batches of the first steps of trips; None unless the longest one is first."""
+    return next(_lots(resident, trips)) if trips.longest_first else None
 
 
 def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterator[_Lot]:

@@ -77,18 +77,18 @@ class Trips:
     steps: Sequence[int]
     works: Sequence[Workload]
     order: Sequence[NDArray[np.int64]]  # samples of all steps
+    keys: Tensor  # (rows,) int64: names each row's dropout masks
 
     @property
     def longest_first(self) -> bool:
-        """Whether no trip has more steps than the one before it."""
-        return all(one >= other for one, other in pairwise(self.steps))
+        """Whether no trip has more steps than the one before it, and the first one has any."""
+        return bool(self.steps) and self.steps[0] > 0 and all(one >= other for one, other in pairwise(self.steps))
 
 
 @dataclass(frozen=True)
 class Rows(Trips):
     """The trips of a chunk as rows."""
 
-    keys: Tensor  # (rows,) int64: names each row's dropout masks
     starts: Tensor  # (rows, parameters)
     corrections: Tensor | None  # (rows, parameters)
     prox: float

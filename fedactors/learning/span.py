@@ -61,7 +61,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    (seen,) = rows.ready or [prepare(resident, rows)]
+    (seen,) = rows.ready or [_seen(resident, rows)]
     first, company = _Span(seen, weight, bias, rows.lr, rows.parts), Company(moving)
     logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
@@ -108,8 +108,12 @@ class _Seen(NamedTuple):
     products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
 
 
-def prepare(resident: Resident, trips: Trips) -> _Seen:
-    """Return the samples of trips, the longest one first, and their inner products."""
+def prepare(resident: Resident, trips: Trips) -> _Seen | None:
+    """Return the samples of trips and their inner products; None unless the longest one is first."""
+    return _seen(resident, trips) if trips.longest_first else None
+
+
+def _seen(resident: Resident, trips: Trips) -> _Seen:
     table, weights = batches.table(trips.order, trips.works, trips.steps)
     samples = torch.from_numpy(table)
     steps, clients, batch = samples.shape

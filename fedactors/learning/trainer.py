@@ -17,7 +17,7 @@ from fedactors.learning import batches, dropout, grams
 from fedactors.learning.algorithm import Algorithm, Trip
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
-from fedactors.learning.engines import engine_of, prepare_of, rows_at_once, spans
+from fedactors.learning.engines import adds_up, engine_of, one_by_one, prepare_of, rows_at_once, spans
 from fedactors.learning.fitting import Fitting, out_of_memory
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.grams import Grams
@@ -46,8 +46,8 @@ class Trainer:
         kept = Grams(x.flatten(1), self._split) if spanned and same else None
         self._resident = Resident(lesson.model, x, y, kept)
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
-        self._adds_up = spanned and differences
         self._train, self._steady = Fitting(engine_of(lesson, device)), dict[Workload, bool]()
+        self._adds_up = differences and adds_up(lesson, device)
         self._anew = spanned and kept is None  # inner products are worked out for the longest trip there is
         self._at_once = 0 if self._anew else rows_at_once(lesson, device)
         self._ahead: tuple[Chunk, Trips, Any] | None = None  # what was prepared: for which chunk, and by the engine
@@ -87,7 +87,7 @@ class Trainer:
         chunk = joined(self.groups(chunks)[0])
         trips = self._trips(chunk)
         try:
-            whole = self._device.type == "cpu" and trips.longest_first and any(trips.steps) and not self._train.at_once
+            whole = self._device.type == "cpu" and not self._train.at_once
             prepare = prepare_of(self._train.engine) if whole else None
             ready = prepare(self._resident, trips) if prepare else None
         except (MemoryError, RuntimeError) as error:
@@ -98,6 +98,8 @@ class Trainer:
 
     def _is_steady(self, group: Sequence[Chunk]) -> bool:
         """Whether the rows of a group have bits that do not depend on their places; looked at once for each batch."""
+        if one_by_one(self._train.engine):
+            return True
         work = max(self._works(group[0]), key=lambda work: (work.batch, work.wanted))
         if work not in self._steady:
             try:
@@ -224,7 +226,7 @@ class Trainer:
             trips.steps,
             trips.works,
             trips.order,
-            self._keys(chunk),
+            trips.keys,
             _gathered(bases, chunk.bases)["x"].expand(len(chunk.clients), -1),
             None,
             lesson.algorithm.prox,
@@ -235,7 +237,7 @@ class Trainer:
         )
 
     def _trips(self, chunk: Chunk) -> Trips:
-        return Trips(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk))
+        return Trips(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk), self._keys(chunk))
 
     def _works(self, chunk: Chunk) -> list[Workload]:
         return [self._lesson.workloads[client] for client in chunk.clients]

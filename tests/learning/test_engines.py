@@ -50,7 +50,7 @@ def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
 
 def with_engine(engine, the_lesson, data):
     trainer = Trainer(the_lesson, data)
-    trainer._train = Fitting(engine.train)
+    trainer._train, trainer._adds_up = Fitting(engine.train), False
     return trainer
 
 
