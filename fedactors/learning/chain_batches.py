@@ -17,7 +17,7 @@ from fedactors.learning.dropout import Masks
 from fedactors.learning.layers import Dropout, Model, Shape
 from fedactors.learning.resident import Resident, Trips
 
-_AHEAD = 2**24  # values that are ready before a round, at most: 64 MB
+_AHEAD = 2**20  # values that are ready before a round: what there is time for while a model is on its way
 
 
 class Batch(NamedTuple):
