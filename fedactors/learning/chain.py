@@ -14,7 +14,7 @@ Shapes: B samples in a batch; images are (B, channels, height, width).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple, cast
@@ -23,11 +23,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedactors.learning import winograd
+from fedactors.learning import shared_layer, winograd
 from fedactors.learning.chain_batches import Batch, Batches, last
 from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
 from fedactors.learning.network import views
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trained
+from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained
+from fedactors.learning.shared_layer import TRIPS, SharedLayer, pays
 
 _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward
@@ -87,78 +88,154 @@ def links(model: Model) -> tuple[Link, ...]:
 
 def train(resident: Resident, rows: Rows) -> Trained:
     """Train all rows by plain SGD; see `Trained`."""
-    total = rows.total
-    deltas = torch.empty(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
+    model, total, made = resident.model, rows.total, Batches(resident, rows)
+    deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
-    rooms, made = _rooms(resident.model), Batches(resident, rows)
     (ready,) = rows.ready or [[[] for _ in rows.clients]]
-    for row, (steps, early) in enumerate(zip(rows.steps, ready, strict=True)):
-        if steps:
-            trip = _Trip(resident.model, rows, row, rooms)
-            for step, batch in enumerate(itertools.chain(early, made.of(row, len(early)))):
-                losses[row, step] = trip.step(batch)
+    rooms, sharing = list[list[Tensor]](), _sharing(model, rows)
+    for company in _companies(rows, sharing):
+        rooms += [_room(model) for _ in company[len(rooms) :]]
+        meeting = _meeting(model, rows, company) if sharing[company[0]] else None
+        trips = [_Trip(model, rows, row, room, meeting) for row, room in zip(company, rooms, strict=False)]
+        taken = [itertools.chain(ready[row], made.of(row, len(ready[row]))) for row in company]
+        for step in range(max(rows.steps[row] for row in company)):
+            active = [place for place, row in enumerate(company) if step < rows.steps[row]]
+            found = _taken(meeting, active, [trips[place].step(next(taken[place])) for place in active])
+            for place, loss in zip(active, found, strict=True):
+                losses[company[place], step] = loss
+        for place, (row, trip) in enumerate(zip(company, trips, strict=True)):
             if total is None:
-                trip.write(deltas[row])
+                trip.add(place, deltas[row], 1.0)
             else:
-                trip.add(total, rows.parts[row], total.weights[row])
-        elif total is None:
-            deltas[row] = 0
+                trip.add(place, total.of(rows.parts[row], model.parameters), total.weights[row])
     return Trained(deltas, losses, NO_STATE)
 
 
-def _rooms(model: Model) -> list[Tensor]:
+class _Meeting(NamedTuple):
+    """Where trips wait for each other in every step."""
+
+    link: Link
+    layer: SharedLayer
+
+
+def shareable(model: Model) -> Link | None:
+    """Return the layer that clients can share: the first dense one, which is the large one behind convolutions."""
+    return next((link for link in links(model) if link.kind == "dense"), None)
+
+
+def _sharing(model: Model, rows: Rows) -> list[bool]:
+    """Return which rows share a layer, be it with nobody: who else is there changes no bit."""
+    link = shareable(model)
+    if link is None or rows.corrections is not None or rows.prox:
+        return [False] * len(rows.clients)
+    layer = cast("Dense", link.layer)
+    return [pays(layer, work.samples(work.wanted)) for work in rows.works]
+
+
+def _companies(rows: Rows, sharing: Sequence[bool]) -> Iterator[list[int]]:
+    """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
+    moving, bases = [row for row, steps in enumerate(rows.steps) if steps], rows.bases or [0] * len(rows.clients)
+    for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], bases[row])):
+        company, most = list(run), TRIPS if shares else 1
+        yield from (company[first : first + most] for first in range(0, len(company), most))
+
+
+def _meeting(model: Model, rows: Rows, company: Sequence[int]) -> _Meeting:
+    """Return where rows meet."""
+    link = shareable(model)
+    assert link is not None
+    weight = views(model, rows.starts[company[0]])[link.tensor]
+    samples = [rows.works[row].samples(rows.steps[row]) for row in company]
+    return _Meeting(link, SharedLayer(weight, samples, rows.lr))
+
+
+def steady(model: Model, batch: int) -> bool:
+    """Whether clients' bits do not depend on who shares a layer with them, on this processor."""
+    link = shareable(model)
+    return link is None or shared_layer.steady(cast("Dense", link.layer), batch)
+
+
+Walk = Generator[Tensor, Tensor, Tensor]
+
+
+def _taken(meeting: _Meeting | None, trips: Sequence[int], walks: Sequence[Walk]) -> list[Tensor]:
+    """Let trips take the steps that they have begun, and return the losses."""
+    if meeting is None:
+        return [_ended(walk) for walk in walks]
+    outputs = meeting.layer.outputs(trips, [next(walk) for walk in walks])
+    errors = [walk.send(x) for walk, x in zip(walks, outputs, strict=True)]
+    return [_ended(walk, below) for walk, below in zip(walks, meeting.layer.learn(trips, errors), strict=True)]
+
+
+def _ended(walk: Walk, sent: Tensor | None = None) -> Tensor:
+    try:
+        walk.send(cast("Tensor", sent))
+    except StopIteration as end:
+        loss: Tensor = end.value
+        return loss
+    raise RuntimeError("a step met another layer")
+
+
+def _room(model: Model) -> list[Tensor]:
     """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
-    rooms = [last(torch.empty(tensor.shape)) for tensor in model.tensors]
+    room = [last(torch.empty(tensor.shape)) for tensor in model.tensors]
     for link in links(model):
         if link.kind == "winograd":
-            rooms[link.tensor] = winograd.laid(rooms[link.tensor])
-    return rooms
+            room[link.tensor] = winograd.laid(room[link.tensor])
+    return room
 
 
 @dataclass
 class _Trip:
-    """One client's model on its way."""
+    """One client's model on its way; the weight of a layer that is shared is not in it."""
 
     model: Model
     rows: Rows
     row: int
     tensors: list[Tensor]
+    meeting: _Meeting | None
 
     def __post_init__(self) -> None:
         self._starts = views(self.model, self.rows.starts[self.row])
         along = self.rows.corrections
         self._corrections = None if along is None else views(self.model, along[self.row])
-        self._links = links(self.model)
-        for tensor, start in zip(self.tensors, self._starts, strict=True):
-            tensor.copy_(start)
+        self._links, self._shared = links(self.model), self.meeting.link if self.meeting else None
+        for number, (tensor, start) in enumerate(zip(self.tensors, self._starts, strict=True)):
+            if self._shared is None or number != self._shared.tensor:
+                tensor.copy_(start)
 
-    def step(self, batch: Batch) -> Tensor:
-        """Take a local step, and return the mean loss of its batch before it, ()."""
+    def step(self, batch: Batch) -> Walk:
+        """Take a local step, and return the mean loss of its batch before it, ().
+
+        If a layer is shared, what enters it is yielded and what leaves it is sent, then the errors, the other way.
+        """
         x, kept = batch.x, list[Kept]()
         for link in self._links:
-            x, mine = self._forward(link, x, batch.masks)
+            if link is self._shared:
+                x, mine = (yield x).add_(self.tensors[link.tensor + 1]), ()
+            else:
+                x, mine = self._forward(link, x, batch.masks)
             kept.append(mine)
         logs = x.log_softmax(1)
         picked, samples = batch.y[:, None], len(batch.y)
         loss = -logs.gather(1, picked).mean()
         error = logs.exp_().scatter_add_(1, picked, logs.new_full((samples, 1), -1.0))
         error.mul_(self.rows.weight / samples)
-        for place in reversed(range(len(self._links))):
-            error = self._backward(self._links[place], error, kept[place], wanted=place > 0)
+        for place, link in reversed(list(enumerate(self._links))):
+            if link is self._shared:
+                self._descend(link.tensor + 1, error.sum(0))
+                error = yield error
+            else:
+                error = self._backward(link, error, kept[place], wanted=place > 0)
         return loss
 
-    def write(self, delta: Tensor) -> None:
-        """Write y - x to `delta`, (parameters,)."""
-        for out, tensor, start in zip(views(self.model, delta), self.tensors, self._starts, strict=True):
-            torch.sub(tensor, start, out=out)
-
-    def add(self, total: Total, part: int, weight: float) -> None:
-        """Add weight (y - x) to the sum of a part."""
-        if part not in total.sums:
-            total.sums[part] = torch.zeros(self.model.parameters)
-        sums = views(self.model, total.sums[part])
-        for out, tensor, start in zip(sums, self.tensors, self._starts, strict=True):
-            out.add_(tensor - start, alpha=weight)
+    def add(self, place: int, out: Tensor, weight: float) -> None:
+        """Add weight (y - x) to `out`, (parameters,); `place` is that among those who share a layer."""
+        for number, mine in enumerate(views(self.model, out)):
+            if self.meeting and number == self.meeting.link.tensor:
+                self.meeting.layer.add(place, mine, weight)
+            else:
+                mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
 
     def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
         """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""

@@ -23,7 +23,7 @@ from fedactors.learning.resident import Resident, Train, Trips
 
 _ROWS = 100  # of chunks that are trained together
 _SPANNED = 20  # the same, for `span`
-_PREPARED = 2**24  # parameters of rows that `chain` trains one by one and prepares at once
+_PREPARED = 2**24  # parameters of rows that `chain` is given and prepares at once
 
 
 def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
@@ -70,11 +70,6 @@ def prepare_of(train: Train) -> Callable[[Resident, Trips], Any] | None:
         chain.train: chain_batches.prepare,
     }
     return prepares.get(train)
-
-
-def one_by_one(train: Train) -> bool:
-    """Whether an engine trains one client after the other, so that none can notice who else is there."""
-    return train in (sequential.train, chain.train)
 
 
 def adds_up(lesson: Lesson, device: str) -> bool:

@@ -1,6 +1,7 @@
 """Rows of a chunk, trained a part at a time when memory lacks for all of them at once.
 
-Rows do not know of one another, so that parts give the bits of the whole, with two exceptions. `cohort` trains
+Rows do not know of one another, so that parts give the bits of the whole, with three exceptions. `chain` multiplies
+the samples of several clients at once, which on some processors round by their number. `cohort` trains
 convolutions of many clients as one grouped convolution, whose kernel is chosen by the number of groups. And optimisers
 other than SGD work element by element on all rows at once, some in vectors and the rest alone, which round differently.
 Products of matrices keep their bits from two rows up, so no part is smaller.
@@ -14,7 +15,7 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from fedactors.learning.engines import one_by_one
+from fedactors.learning import chain, sequential
 from fedactors.learning.layers import Conv, Model
 from fedactors.learning.optimizers import SGD, Optimizer
 from fedactors.learning.precision import rounding
@@ -59,8 +60,10 @@ class Fitting:
 
     def keeps_bits(self, model: Model, optimizer: Optimizer) -> bool:
         """Whether parts give the bits of the whole."""
-        if one_by_one(self.engine):
+        if self.engine is sequential.train:
             return True
+        if self.engine is chain.train:
+            return chain.shareable(model) is None
         grouped = any(isinstance(layer, Conv) for layer in model.layers)
         return isinstance(optimizer, SGD) and not grouped
 

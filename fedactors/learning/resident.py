@@ -64,6 +64,12 @@ class Total:
     weights: Sequence[float]  # of each row
     places: Sequence[int]  # in the order of adding
 
+    def of(self, part: int, parameters: int) -> Tensor:
+        """Return the sum of a part; zeros at first."""
+        if part not in self.sums:
+            self.sums[part] = torch.zeros(parameters)
+        return self.sums[part]
+
     def take(self, rows: Sequence[int]) -> Total:
         """Return the same for these rows, in this order; they are still added in the order of their places."""
         return Total(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
@@ -97,6 +103,7 @@ class Rows(Trips):
     state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
     """Of the optimiser at the start of each trip, (rows, parameters)."""
     parts: Sequence[int] = ()  # to which of several chunks each row belongs; nothing if there is one
+    bases: Sequence[int] = ()  # from which of several models each row starts; nothing if there is one
     weight: float = 1.0  # of the loss: multiplies every gradient
     beside: Beside | None = None
     total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
@@ -116,6 +123,7 @@ class Rows(Trips):
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             parts=[self.parts[row] for row in rows] if self.parts else (),
+            bases=[self.bases[row] for row in rows] if self.bases else (),
             beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
             total=None if self.total is None else self.total.take(rows),
             ready=[],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fedactors.learning import chain
 from fedactors.learning.deal import contiguous
 from fedactors.learning.grams import Grams
 from fedactors.learning.lesson import Lesson
@@ -23,8 +24,11 @@ _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such p
 def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool:
     """Whether an engine gives the same bits to equal rows in all places, and to two of them by themselves.
 
-    The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps.
+    The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps. Of
+    `chain`, whose rows meet in one layer only, that layer is looked at alone.
     """
+    if train is chain.train:
+        return chain.steady(lesson.model, work.batch)
     steps = min(_STEPS, work.wanted - 1 + work.wanted % 2)
     if steps < 1:
         return True

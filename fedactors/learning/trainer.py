@@ -17,7 +17,7 @@ from fedactors.learning import batches, dropout, grams
 from fedactors.learning.algorithm import Algorithm, Trip
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
-from fedactors.learning.engines import adds_up, engine_of, one_by_one, prepare_of, rows_at_once, spans
+from fedactors.learning.engines import adds_up, engine_of, prepare_of, rows_at_once, spans
 from fedactors.learning.fitting import Fitting, out_of_memory
 from fedactors.learning.full_gradient import full_gradient
 from fedactors.learning.grams import Grams
@@ -98,8 +98,6 @@ class Trainer:
 
     def _is_steady(self, group: Sequence[Chunk]) -> bool:
         """Whether the rows of a group have bits that do not depend on their places; looked at once for each batch."""
-        if one_by_one(self._train.engine):
-            return True
         work = max(self._works(group[0]), key=lambda work: (work.batch, work.wanted))
         if work not in self._steady:
             try:
@@ -232,6 +230,7 @@ class Trainer:
             lesson.algorithm.prox,
             chunk.lr,
             weight=lesson.algorithm.loss_weight,
+            bases=chunk.bases,
             beside=None if self._central is None else self._central.to(chunk),
             ready=[] if ready is None else [ready],
         )
