@@ -7,8 +7,9 @@ BIN := .venv/bin
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
 
+# Two at a time: tests that start fleets mostly wait, and start several processes each.
 test: .venv/dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-all: .venv/dev
 	$(BIN)/python -m pytest

@@ -1,12 +1,13 @@
-"""Local steps of one client after the other for chains of convolutions and dense layers, backward pass by hand.
+"""Local steps of clients for chains of convolutions and dense layers, client by client, backward pass by hand.
 
 On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
 Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
 with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
 layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
-`addmm_`. Convolutions with channels enough have a quarter of the products, by `winograd`; which ones, the model alone
-says, so that a client's bits are the same in whatever company. What is large stays in its place in memory from client
-to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+`addmm_`; or clients who began with the same one and make short trips share it, and meet there in every step: see
+`shared_layer`. Convolutions with channels enough have a quarter of the products, by `winograd`. Which layers, the model
+and a client's workload alone say, so that its bits are the same in whatever company. What is large stays in its place
+in memory from client to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
 """

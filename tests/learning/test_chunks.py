@@ -9,12 +9,13 @@ import torch
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.fleet.roles import ClientHost
-from fedactors.learning import fused, span
+from fedactors.learning import chain, fused, span
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.deal import contiguous
 from fedactors.learning.engines import engine_of
 from fedactors.learning.fitting import Fitting
 from fedactors.learning.grams import Grams
+from fedactors.learning.layers import Dropout, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.learning.lesson import Lesson, Samples
 from fedactors.learning.models import Logistic, Mlp
 from fedactors.learning.network import initial
@@ -24,7 +25,8 @@ from fedactors.workload import workload
 from tests.learning.test_engines import MODELS as SMALL
 from tests.learning.test_engines import chunk, lesson, samples
 
-MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3)}
+IMAGES = conv(6, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(200), Relu(), dense(3)
+MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": stack("images", (3, 14, 14), *IMAGES)}
 PARTS = [
     chunk((6, 9), (0, 2), (0.3, 0.7)),
     chunk((9, 8), (1, 3), (0.2, 0.4)),
@@ -59,6 +61,7 @@ SHAPES = {
     "deep": Mlp(hidden=[13, 7], dropout=0.2).build((42,), 10),
     "wide": Mlp(hidden=[200]).build((1, 28, 28), 10),
     "uneven": Mlp(hidden=[101]).build((1, 28, 28), 62),
+    "images": MODELS["images"],
 }
 
 
@@ -156,6 +159,15 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
     assert groups([one, single, other, third], 9, works) == [[one], [single], [other, third]]
     assert joined(PARTS).clients == (0, 2, 1, 3, 2, 4)
     assert joined(PARTS).cost == sum(part.cost for part in PARTS)
+
+
+def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short():
+    model = MODELS["images"]
+    rows = Trainer(lesson(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
+    sharing = chain._sharing(model, rows)
+    assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
+    assert list(chain._companies(rows, sharing)) == [[0], [1], [2, 3], [4]]
+    assert not any(chain._sharing(model, replace(rows, prox=0.1)))
 
 
 def test_updates_are_added_up_without_being_written_out(monkeypatch):

@@ -8,7 +8,7 @@ from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.algorithms.fedprox import FedProx
 from fedactors.fleet.roles import ClientHost
-from fedactors.learning import fused
+from fedactors.learning import chain_batches, fused
 from fedactors.learning.network import initial
 from tests.learning.test_chunks import MODELS, PARTS
 from tests.learning.test_engines import chunk, lesson, samples
@@ -45,8 +45,8 @@ def test_prepared_chunks_give_the_same_bits(name, work, algorithm):
     assert host._trainer._ahead is None, "it was used, and its memory given back"
 
 
-def test_dense_layers_have_their_batches_ready():
-    for name in ("logistic", "mlp", "wide"):
+def test_batches_are_ready():
+    for name in ("logistic", "mlp", "wide", "images"):
         host = ClientHost(told(MODELS[name], FedAvg()), samples(MODELS[name]))
         host.prepare(ALL_EQUAL)
         assert host._trainer._ahead[2] is not None
@@ -68,6 +68,16 @@ def test_only_the_first_batches_of_long_trips_are_ready(monkeypatch):
     monkeypatch.setattr(fused, "_GATHERED", 2000)
     host.prepare(ALL_EQUAL)
     assert len(host._trainer._ahead[2].steps) < 6
+    assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
+
+
+def test_of_images_so_many_batches_are_ready_as_there_is_time_for(monkeypatch):
+    model = MODELS["images"]
+    host = ClientHost(told(model, FedAvg()), samples(model))
+    expected = host.learn(ALL_EQUAL, *sent(model))
+    monkeypatch.setattr(chain_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 6 * 7 * 7) + 1)
+    host.prepare(ALL_EQUAL)
+    assert [len(batches) for batches in host._trainer._ahead[2]] == [5, 0, 0, 0, 0, 0]
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
 
 
