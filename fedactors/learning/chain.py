@@ -1,90 +1,31 @@
-"""Local steps of clients for chains of convolutions and dense layers, client by client, backward pass by hand.
+"""Local steps of clients whose models are chains of convolutions and dense layers: who steps beside whom.
 
-On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
-Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
-with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
-layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
-`addmm_`; or clients who began with the same one and make short trips share it, and meet there in every step: see
-`shared_layer`. Convolutions with channels enough have a quarter of the products, by `winograd`. Which layers, the model
-and a client's workload alone say, so that its bits are the same in whatever company. What is large stays in its place
-in memory from client to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
-
-Shapes: B samples in a batch; images are (B, channels, height, width).
+Clients take their steps one after the other, each as `chain_trip` says. Those who began with the same model and make
+short trips share the weight of their first dense layer, and meet there in every step: see `shared_layer`. Whether they
+do, the model and a client's own workload say, and whoever is there changes no bit of another: parts of a product have
+memory of their own, and `steady` looks whether products round by the number of samples.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import cast
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from fedactors.learning import shared_layer, winograd
-from fedactors.learning.chain_batches import Batch, Batches, last
-from fedactors.learning.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
+from fedactors.learning import shared_layer
+from fedactors.learning.chain_batches import Batch, Batches
+from fedactors.learning.chain_trip import Step, Trip, room, shareable
+from fedactors.learning.layers import Dense, Model
 from fedactors.learning.network import views
 from fedactors.learning.resident import NO_STATE, Resident, Rows, Trained
-from fedactors.learning.shared_layer import TRIPS, SharedLayer, pays
+from fedactors.learning.shared_layer import SharedLayer
 
-_unconvolved = torch.ops.aten.convolution_backward
-_unpooled = torch.ops.aten.max_pool2d_with_indices_backward
-_unrectified = torch.ops.aten.threshold_backward
-
-Kept = tuple[Any, ...]  # tensors, or `winograd.Kept`
-Kind = Literal["conv", "winograd", "bias", "pool", "relu", "dropout", "flatten", "dense"]
-_KINDS: dict[type[Layer], Kind] = {
-    Conv: "conv",
-    Pool: "pool",
-    Relu: "relu",
-    Dropout: "dropout",
-    Flatten: "flatten",
-    Dense: "dense",
-}
-
-
-class Link(NamedTuple):
-    """A piece of the chain: a layer, or a convolution's kernel and bias apart."""
-
-    kind: Kind
-    number: int  # of the layer
-    layer: Layer
-    tensor: int  # number of its first parameter tensor, if it has one
-    pooled: bool = False  # whether it takes the maxima of 2 x 2 results, too
-
-
-def can(model: Model) -> bool:
-    """Whether `model` is a softmax over a chain of convolutions, then dense layers, with what `Kind` lists between."""
-    return bool(links(model))
-
-
-@cache
-def links(model: Model) -> tuple[Link, ...]:
-    """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
-    if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
-        return ()
-    found, tensor, shape = list[Link](), 0, model.input_shape
-    for number, layer in enumerate(model.layers):
-        if type(layer) not in _KINDS:
-            return ()
-        quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
-        link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
-        at = len(found)
-        while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
-            at -= 1
-        before = found[at - 1] if at else link
-        if layer == Pool(2) and before.kind == "winograd" and not before.pooled:
-            found[at - 1] = before._replace(pooled=True)
-        else:
-            found.insert(at, link)
-        if isinstance(layer, Conv):
-            found.append(link._replace(kind="bias", tensor=tensor + 1))
-        tensor, shape = tensor + len(layer.tensors()), layer.output(shape)
-    return tuple(found) if any(link.kind == "bias" for link in found) else ()
+_BESIDE = 8  # trips side by side, at most
+_KEPT = 2**24  # values that they keep for their backward passes, at most: 64 MB
 
 
 def train(resident: Resident, rows: Rows) -> Trained:
@@ -94,218 +35,90 @@ def train(resident: Resident, rows: Rows) -> Trained:
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
     (ready,) = rows.ready or [[[] for _ in rows.clients]]
     rooms, sharing = list[list[Tensor]](), _sharing(model, rows)
-    for company in _companies(rows, sharing):
-        rooms += [_room(model) for _ in company[len(rooms) :]]
-        meeting = _meeting(model, rows, company) if sharing[company[0]] else None
-        trips = [_Trip(model, rows, row, room, meeting) for row, room in zip(company, rooms, strict=False)]
-        taken = [itertools.chain(ready[row], made.of(row, len(ready[row]))) for row in company]
-        for step in range(max(rows.steps[row] for row in company)):
-            active = [place for place, row in enumerate(company) if step < rows.steps[row]]
-            found = _taken(meeting, active, [trips[place].step(next(taken[place])) for place in active])
-            for place, loss in zip(active, found, strict=True):
-                losses[company[place], step] = loss
-        for place, (row, trip) in enumerate(zip(company, trips, strict=True)):
+    for members in _companies(model, rows, sharing):
+        rooms += [room(model) for _ in members[len(rooms) :]]
+        company = _Company(model, rows, members, rooms, shares=sharing[members[0]])
+        batches = [itertools.chain(ready[row], made.of(row, len(ready[row]))) for row in members]
+        company.train(batches, losses)
+        for place, row in enumerate(members):
             if total is None:
-                trip.add(place, deltas[row], 1.0)
+                company.add(place, deltas[row], 1.0)
             else:
-                trip.add(place, total.of(rows.parts[row], model.parameters), total.weights[row])
+                company.add(place, total.of(rows.parts[row], model.parameters), total.weights[row])
+        del company  # what it keeps makes room for the next one
     return Trained(deltas, losses, NO_STATE)
 
 
-class _Meeting(NamedTuple):
-    """Where trips wait for each other in every step."""
+class _Company:
+    """Trips whose steps are taken side by side: several that share a layer, or one."""
 
-    link: Link
-    layer: SharedLayer
+    def __init__(
+        self, model: Model, rows: Rows, members: Sequence[int], rooms: Sequence[list[Tensor]], *, shares: bool
+    ) -> None:
+        self._model, self._members, self._steps = model, members, [rows.steps[row] for row in members]
+        self._link = shareable(model) if shares else None
+        self._trips = [Trip(model, rows, row, mine, self._link) for row, mine in zip(members, rooms, strict=False)]
+        if self._link:
+            weight = views(model, rows.starts[members[0]])[self._link.tensor]
+            samples = [rows.works[row].samples(rows.steps[row]) for row in members]
+            self._layer = SharedLayer(weight, samples, rows.lr)
 
+    def train(self, batches: Sequence[Iterator[Batch]], losses: Tensor) -> None:
+        """Take all steps, and write the loss of each to `losses`, (rows, steps)."""
+        for step in range(max(self._steps)):
+            active = [place for place, steps in enumerate(self._steps) if step < steps]
+            begun = [self._trips[place].step(next(batches[place])) for place in active]
+            for place, loss in zip(active, self._taken(active, begun), strict=True):
+                losses[self._members[place], step] = loss
 
-def shareable(model: Model) -> Link | None:
-    """Return the layer that clients can share: the first dense one, which is the large one behind convolutions."""
-    return next((link for link in links(model) if link.kind == "dense"), None)
+    def add(self, place: int, out: Tensor, weight: float) -> None:
+        """Add the update of the trip at `place`, times `weight`, to `out`, (parameters,)."""
+        tensors = views(self._model, out)
+        self._trips[place].add(tensors, weight)
+        if self._link:
+            self._layer.add(place, tensors[self._link.tensor], weight)
 
-
-def _sharing(model: Model, rows: Rows) -> list[bool]:
-    """Return which rows share a layer, be it with nobody: who else is there changes no bit."""
-    link = shareable(model)
-    if link is None or rows.corrections is not None or rows.prox:
-        return [False] * len(rows.clients)
-    layer = cast("Dense", link.layer)
-    return [pays(layer, work.samples(work.wanted)) for work in rows.works]
-
-
-def _companies(rows: Rows, sharing: Sequence[bool]) -> Iterator[list[int]]:
-    """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
-    moving, bases = [row for row, steps in enumerate(rows.steps) if steps], rows.bases or [0] * len(rows.clients)
-    for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], bases[row])):
-        company, most = list(run), TRIPS if shares else 1
-        yield from (company[first : first + most] for first in range(0, len(company), most))
-
-
-def _meeting(model: Model, rows: Rows, company: Sequence[int]) -> _Meeting:
-    """Return where rows meet."""
-    link = shareable(model)
-    assert link is not None
-    weight = views(model, rows.starts[company[0]])[link.tensor]
-    samples = [rows.works[row].samples(rows.steps[row]) for row in company]
-    return _Meeting(link, SharedLayer(weight, samples, rows.lr))
-
-
-def steady(model: Model, batch: int) -> bool:
-    """Whether clients' bits do not depend on who shares a layer with them, on this processor."""
-    link = shareable(model)
-    return link is None or shared_layer.steady(cast("Dense", link.layer), batch)
+    def _taken(self, active: Sequence[int], begun: Sequence[Step]) -> list[Tensor]:
+        """Let the active trips end the steps that they have begun, and return their losses."""
+        if self._link is None:
+            return [_ended(step) for step in begun]
+        outputs = self._layer.outputs(active, [next(step) for step in begun])
+        errors = [step.send(x) for step, x in zip(begun, outputs, strict=True)]
+        return [_ended(step, below) for step, below in zip(begun, self._layer.learn(active, errors), strict=True)]
 
 
-Walk = Generator[Tensor, Tensor, Tensor]
-
-
-def _taken(meeting: _Meeting | None, trips: Sequence[int], walks: Sequence[Walk]) -> list[Tensor]:
-    """Let trips take the steps that they have begun, and return the losses."""
-    if meeting is None:
-        return [_ended(walk) for walk in walks]
-    outputs = meeting.layer.outputs(trips, [next(walk) for walk in walks])
-    errors = [walk.send(x) for walk, x in zip(walks, outputs, strict=True)]
-    return [_ended(walk, below) for walk, below in zip(walks, meeting.layer.learn(trips, errors), strict=True)]
-
-
-def _ended(walk: Walk, sent: Tensor | None = None) -> Tensor:
+def _ended(step: Step, sent: Tensor | None = None) -> Tensor:
     try:
-        walk.send(cast("Tensor", sent))
+        step.send(sent)
     except StopIteration as end:
         loss: Tensor = end.value
         return loss
-    raise RuntimeError("a step met another layer")
+    raise RuntimeError("a step waits where no layer is shared")
 
 
-def _room(model: Model) -> list[Tensor]:
-    """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
-    room = [last(torch.empty(tensor.shape)) for tensor in model.tensors]
-    for link in links(model):
-        if link.kind == "winograd":
-            room[link.tensor] = winograd.laid(room[link.tensor])
-    return room
+def _sharing(model: Model, rows: Rows) -> list[bool]:
+    """Return which rows share a layer, be it with nobody."""
+    if rows.corrections is not None or rows.prox:
+        return [False] * len(rows.clients)
+    layer = cast("Dense", shareable(model).layer)
+    return [shared_layer.pays(layer, work.samples(work.wanted)) for work in rows.works]
 
 
-@dataclass
-class _Trip:
-    """One client's model on its way; the weight of a layer that is shared is not in it."""
+def _companies(model: Model, rows: Rows, sharing: Sequence[bool]) -> Iterator[list[int]]:
+    """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
+    moving, bases = [row for row, steps in enumerate(rows.steps) if steps], rows.bases or [0] * len(rows.clients)
+    kept = max(work.batch for work in rows.works) * _outputs(model)
+    for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], bases[row])):
+        company, most = list(run), max(1, min(_BESIDE, _KEPT // kept)) if shares else 1
+        yield from (company[first : first + most] for first in range(0, len(company), most))
 
-    model: Model
-    rows: Rows
-    row: int
-    tensors: list[Tensor]
-    meeting: _Meeting | None
 
-    def __post_init__(self) -> None:
-        self._starts = views(self.model, self.rows.starts[self.row])
-        along = self.rows.corrections
-        self._corrections = None if along is None else views(self.model, along[self.row])
-        self._links, self._shared = links(self.model), self.meeting.link if self.meeting else None
-        for number, (tensor, start) in enumerate(zip(self.tensors, self._starts, strict=True)):
-            if self._shared is None or number != self._shared.tensor:
-                tensor.copy_(start)
+def _outputs(model: Model) -> int:
+    """Return how many values all layers give for one sample: about what a backward pass needs."""
+    shapes = itertools.accumulate(model.layers, lambda shape, layer: layer.output(shape), initial=model.input_shape)
+    return sum(map(prod, shapes))
 
-    def step(self, batch: Batch) -> Walk:
-        """Take a local step, and return the mean loss of its batch before it, ().
 
-        If a layer is shared, what enters it is yielded and what leaves it is sent, then the errors, the other way.
-        """
-        x, kept = batch.x, list[Kept]()
-        for link in self._links:
-            if link is self._shared:
-                x, mine = (yield x).add_(self.tensors[link.tensor + 1]), ()
-            else:
-                x, mine = self._forward(link, x, batch.masks)
-            kept.append(mine)
-        logs = x.log_softmax(1)
-        picked, samples = batch.y[:, None], len(batch.y)
-        loss = -logs.gather(1, picked).mean()
-        error = logs.exp_().scatter_add_(1, picked, logs.new_full((samples, 1), -1.0))
-        error.mul_(self.rows.weight / samples)
-        for place, link in reversed(list(enumerate(self._links))):
-            if link is self._shared:
-                self._descend(link.tensor + 1, error.sum(0))
-                error = yield error
-            else:
-                error = self._backward(link, error, kept[place], wanted=place > 0)
-        return loss
-
-    def add(self, place: int, out: Tensor, weight: float) -> None:
-        """Add weight (y - x) to `out`, (parameters,); `place` is that among those who share a layer."""
-        for number, mine in enumerate(views(self.model, out)):
-            if self.meeting and number == self.meeting.link.tensor:
-                self.meeting.layer.add(place, mine, weight)
-            else:
-                mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
-
-    def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
-        """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
-        layer = link.layer
-        match link.kind, layer:
-            case "conv", Conv():
-                return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
-            case "winograd", Conv():
-                return winograd.forward(layer, x, self.tensors[link.tensor], pooled=link.pooled)
-            case "bias", _:
-                return x.add_(self.tensors[link.tensor][:, None, None]), ()
-            case "pool", Pool():
-                maxima, places = functional.max_pool2d_with_indices(x, [layer.size] * 2)
-                return maxima, (x, places)
-            case "relu", _:
-                return x.relu_(), (x,)
-            case "dropout", _:
-                return x.mul_(masks[link.number]), (masks[link.number],)
-            case "flatten", _:
-                return x.flatten(1), (x,)
-        weight, bias = self.tensors[link.tensor : link.tensor + 2]
-        return torch.addmm(bias, x, weight.T), (x,)
-
-    def _backward(self, link: Link, error: Tensor, kept: Kept, *, wanted: bool) -> Tensor:
-        """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
-        layer = link.layer
-        match link.kind, layer:
-            case "conv", Conv():
-                weight, size = self.tensors[link.tensor], [layer.border] * 2
-                needs = [wanted, True, False]
-                below, slope, _ = _unconvolved(
-                    error, kept[0], weight, None, [1, 1], size, [1, 1], False, [0, 0], 1, needs
-                )
-                self._descend(link.tensor, slope)
-                return below if wanted else error
-            case "winograd", _:
-                slope, below = winograd.backward(error, cast("winograd.Kept", kept), wanted=wanted)
-                self._descend(link.tensor, slope)
-                return below
-            case "bias", _:
-                self._descend(link.tensor, error.sum((0, 2, 3)))
-                return error
-            case "pool", Pool():
-                size = [layer.size] * 2
-                found: Tensor = _unpooled(error, kept[0], size, size, [0, 0], [1, 1], False, kept[1])
-                return found
-            case "relu", _:
-                slopes: Tensor = _unrectified(error, kept[0], 0.0)
-                return slopes
-            case "dropout", _:
-                return error.mul_(kept[0])
-            case "flatten", _:
-                return last(error.view(kept[0].shape))
-        weight = self.tensors[link.tensor]
-        below = error @ weight if wanted else error
-        self._drift(link.tensor)
-        weight.addmm_(error.T, kept[0], alpha=-self.rows.lr)
-        self._descend(link.tensor + 1, error.sum(0))
-        return below
-
-    def _descend(self, tensor: int, slope: Tensor) -> None:
-        """Y <- y - lr (slope + corr + prox (y - x))."""
-        self._drift(tensor)
-        self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
-
-    def _drift(self, tensor: int) -> None:
-        """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
-        mine, lr = self.tensors[tensor], self.rows.lr
-        if self.rows.prox:
-            mine.lerp_(self._starts[tensor], lr * self.rows.prox)
-        if self._corrections is not None:
-            mine.add_(self._corrections[tensor], alpha=-lr)
+def steady(model: Model) -> bool:
+    """Whether clients' bits do not depend on who shares a layer with them, on this processor."""
+    return shared_layer.steady(cast("Dense", shareable(model).layer))

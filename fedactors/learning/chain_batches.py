@@ -51,24 +51,22 @@ class Batches:
                 number: self._masks.of((end - begin, *shape), rate, key, number, step)
                 for number, rate, shape in self._dropouts
             }
-            yield Batch(last(resident.x[chosen]), resident.y[chosen], masks)
+            yield Batch(channels_last(resident.x[chosen]), resident.y[chosen], masks)
 
 
 def prepare(resident: Resident, trips: Trips) -> list[list[Batch]]:
-    """Return the first batches of each trip, as many as there is room for."""
-    made, room = Batches(resident, trips), _AHEAD
-    ready = list[list[Batch]]()
-    for row in range(len(trips.clients)):
-        ready.append([])
-        for batch in made.of(row) if room > 0 else ():
-            ready[row].append(batch)
-            room -= batch.values
-            if room <= 0:
-                break
+    """Return the first batches of each trip, as many as there is time for."""
+    made, values = Batches(resident, trips), 0
+    ready: list[list[Batch]] = [[] for _ in trips.clients]
+    for mine, batch in ((mine, batch) for row, mine in enumerate(ready) for batch in made.of(row)):
+        mine.append(batch)
+        values += batch.values
+        if values >= _AHEAD:
+            break
     return ready
 
 
-def last(x: Tensor) -> Tensor:
+def channels_last(x: Tensor) -> Tensor:
     """Return images and kernels with the channels last in memory; anything else as it is."""
     return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
 

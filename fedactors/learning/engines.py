@@ -2,7 +2,7 @@
 
 fused        many clients at once, stacks of dense layers, by hand
 span         the same for short trips: the first layer stays in the span of the samples seen
-chain        one client after the other, convolutions and dense layers, by hand
+chain        one client after the other, convolutions and dense layers, by hand; a large dense layer is shared
 sequential   one client after the other, anything: the reference
 cohort       many clients at once, anything, under vmap: for a GPU
 graphed      many clients at once on a GPU, steps recorded as CUDA graphs
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedactors.learning import chain, chain_batches, cohort, fused, graphed, sequential, span
+from fedactors.learning import chain, chain_batches, chain_trip, cohort, fused, graphed, sequential, span
 from fedactors.learning.chunks import CACHED
 from fedactors.learning.graphed import Graphed
 from fedactors.learning.layers import Model
@@ -30,13 +30,13 @@ def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
     """Return the engine that trains `model` by plain SGD on a device type, with `two_losses` in each step if asked.
 
     The choice looks at these alone, never at a chunk: engines differ in the last place, so a run uses one of them
-    throughout. On a CPU, convolutions gain nothing from company.
+    throughout. On a CPU, convolutions gain nothing from company; see `chain` for what does.
     """
     if device == "cuda":
         return Graphed() if graphed.can(model) and not two_losses else cohort.train
     if two_losses:
         return sequential.train
-    return fused.train if fused.can(model) else chain.train if chain.can(model) else sequential.train
+    return fused.train if fused.can(model) else chain.train if chain_trip.can(model) else sequential.train
 
 
 def engine_of(lesson: Lesson, device: str) -> Train:
@@ -50,7 +50,7 @@ def engine_of(lesson: Lesson, device: str) -> Train:
         return span.train
     if not _sgd(lesson) and device == "cuda":
         return fused.train if fused.can(lesson.model) and not two_losses else cohort.train
-    if not _sgd(lesson) and chain.can(lesson.model):
+    if not _sgd(lesson) and chain_trip.can(lesson.model):
         return sequential.train
     return engine(lesson.model, device, two_losses=two_losses)
 

@@ -63,7 +63,7 @@ class Fitting:
         if self.engine is sequential.train:
             return True
         if self.engine is chain.train:
-            return chain.shareable(model) is None
+            return chain.steady(model)
         grouped = any(isinstance(layer, Conv) for layer in model.layers)
         return isinstance(optimizer, SGD) and not grouped
 

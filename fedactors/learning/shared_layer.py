@@ -4,12 +4,15 @@ No client's weight is ever written out. After some steps it is the weight W they
 of the errors and inputs that the client has seen, E^T X: what leaves the layer is x W^T - lr (x X^T) E, and the errors
 below it are e W - lr (e E^T) X. So W is read once for all and written by nobody; in short trips the rest is small.
 
+`span` does the same to the first layer of all, whose inputs are known before a trip begins.
+
 Shapes: W (outputs, inputs); of each client B samples a step, and T so far: X (T, inputs), E (T, outputs).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -17,9 +20,9 @@ from torch.nn.functional import pad
 
 from fedactors.learning.layers import Dense
 
-TRIPS = 8  # side by side, at most: what they keep for their backward passes is there at once
 _LARGE = 50_000  # weights below which calls cost more than what they save
 _FEW = 8  # samples below which products round differently
+_SIZES = *range(_FEW, 3 * _FEW), 32, 50, 64, 100, 150, 200, 400  # samples that are looked at; with more, as with 400
 
 
 def pays(layer: Dense, samples: int) -> bool:
@@ -28,16 +31,22 @@ def pays(layer: Dense, samples: int) -> bool:
     return weights >= _LARGE and 2 * samples * (layer.inputs + layer.outputs) <= weights
 
 
-def steady(layer: Dense, batch: int) -> bool:
-    """Whether a sample has the same bits whoever's samples are multiplied together with it, on this processor."""
+@cache
+def steady(layer: Dense) -> bool:
+    """Whether a sample has the same bits whoever's samples are multiplied together with it, on this processor.
+
+    Looked at once in a process, for layers that may be shared.
+    """
+    if not pays(layer, 1):
+        return True
     draws = torch.Generator().manual_seed(0)
     weight = torch.randn(layer.outputs, layer.inputs, generator=draws)
-    sizes = {*range(_FEW, 3 * _FEW), *range(batch, batch * (TRIPS + 1), batch)}
     for factor in (weight.T, weight):
-        x = torch.randn(max(sizes), len(factor), generator=draws)
+        x = torch.randn(max(_SIZES), len(factor), generator=draws)
         whole = _product(x, factor)
-        for size in sorted(sizes):
-            for rows in (slice(0, size), slice(len(x) - size, len(x))):
+        for size in _SIZES:
+            for first in ((len(x) - size) // 2, len(x) - size):
+                rows = slice(first, first + size)
                 if not torch.equal(_product(x[rows].clone(), factor), whole[rows]):
                     return False
     return True
@@ -77,9 +86,12 @@ class SharedLayer:
 
 
 def _products(parts: Sequence[Tensor], factor: Tensor) -> Sequence[Tensor]:
-    """Return the product of each part with a factor, worked out together."""
+    """Return the product of each part with a factor, worked out together.
+
+    Each has memory of its own: where in a product of all a part begins would change the bits of what is made of it.
+    """
     sizes = [len(part) for part in parts]
-    return torch.split(_product(torch.cat(list(parts)), factor), sizes)
+    return [part.clone() for part in torch.split(_product(torch.cat(list(parts)), factor), sizes)]
 
 
 def _product(x: Tensor, factor: Tensor) -> Tensor:

@@ -25,10 +25,10 @@ def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool
     """Whether an engine gives the same bits to equal rows in all places, and to two of them by themselves.
 
     The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps. Of
-    `chain`, whose rows meet in one layer only, that layer is looked at alone.
+    `chain`, whose rows meet in one product only, that product is looked at.
     """
     if train is chain.train:
-        return chain.steady(lesson.model, work.batch)
+        return chain.steady(lesson.model)
     steps = min(_STEPS, work.wanted - 1 + work.wanted % 2)
     if steps < 1:
         return True

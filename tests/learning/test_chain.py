@@ -8,8 +8,8 @@ import torch
 
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning import chain, sequential
-from fedactors.learning.chain_batches import last
+from fedactors.learning import chain, chain_trip, sequential
+from fedactors.learning.chain_batches import channels_last
 from fedactors.learning.dropout import Masks, mask
 from fedactors.learning.engines import engine, engine_of
 from fedactors.learning.layers import Flatten, Pool, Relu, conv, dense, stack
@@ -62,12 +62,12 @@ def test_by_hand_is_for_plain_descent_on_chains_and_nothing_else():
 
 
 def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
-    kinds = [link.kind for link in chain.links(MODELS["fsl_cifar"])]
+    kinds = [link.kind for link in chain_trip.links(MODELS["fsl_cifar"])]
     first, second = ["conv", "pool", "bias", "relu"], ["winograd", "bias", "relu"]
     assert kinds == [*first, *second, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
-    kinds = [link.kind for link in chain.links(MODELS["twice"])]
+    kinds = [link.kind for link in chain_trip.links(MODELS["twice"])]
     assert kinds[:4] == ["winograd", "pool", "bias", "relu"]
-    kinds = [link.kind for link in chain.links(MODELS["lamb"])]
+    kinds = [link.kind for link in chain_trip.links(MODELS["lamb"])]
     assert kinds[:8] == ["conv", "pool", "bias", "relu", "conv", "bias", "dropout", "pool"]
 
 
@@ -87,6 +87,6 @@ def test_masks_are_those_of_a_cohort_in_the_order_of_memory(key, rate):
             found = masks.of(shape, rate, key, 6, step)
             wanted = mask(found.numel(), rate, torch.tensor(key), 6, step).view(shape)
             assert torch.equal(found > 0, wanted)
-            assert torch.equal(last(found), found)
-            assert found.stride() == last(found).stride()
+            assert torch.equal(channels_last(found), found)
+            assert found.stride() == channels_last(found).stride()
             assert set(found.unique().tolist()) <= {0.0, float(np.float32(1 / (1 - rate)))}

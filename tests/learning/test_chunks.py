@@ -8,6 +8,7 @@ import torch
 
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
+from fedactors.algorithms.fedprox import FedProx
 from fedactors.fleet.roles import ClientHost
 from fedactors.learning import chain, fused, span
 from fedactors.learning.chunks import groups, joined
@@ -23,15 +24,18 @@ from fedactors.learning.steady import steady
 from fedactors.learning.trainer import Trainer
 from fedactors.workload import workload
 from tests.learning.test_engines import MODELS as SMALL
-from tests.learning.test_engines import chunk, lesson, samples
+from tests.learning.test_engines import Pulled, chunk, lesson, samples
 
-IMAGES = conv(6, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(200), Relu(), dense(3)
+IMAGES = conv(5, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(343), Relu(), dense(3)
 MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": stack("images", (3, 14, 14), *IMAGES)}
 PARTS = [
     chunk((6, 9), (0, 2), (0.3, 0.7)),
     chunk((9, 8), (1, 3), (0.2, 0.4)),
     chunk((9, 0), (2, 4), (0.1, 2.0), bases=(1, 0)),
 ]
+
+
+SUMMED = {"wide": span, "images": chain}  # engines that add updates up
 
 
 def apart(monkeypatch):
@@ -88,8 +92,9 @@ def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 15, 16, 40, 100])
-def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(count):
-    model, draws = SHAPES["wide"], np.random.default_rng(count)
+@pytest.mark.parametrize("name", SUMMED)
+def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, count):
+    model, draws = SHAPES[name], np.random.default_rng(count)
     sizes = np.array([count] * 5 + [max(1, count // 2)])
     x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
     data = Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
@@ -128,8 +133,9 @@ def test_an_engine_whose_bits_depend_on_places_is_found_out():
     )
 
 
-def test_a_second_try_for_want_of_memory_adds_nothing_twice():
-    model, calls = MODELS["wide"], []
+@pytest.mark.parametrize("name", SUMMED)
+def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
+    model, calls = MODELS[name], []
     work, sent = chunk((6, 3, 9, 1, 5, 2, 7, 4), (0, 1, 2, 3, 4, 0, 2, 4)), [{"x": initial(model, 1)}]
     whole = Trainer(lesson(model), samples(model)).learn(work, sent)
 
@@ -137,7 +143,7 @@ def test_a_second_try_for_want_of_memory_adds_nothing_twice():
         calls.append(len(rows.clients))
         if len(calls) == 2:
             raise MemoryError
-        return span.train(resident, rows)
+        return SUMMED[name].train(resident, rows)
 
     trainer = Trainer(lesson(model), samples(model))
     trainer._train = Fitting(short)
@@ -161,18 +167,21 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
     assert joined(PARTS).cost == sum(part.cost for part in PARTS)
 
 
-def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short():
+def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short(monkeypatch):
     model = MODELS["images"]
     rows = Trainer(lesson(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
     sharing = chain._sharing(model, rows)
     assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
-    assert list(chain._companies(rows, sharing)) == [[0], [1], [2, 3], [4]]
+    assert list(chain._companies(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
     assert not any(chain._sharing(model, replace(rows, prox=0.1)))
+    monkeypatch.setattr(chain, "_KEPT", 5 * chain._outputs(model))
+    assert all(len(company) == 1 for company in chain._companies(model, rows, sharing)), "no more than fit beside it"
 
 
-def test_updates_are_added_up_without_being_written_out(monkeypatch):
-    model = MODELS["wide"]
-    assert engine_of(lesson(model), "cpu") is span.train
+@pytest.mark.parametrize("name", SUMMED)
+def test_updates_are_added_up_without_being_written_out(name, monkeypatch):
+    model = MODELS[name]
+    assert engine_of(lesson(model), "cpu") is SUMMED[name].train
     work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
     trainer = Trainer(lesson(model), samples(model))
     found = trainer.learn(work, sent)
@@ -185,8 +194,19 @@ def test_updates_are_added_up_without_being_written_out(monkeypatch):
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], found.sums["delta"]), "parts add in the same order"
 
 
-def test_a_bad_update_is_found_though_it_was_added_up():
-    model, data = MODELS["wide"], samples(MODELS["wide"])
+@pytest.mark.parametrize("algorithm", [FedProx(mu=0.1), Pulled()], ids=["fedprox", "pulled"])
+def test_updates_of_clients_who_feel_more_than_their_gradient_are_added_up(algorithm, monkeypatch):
+    model = MODELS["images"]
+    work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
+    trainer = Trainer(replace(lesson(model), algorithm=algorithm), samples(model))
+    found = trainer.learn(work, sent)
+    monkeypatch.setattr(trainer, "_adds_up", False)
+    assert np.array_equal(trainer.learn(work, sent).sums["delta"], found.sums["delta"])
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_a_bad_update_is_found_though_it_was_added_up(name):
+    model, data = MODELS[name], samples(MODELS[name])
     data.x[data.split.of(2)] = np.inf
     host = ClientHost(lesson(model), data)
     learned = host.learn([chunk((2, 2), (0, 1)), chunk((3, 1), (2, 4))], {"x": initial(model, 1)})

@@ -49,7 +49,8 @@ def test_batches_are_ready():
     for name in ("logistic", "mlp", "wide", "images"):
         host = ClientHost(told(MODELS[name], FedAvg()), samples(MODELS[name]))
         host.prepare(ALL_EQUAL)
-        assert host._trainer._ahead[2] is not None
+        ready = host._trainer._ahead[2]
+        assert [len(batches) for batches in ready] == [6] * 6 if name == "images" else ready is not None
 
 
 def test_what_was_prepared_for_other_chunks_is_not_used():
@@ -75,7 +76,7 @@ def test_of_images_so_many_batches_are_ready_as_there_is_time_for(monkeypatch):
     model = MODELS["images"]
     host = ClientHost(told(model, FedAvg()), samples(model))
     expected = host.learn(ALL_EQUAL, *sent(model))
-    monkeypatch.setattr(chain_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 6 * 7 * 7) + 1)
+    monkeypatch.setattr(chain_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 5 * 7 * 7) + 1)
     host.prepare(ALL_EQUAL)
     assert [len(batches) for batches in host._trainer._ahead[2]] == [5, 0, 0, 0, 0, 0]
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)

@@ -1,11 +1,14 @@
 """A layer that several clients share against the weights that each would have by itself."""
 
-import pytest
 import torch
 
 from fedactors.learning import shared_layer
 from fedactors.learning.layers import Dense
+from fedactors.learning.optimizers import SGD
 from fedactors.learning.shared_layer import SharedLayer, pays, steady
+from fedactors.learning.trainer import Trainer
+from tests.learning.test_chunks import MODELS, PARTS
+from tests.learning.test_engines import lesson, samples
 
 LR, INPUTS, OUTPUTS = 0.1, 30, 20
 
@@ -39,9 +42,18 @@ def test_it_is_for_large_layers_and_short_trips():
     assert not pays(Dense(3136, 10), 1)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 10])
-def test_a_processor_that_rounds_by_the_number_of_samples_is_found_out(batch, monkeypatch):
-    layer, product = Dense(300, 170), shared_layer._product
-    assert steady(layer, batch), "products are expected to be steady; where they are not, chunks stay apart"
+def test_a_processor_that_rounds_by_the_number_of_samples_is_found_out(monkeypatch):
+    product = shared_layer._product
+    assert steady(Dense(300, 170)), "products are expected to be steady; where they are not, chunks stay apart"
     monkeypatch.setattr(shared_layer, "_product", lambda x, factor: product(x, factor) * (1 + 1e-6 * (len(x) == 9)))
-    assert not steady(layer, batch)
+    assert not steady(Dense(301, 170))
+    assert steady(Dense(300, 17)), "nobody shares so small a layer"
+
+
+def test_where_products_round_by_the_number_of_samples_chunks_stay_apart(monkeypatch):
+    model = MODELS["images"]
+    assert len(Trainer(lesson(model), samples(model)).groups(PARTS)) == 1
+    monkeypatch.setattr(shared_layer, "steady", lambda layer: False)
+    trainer = Trainer(lesson(model), samples(model))
+    assert len(trainer.groups(PARTS)) == len(PARTS)
+    assert not trainer._train.keeps_bits(model, SGD())
