@@ -167,6 +167,13 @@ class Pipeline:
         for client, handle in snapshot.kept:
             self._states.restore(client, handle)
 
+    def close(self) -> None:
+        """Let go of all models. Whoever waits for the garbage collector to do it keeps memory and descriptors."""
+        self._flights.clear()
+        for states in (self._public, self._private, self._broadcast):
+            states.clear()
+        self._states, self._audience = ClientStates(), (None, None)
+
     def prospects(self, client: int, lr: float, rounds: int) -> dict[str, float]:
         """Return the client's loss at the newest finished model, and the least it reaches alone; see `prospects`.
 

@@ -88,6 +88,13 @@ class Execution:
 
         Returns when the clock has ended and the last task is done.
         """
+        try:
+            return self._conclude(self._played(past, stop))
+        finally:
+            self._pipeline.close()
+
+    def _played(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
+        """Play all rounds, and save what came of them, whatever happens; return why the run ended."""
         scenario = self._prepared.scenario
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
@@ -102,7 +109,7 @@ class Execution:
             raise
         finally:
             self._saver.close()
-        return self._conclude(ended)
+        return ended
 
     def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""

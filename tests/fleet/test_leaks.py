@@ -1,5 +1,6 @@
 """Many runs in one process: what they open, they close; except two descriptors per start that Ray keeps."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import ray
 
 import fedactors
 from fedactors import Scenario
+from fedactors.fleet.near_calls import POSSIBLE
 from tests.fleet.conftest import QUICKSTART
 from tests.fleet.test_ray import ray_processes, wait_until
 
@@ -20,6 +22,25 @@ def sizes():
     mine = psutil.Process()
     shared = len(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.exists() else 0
     return mine.num_fds(), mine.num_threads(), shared
+
+
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.skipif(not POSSIBLE, reason="models lie in memory files on Linux alone")
+def test_models_go_with_the_run(tmp_path, no_collector):
+    fedactors.run(Scenario.load(QUICKSTART, ["server.rounds=2"]), tmp_path / "run", actors=2, report=False)
+    assert not [name for name in open_files() if "memfd:fedactors" in name]
+
+
+def open_files():
+    """Return what each descriptor of this process stands for."""
+    links = (Path("/proc/self/fd") / number for number in os.listdir("/proc/self/fd"))
+    return [os.readlink(link) for link in links if link.is_symlink()]
 
 
 @pytest.mark.slow
