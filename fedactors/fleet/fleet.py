@@ -64,6 +64,7 @@ class Fleet(Protocol):
 
     device: str  # of client hosts
     hosts: int
+    ahead: int  # rounds that are worth having in flight
     near: bool  # whether calls cost next to nothing, so that a host may be asked to prepare what it is to learn
     server_gpus: float
     central_gpus: float

@@ -22,6 +22,7 @@ class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
     hosts = nodes = 1
+    ahead = 1  # what was handed out is done
     near = False  # nobody waits for anything here
     placement = ""
 

@@ -46,7 +46,7 @@ class Pipeline:
         saved: Saved | None = None,
         host_role: tuple[RoleClass, tuple[Any, ...]] | None = None,
     ) -> None:
-        self._fleet, self._on_fault = fleet, on_fault
+        self._fleet, self._on_fault, self.ahead = fleet, on_fault, fleet.ahead
         known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
         self._constants = (known, data, exam, *central)  # an actor that restarts is given them again
         self._keeps = bool(lesson.algorithm.keeps)

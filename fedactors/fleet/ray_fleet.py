@@ -86,6 +86,7 @@ class RayFleet:
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._vigil = ray_vigil.Vigil(ours=self._own)
         self.near = near and POSSIBLE and self._own
+        self.ahead = 4  # enough to keep every host busy while one round is reduced and the next is made
         self._near: NearActors | None = None
         self._became: dict[Any, Any] = {}  # references to their taking on what they were told to be
         try:

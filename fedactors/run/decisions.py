@@ -14,8 +14,6 @@ from fedactors.run.prepare import Prepared
 from fedactors.run.rows import Rows
 from fedactors.run.tasks import task_of, with_last
 
-_WINDOW = 4  # rounds of a future in flight
-
 
 def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: Rows) -> Decide:
     """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
@@ -104,7 +102,7 @@ def _future(
         standing = objective.at(plan, decide)
         pipeline.submit(task_of(plan, prepared, device, last=final, standing=standing))
         flying += 1
-        while flying and (final or flying >= _WINDOW):
+        while flying and (final or flying >= pipeline.ahead):
             outcomes, flying = pipeline.finish(), flying - 1
             if outcomes.bad or not outcomes.sound:
                 return float("inf")

@@ -41,8 +41,6 @@ from fedactors.run.steering import losses_in, noted
 from fedactors.run.stopwatch import Stopwatch, spent
 from fedactors.run.tasks import task_of, with_last
 
-_WINDOW = 4  # rounds in flight: enough to keep every host busy while one round is reduced and the next is made
-
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
 
@@ -131,7 +129,7 @@ class Execution:
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
-            if len(self._pending) >= (1 if self._clock.steered else _WINDOW) and (ended := self._settle()):
+            if len(self._pending) >= (1 if self._clock.steered else self._fleet.ahead) and (ended := self._settle()):
                 return ended
         if ended := self._drain():
             return ended

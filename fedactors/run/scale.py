@@ -32,7 +32,6 @@ from fedactors.run.tasks import task_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 
-_WINDOW = 4  # rounds in flight, as in a run
 _CORES = 0.01  # of an actor that sleeps
 
 
@@ -138,7 +137,7 @@ def _timed(
         ideal += max(pipeline.loads(task), default=0) * (step or 0.0)
         pipeline.submit(task)
         pending.append(task)
-        if len(pending) >= _WINDOW:
+        if len(pending) >= fleet.ahead:
             moved += pipeline.finish().moved
             pending.popleft()
     moved += sum(pipeline.finish().moved for _ in pending)
