@@ -24,6 +24,7 @@ from jobs import JOBS, Job
 
 HERE = Path(__file__).resolve().parent
 PILOT = 4  # rounds of the run that tells how many rounds to run; the first is start-up
+TOLD = 0.02  # seconds that it takes at least: some peers write down their first rounds together
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ def measured(job: Job, name: str, rounds: int) -> dict[str, Any]:
 
 def rounds_for(job: Job, name: str, seconds: float) -> int:
     """Return the rounds that take about so many seconds, found by a short run; at least `PILOT`."""
-    pilot = measured(job, name, PILOT)
+    rounds = PILOT
+    while (pilot := measured(job, name, rounds))["train_seconds"] < TOLD:
+        rounds *= PILOT
     return max(PILOT, 1 + round(seconds * pilot["steps_per_second"] / job.round_steps))
 
 
