@@ -69,17 +69,15 @@ class RayFleet:
         torch: bool = True,
         near: bool = False,
     ) -> None:
-        self._wanted, self._classes = hosts, classes
+        self._wanted, self._classes, self._torch = hosts, classes, torch
         self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
         self.server_gpus, self._central = server_gpus, central
         self._central_cpus, self.central_gpus = (central.cpus, central.gpus) if central else (0.0, 0.0)
         self.device = "cuda" if gpus > 0 else "cpu"
         self._actors: dict[Any, tuple[RoleClass, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
-        self._wants: dict[Any, Want] = {}
-        self._torch = torch
         self._pause = threading.Event()  # never set: a wait that signals can end
-        self._looked, self._seen, self._hosts = 0.0, set[str](), 0
+        self._looked, self._seen, self._hosts, self._wants = 0.0, set[str](), 0, dict[Any, Want]()
         with same_handlers():
             self._own = address is None and not ray.is_initialized()
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
