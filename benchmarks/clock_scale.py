@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from fedactors.plan import SECOND
-from fedactors.traces import native
+from fedactors.traces.formats import native
 from fedactors.traces.timeline import Timeline
 
 DAYS, PER_DAY = 7, 2  # windows: one in each half of each day
@@ -74,8 +74,8 @@ def measure(devices: int, rounds: int, cohort: int, folder: Path) -> dict[str, f
 def replay(scenario: str) -> dict[str, float]:
     """Replay as the command line does; return seconds, peak memory in GiB and what came of it."""
     began = time.perf_counter()
-    from fedactors.run.replay import replay as play
     from fedactors.scenario.model import Scenario
+    from fedactors.simulation.replay import replay as play
 
     with tempfile.TemporaryDirectory() as out:
         summary = play(Scenario.load(scenario), Path(out) / "run").summary

@@ -41,7 +41,7 @@ def fedscale(path: Path) -> None:
 def load(path: str) -> dict[str, float]:
     """Read a recording and return what it cost."""
     began = time.perf_counter()
-    from fedactors.traces.formats import read
+    from fedactors.traces.format_registry import read
 
     timeline = read(path)
     return {

@@ -30,14 +30,14 @@ try:
     import torch
 
     from fedactors.algorithms.fedavg import FedAvg
+    from fedactors.engines.cuda_graph import Graphed
+    from fedactors.engines.micro_batching import Fitting
     from fedactors.learning.chunks import chunk_sizes
     from fedactors.learning.evaluation import Exam, Examiner
-    from fedactors.learning.fitting import Fitting
-    from fedactors.learning.graphed import Graphed
-    from fedactors.learning.lesson import Chunk, Lesson, Samples
-    from fedactors.learning.models import FslCifar, Logistic, Mlp
-    from fedactors.learning.network import initial
     from fedactors.learning.trainer import Trainer
+    from fedactors.learning.training_task import Chunk, Lesson, Samples
+    from fedactors.models.network import initial
+    from fedactors.models.paper_models import FslCifar, Logistic, Mlp
     from fedactors.workload import workload
 except ModuleNotFoundError as error:
     sys.exit(f"benchmarks/gpu.py: {error.name} is missing (needed: torch, numpy, pydantic; pip install {error.name})")
@@ -98,7 +98,7 @@ def mnist(job: Job) -> tuple[Samples, Exam] | None:
     """Return MNIST for the clients of a job, if it is there."""
     if "FEDACTORS_DATA" not in os.environ or job.shape != (1, 28, 28):
         return None
-    from fedactors.learning.mnist import Mnist
+    from fedactors.data.sets.mnist import Mnist
 
     data = Mnist().load(0, 1)
     return Samples(data.x, data.y, Held(job, len(data.y))), Exam(data.test_x, data.test_y)

@@ -25,7 +25,7 @@ import yaml  # noqa: E402
 from jobs import JOBS  # noqa: E402
 
 import fedactors  # noqa: E402
-from fedactors.run.progress import Silent  # noqa: E402
+from fedactors.simulation.progress import Silent  # noqa: E402
 
 POPULATIONS = ((1_000, 100), (10_000, 100), (100_000, 100))  # (clients, cohort)
 COHORTS = ((10_000, 50), (10_000, 200), (10_000, 400))

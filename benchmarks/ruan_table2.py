@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from fedactors.clock.laws import TABLE_2
-from fedactors.run.prepare import prepare
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.prepare import prepare
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 MOST = 3.0  # points

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import psutil
 
 import fedactors
-from fedactors.run.progress import Silent
+from fedactors.simulation.progress import Silent
 
 SCENARIO = Path(__file__).parents[1] / "scenarios/quickstart.yaml"
 

@@ -5,28 +5,31 @@ import fedactors
 result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
-What scenarios and reports need is imported when it is asked for: every actor imports this package, and needs neither.
+What scenarios, runs and reports need is imported when it is asked for: every actor imports this package.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from fedactors import run
-
 if TYPE_CHECKING:
     from fedactors.report.notebook import load_run
     from fedactors.scenario import Scenario
+    from fedactors.simulation.runner import run
 
 __all__ = ["Scenario", "load_run", "run"]
 __version__ = "0.1.0"
 
+_HOMES = {
+    "Scenario": "fedactors.scenario",
+    "load_run": "fedactors.report.notebook",
+    "run": "fedactors.simulation.runner",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "Scenario":
-        from fedactors.scenario import Scenario
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Scenario
-    if name == "load_run":
-        from fedactors.report.notebook import load_run
-
-        return load_run
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found

@@ -1,5 +1,5 @@
 """`python -m fedactors` is the command `fedactors`."""
 
-from fedactors.cli import console
+from fedactors.cli.main import console
 
 console()

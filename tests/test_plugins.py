@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fedactors import registry
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.errors import ScenarioError
-from fedactors.traces.formats import formats
+from fedactors.traces.format_registry import formats
 
 EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
 ROOT = EXAMPLE.parents[1]
@@ -72,7 +72,10 @@ def test_a_wrong_plugin_is_named(tmp_path, monkeypatch, kind, code, named):
     ("code", "named"),
     [
         ("A = 3", "is a int (accepted: an instance of"),
-        ('from fedactors.traces.formats import Format\nA = Format("mine", "weather", "", None)', "not a whole format"),
+        (
+            'from fedactors.traces.format_registry import Format\nA = Format("mine", "weather", "", None)',
+            "not a whole format",
+        ),
         ("A = 1 / 0", "cannot be imported: ZeroDivisionError"),
     ],
 )

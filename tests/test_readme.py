@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from fedactors import Scenario
-from fedactors.cli import main
-from fedactors.run.replay import replay
+from fedactors.cli.main import main
+from fedactors.simulation.replay import replay
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -9,8 +9,8 @@ from loops.work import Loop, Work, lean_loop
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedactors.learning import winograd
-from fedactors.learning.layers import Conv
+from fedactors.engines import winograd
+from fedactors.models.layers import Conv
 
 _backward = torch.ops.aten.convolution_backward
 _SECOND = Conv(32, 64, 3, "same")

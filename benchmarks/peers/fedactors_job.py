@@ -17,7 +17,7 @@ import yaml
 from common import Job, arguments, process_age, report
 from jobs import CLASSES, JOBS, TEST_SAMPLES
 
-from fedactors.learning.datasets import Data, Info
+from fedactors.data.base import Data, Info
 from fedactors.options import Options
 
 _MODELS = {
@@ -88,12 +88,12 @@ def main() -> None:
         folder = Path(name)
         register(folder)
         (folder / "scenario.yaml").write_text(yaml.safe_dump(scenario(job, options.rounds)))
-        from fedactors.run.conductor import run
         from fedactors.scenario.model import Scenario
+        from fedactors.simulation.runner import run
 
         loaded, before = Scenario.load(folder / "scenario.yaml"), process_age()
         if options.forecast:
-            from fedactors.run.check import check
+            from fedactors.simulation.check import check
 
             print(json.dumps(check(loaded, options.fleet, options.actors)["forecast"]))
             return

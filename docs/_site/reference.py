@@ -5,8 +5,9 @@ import inspect
 import json
 from itertools import takewhile
 
-from fedactors import cli, registry
-from fedactors.reproduce.catalogue import FULL, REDUCED
+from fedactors import registry
+from fedactors.cli import main
+from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Scenario
 
 _KINDS = {
@@ -44,7 +45,7 @@ def choices():
 def commands():
     """Return the page of the command line, from its parser."""
     parts = ["# Commands", ""]
-    for name, command in _commands(cli.parser()):
+    for name, command in _commands(main.parser()):
         parts += [f"## fedactors {name}", "", f"{_sentence(command.description)}", ""]
         parts += ["```text", command.format_help().strip(), "```", ""]
     return "\n".join(parts)
@@ -53,12 +54,12 @@ def commands():
 def api():
     """Return the page of the Python interface, for mkdocstrings to fill in."""
     named = [
-        "fedactors.run.conductor.run", "fedactors.run.replay.replay", "fedactors.run.verify.verify",
-        "fedactors.run.result.Result", "fedactors.scenario.model.Scenario", "fedactors.traces.formats",
-        "fedactors.traces.native", "fedactors.report.html", "fedactors.learning.algorithm", "fedactors.options",
+        "fedactors.simulation.runner.run", "fedactors.simulation.replay.replay", "fedactors.simulation.verify.verify",
+        "fedactors.simulation.result.Result", "fedactors.scenario.model.Scenario", "fedactors.traces.format_registry",
+        "fedactors.traces.formats.native", "fedactors.report.html", "fedactors.learning.algorithm", "fedactors.options",
         "fedactors.plan", "fedactors.errors",
     ]  # fmt: skip
-    text = ["# Python", "", "`fedactors.run(…)` is `fedactors.run.conductor.run`.", ""]
+    text = ["# Python", "", "`fedactors.run(…)` is `fedactors.simulation.runner.run`.", ""]
     return "\n".join([*text, *(f"::: {name}\n" for name in named if _there(name))])
 
 

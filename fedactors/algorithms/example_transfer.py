@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedactors.algorithms.mixed import Mixed
 from fedactors.learning.algorithm import Round, Setting
-from fedactors.learning.layers import REGULARISERS
+from fedactors.models.layers import REGULARISERS
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:

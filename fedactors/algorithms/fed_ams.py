@@ -31,15 +31,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from fedactors.learning.algorithm import Algorithm, Round, Setting, Trip
-from fedactors.learning.layers import Layers
-from fedactors.learning.optimizers import Adaptive, Decay, Optimizer
+from fedactors.models.layers import Layers
+from fedactors.optim.client_optimizers import Adaptive, Decay, Optimizer
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from fedactors.learning.algorithm import Central, Vectors
-    from fedactors.learning.optimizers import State, Stepped
+    from fedactors.optim.client_optimizers import State, Stepped
 
 
 class LocalAMS(Adaptive):

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Literal
 
 from fedactors.algorithms.fed_ams import AdaptiveAveraging, LocalAMS
 from fedactors.learning.algorithm import Setting
-from fedactors.learning.layers import Layers
-from fedactors.learning.optimizers import Layerwise, Optimizer
+from fedactors.models.layers import Layers
+from fedactors.optim.client_optimizers import Layerwise, Optimizer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.optimizers import State, Stepped
+    from fedactors.optim.client_optimizers import State, Stepped
 
 
 class LocalLAMB(Layerwise, LocalAMS):

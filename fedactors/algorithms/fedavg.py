@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from fedactors.learning.algorithm import Algorithm, Round
-from fedactors.learning.server_optimizers import ServerOptimizer, joined, split
+from fedactors.optim.server_optimizers import ServerOptimizer, joined, split
 
 if TYPE_CHECKING:
     from torch import Tensor

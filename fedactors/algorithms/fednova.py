@@ -31,7 +31,7 @@ from pydantic import Field, model_validator
 
 from fedactors.algorithms.fedavg import Averaging
 from fedactors.learning.algorithm import Round, Setting, Trip
-from fedactors.learning.optimizers import SGD, Momentum, Optimizer
+from fedactors.optim.client_optimizers import SGD, Momentum, Optimizer
 
 if TYPE_CHECKING:
     from torch import Tensor

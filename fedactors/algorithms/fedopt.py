@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning.server_optimizers import Adagrad, Adam, Momentum, Yogi
+from fedactors.optim.server_optimizers import Adagrad, Adam, Momentum, Yogi
 
 
 class FedAvgM(FedAvg):

@@ -22,8 +22,8 @@ from pydantic import Field, model_validator
 
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Algorithm, Setting
-from fedactors.learning.layers import REGULARISERS, Loss
-from fedactors.learning.server_optimizers import ServerOptimizer, Sgd, joined, split
+from fedactors.models.layers import REGULARISERS, Loss
+from fedactors.optim.server_optimizers import ServerOptimizer, Sgd, joined, split
 from fedactors.workload import Workload, workload
 
 if TYPE_CHECKING:

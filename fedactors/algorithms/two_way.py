@@ -26,7 +26,7 @@ from pydantic import model_validator
 
 from fedactors.algorithms.mixed import CentralTraining
 from fedactors.learning.algorithm import Round, Setting, Trip
-from fedactors.learning.server_optimizers import ServerOptimizer
+from fedactors.optim.server_optimizers import ServerOptimizer
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import Works
-from fedactors.clock.population import Population
-from fedactors.clock.sampled import Draws, Sampled
-from fedactors.clock.selection import Clients, Loss
+from fedactors.clock.device_columns import Population
+from fedactors.clock.sampled_trips import Draws, Sampled
+from fedactors.clock.selections.base import Clients, Loss
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.trip import Size, Trips
 from fedactors.clock.varying import Varying

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
-from fedactors.clock.population import Population
+from fedactors.clock.device_columns import Population
 from fedactors.clock.trip import REPORTED, Trip, Trips, moved
 from fedactors.plan import NEVER, Order, Outcome, Time
 from fedactors.workload import Workload

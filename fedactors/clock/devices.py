@@ -11,17 +11,17 @@ import numpy as np
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.flow import CONSTANT, Share
-from fedactors.clock.places import locate, locate_all
+from fedactors.clock.recording_paths import locate, locate_all
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER, SECOND
 from fedactors.scenario.population import Compute, Group
 from fedactors.scenario.recordings import Devices, Places, Rates
 from fedactors.streams import Purpose, stream
-from fedactors.traces import tables
-from fedactors.traces.formats import read_latency, read_series, read_table
-from fedactors.traces.selection import select
+from fedactors.traces import device_tables
+from fedactors.traces.device_selection import select
+from fedactors.traces.device_tables import Table
+from fedactors.traces.format_registry import read_latency, read_series, read_table
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join
-from fedactors.traces.tables import Table
 
 _TRAINING = 3  # times an inference, as in FedScale
 FULL = 1_000_000  # ppm
@@ -115,32 +115,34 @@ def _from_table(compute: Compute, wanted: Devices, group: Group, setting: Settin
 def _times(table: Table, wanted: Devices, path: Path, flops: int) -> list[int]:
     """Return the ns per sample of each row, by the first column that tells them."""
     columns = {name: values.tolist() for name, values in table.columns.items()}
-    if tables.TRAIN in columns:
-        return list(columns[tables.TRAIN])
-    if tables.FLOPS in columns:
-        return [training_time(flops, max(1, speed)) for speed in columns[tables.FLOPS]]
-    if tables.SAMPLE in columns:
+    if device_tables.TRAIN in columns:
+        return list(columns[device_tables.TRAIN])
+    if device_tables.FLOPS in columns:
+        return [training_time(flops, max(1, speed)) for speed in columns[device_tables.FLOPS]]
+    if device_tables.SAMPLE in columns:
         reference = wanted.reference
         if reference is None:
-            return [_TRAINING * time for time in columns[tables.SAMPLE]]
-        return [-(-time * flops // reference) for time in columns[tables.SAMPLE]]
-    if tables.SCORE in columns and wanted.per_point is not None:
-        return [training_time(flops, max(1, score * wanted.per_point)) for score in columns[tables.SCORE]]
+            return [_TRAINING * time for time in columns[device_tables.SAMPLE]]
+        return [-(-time * flops // reference) for time in columns[device_tables.SAMPLE]]
+    if device_tables.SCORE in columns and wanted.per_point is not None:
+        return [training_time(flops, max(1, score * wanted.per_point)) for score in columns[device_tables.SCORE]]
     needed = (
-        "compute.table.per_point, such as 100 kFLOP/s" if tables.SCORE in columns else "training_ns, flops_per_s, …"
+        "compute.table.per_point, such as 100 kFLOP/s"
+        if device_tables.SCORE in columns
+        else "training_ns, flops_per_s, …"
     )
     raise TraceError(f"{path}: does not tell how fast devices compute (accepted: {needed})")
 
 
 def _link(group: Group, setting: Setting, which: int) -> Int64:
     """Return the constant rate of each device, down (0) or up (1), bytes/s."""
-    network, column = group.network, (tables.DOWN, tables.UP)[which]
+    network, column = group.network, (device_tables.DOWN, device_tables.UP)[which]
     if network.table is None:
         median = (network.down, network.up)[which]
         return _spread(median, network.spread, group, setting.seed, Purpose.LINK, which)
     table, path = _table(network.table, setting)
     if column not in table.columns:
-        raise TraceError(f"{path}: has no column {column} (accepted: {tables.DOWN} and {tables.UP})")
+        raise TraceError(f"{path}: has no column {column} (accepted: {device_tables.DOWN} and {device_tables.UP})")
     return np.maximum(1, table.columns[column][assigned(network.table.assign, len(table), group, setting.seed, 1)])
 
 

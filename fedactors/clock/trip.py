@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from fedactors.clock.availability import Int64, integers
-from fedactors.clock.population import Population
+from fedactors.clock.device_columns import Population
 from fedactors.plan import HEARD, NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
+from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.flow import Flow, Gate, open_always, through, within
-from fedactors.clock.population import Flows, Population
 from fedactors.clock.trip import Size, Trip, Trips
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
 from fedactors.workload import Workload

@@ -11,9 +11,9 @@ import simpy
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import Cohorts
-from fedactors.clock.population import Population
+from fedactors.clock.device_columns import Population
 from fedactors.clock.presence import Presence, Stay
-from fedactors.clock.selection import Selector, UniformSelector
+from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import Trips
 from fedactors.plan import NEVER, Phase, Plan, Time
 from fedactors.streams import Purpose, stream

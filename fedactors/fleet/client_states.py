@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fedactors.fleet.fleet import Handle
+from fedactors.fleet.base import Handle
 
 
 class ClientStates:

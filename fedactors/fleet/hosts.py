@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fedactors.fleet.base import Actor, Fault, Fleet, Handle, RoleClass
+from fedactors.fleet.chunk_placement import by_kind, ranges, spread
 from fedactors.fleet.client_states import ClientStates
-from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle, RoleClass
-from fedactors.fleet.places import by_kind, ranges, spread
-from fedactors.learning.lesson import Chunk
+from fedactors.learning.training_task import Chunk
 
 _DIRECT = 16  # chunks whose sums go to the server one by one; more are added up on the way
 

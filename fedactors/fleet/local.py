@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedactors.fleet.fleet import CallError, Fault, RoleClass, perform
+from fedactors.fleet.base import CallError, Fault, RoleClass, perform
 
 
 class _Failed:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.fleet.fleet import Fault, Handle
+from fedactors.fleet.base import Fault, Handle
 from fedactors.learning.algorithm import Round
-from fedactors.learning.lesson import Chunk, ClientLoss, Narrow, Vectors
+from fedactors.learning.training_task import Chunk, ClientLoss, Narrow, Vectors
 
 RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work

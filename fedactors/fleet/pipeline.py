@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+from fedactors.data.evaluation_set import Exam
 from fedactors.errors import FleetError
-from fedactors.fleet.casting import CENTRAL_HOST, CLIENT_HOST, EVALUATOR, SERVER
+from fedactors.fleet.base import Actor, Fault, Fleet, Handle, RoleClass
+from fedactors.fleet.chunk_placement import spread
 from fedactors.fleet.client_states import ClientStates
-from fedactors.fleet.fleet import Actor, Fault, Fleet, Handle, RoleClass
 from fedactors.fleet.hosts import Hosts
+from fedactors.fleet.lazy_workers import CENTRAL_HOST, CLIENT_HOST, EVALUATOR, SERVER
 from fedactors.fleet.messages import RAISED, Flight, Outcomes, Saved, Snapshot, Task
-from fedactors.fleet.places import spread
 from fedactors.learning.algorithm import Round
-from fedactors.learning.exam import Exam
-from fedactors.learning.lesson import Lesson, Samples
+from fedactors.learning.training_task import Lesson, Samples
 
 
 class Pipeline:

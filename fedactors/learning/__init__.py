@@ -1,5 +1,4 @@
-"""What is learned, on what, and how one local step is computed.
+"""Trains clients, the server and a central learner by the rules of an algorithm, and evaluates models.
 
-Descriptions (models, data sets, partitions) import no torch, because the clock needs their sizes; what
-computes imports torch when it is itself imported. Nothing here knows time, Ray or SimPy.
+Nothing here knows time, Ray or SimPy: a chunk of clients and the models they start from go in, weighted sums come out.
 """

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
-from fedactors.learning.optimizers import PLAIN, Optimizer
+from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.options import Options
 from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload
@@ -18,8 +18,8 @@ from fedactors.workload import IDLE, Workload
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.layers import Loss
-    from fedactors.learning.server_optimizers import ServerOptimizer
+    from fedactors.models.layers import Loss
+    from fedactors.optim.server_optimizers import ServerOptimizer
 
     Vectors = Mapping[str, Tensor]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from fedactors.learning.layers import Model
-from fedactors.learning.lesson import Chunk
-from fedactors.learning.stacks import blocks_of
+from fedactors.learning.training_task import Chunk
+from fedactors.models.dense_stacks import blocks_of
+from fedactors.models.layers import Model
 from fedactors.workload import Workload
 
 CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning.exam import Exam
-from fedactors.learning.layers import Model
-from fedactors.learning.losses import judged, scores, spreadout
-from fedactors.learning.network import forward, views
+from fedactors.data.evaluation_set import Exam
+from fedactors.models.layers import Model
+from fedactors.models.losses import judged, scores, spreadout
+from fedactors.models.network import forward, views
 
 _BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
 _RECALL = 10  # answers that a recommender may give

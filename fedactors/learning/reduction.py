@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 
-from fedactors.learning.lesson import Learned
+from fedactors.learning.training_task import Learned
 
 BRANCHES = 64  # of a round's sum; part of its bits where there are more chunks
 HANDED_ON = -1  # the branch of a sum that has everything before it in it

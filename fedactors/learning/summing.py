@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.learning.lesson import Chunk, ClientLoss, Vectors
+from fedactors.learning.training_task import Chunk, ClientLoss, Vectors
 
 
 def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:

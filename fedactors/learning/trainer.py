@@ -13,22 +13,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning import batches, dropout, grams
+from fedactors.data import batches
+from fedactors.data.partitions.reassignment import Redealt
+from fedactors.engines import grams
+from fedactors.engines.base import NO_STATE, Resident, Rows, Total, Trips
+from fedactors.engines.batch_invariance import steady
+from fedactors.engines.engine_choice import adds_up, engine_of, prepare_of, rows_at_once, spans
+from fedactors.engines.full_gradient import full_gradient
+from fedactors.engines.grams import Grams
+from fedactors.engines.micro_batching import Fitting, out_of_memory
 from fedactors.learning.algorithm import Algorithm, Trip
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import Slope, slope
-from fedactors.learning.engines import adds_up, engine_of, prepare_of, rows_at_once, spans
-from fedactors.learning.fitting import Fitting, out_of_memory
-from fedactors.learning.full_gradient import full_gradient
-from fedactors.learning.grams import Grams
-from fedactors.learning.layers import Dropout
-from fedactors.learning.lesson import Chunk, Learned, Lesson, Narrow, Samples, Vectors
-from fedactors.learning.optimizers import PLAIN
-from fedactors.learning.redeal import Redealt
-from fedactors.learning.resident import NO_STATE, Resident, Rows, Total, Trips
-from fedactors.learning.sent import Sent
-from fedactors.learning.steady import steady
+from fedactors.learning.sent_examples import Sent
 from fedactors.learning.summing import client_losses, finite, summed
+from fedactors.learning.training_task import Chunk, Learned, Lesson, Narrow, Samples, Vectors
+from fedactors.models import dropout
+from fedactors.models.layers import Dropout
+from fedactors.optim.client_optimizers import PLAIN
 from fedactors.streams import Purpose, Streams
 from fedactors.workload import Workload
 

@@ -11,7 +11,7 @@ from fedactors.report.curves import AXES, Axis, axes, progress
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import RUNS
-from fedactors.report.records import Records
+from fedactors.run_files.records import Records
 
 Half = Callable[[Sequence[float]], float]  # half the width of a mean's confidence interval; NaN if it has none
 _POINTS = 600

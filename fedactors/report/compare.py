@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from fedactors.report import curves
 from fedactors.report.figure import share
-from fedactors.report.figures import Cell, Sheet, ended, finals, moved, parts, wall_seconds, warnings
 from fedactors.report.html import Page, Section
 from fedactors.report.measures import totals, virtual_span
+from fedactors.report.page_sections import Cell, Sheet, ended, finals, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import OUTCOME, RUNS, label
-from fedactors.report.records import Records
-from fedactors.report.text import size, span
+from fedactors.report.terminal_text import size, span
+from fedactors.run_files.records import Records
 
 _CURVES = 3 * len(RUNS)  # colours times kinds of line
 

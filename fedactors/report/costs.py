@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, share
-from fedactors.report.figures import Card, Cell, Sheet
 from fedactors.report.measures import heard
+from fedactors.report.page_sections import Card, Cell, Sheet
 from fedactors.report.palette import OUTCOME
-from fedactors.report.records import Records
-from fedactors.report.text import joules, size, span
+from fedactors.report.terminal_text import joules, size, span
 from fedactors.report.trace_events import busy
+from fedactors.run_files.records import Records
 
 _AGES = 40
 

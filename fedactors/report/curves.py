@@ -11,7 +11,7 @@ import numpy as np
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
-from fedactors.report.records import Records
+from fedactors.run_files.records import Records
 
 _POINTS = 2_000
 _MARKS = 300

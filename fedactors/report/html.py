@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.report import costs, curves, figures, participation, presence, traffic
+from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
 from fedactors.report.figure import Chart
-from fedactors.report.figures import Card, Part, Sheet
 from fedactors.report.measures import totals
+from fedactors.report.page_sections import Card, Part, Sheet
 from fedactors.report.palette import OUTCOME, THEMES, label
-from fedactors.report.records import Records, read
-from fedactors.report.timeline import timeline
+from fedactors.report.timeline_rows import timeline
+from fedactors.run_files.records import Records, read
 
 _SCENARIO_CHARACTERS = 100_000
 
@@ -58,12 +58,12 @@ def write(folder: str | Path) -> Path:
     page = Page(
         title=records.name,
         kind=kind,
-        lead=figures.lead(records),
+        lead=page_sections.lead(records),
         sections=_sections(records),
-        cards=[*figures.cards(records), *costs.cards(records)],
-        parts=figures.parts(totals(records)),
-        warnings=figures.warnings(records),
-        digests=figures.digests(records),
+        cards=[*page_sections.cards(records), *costs.cards(records)],
+        parts=page_sections.parts(totals(records)),
+        warnings=page_sections.warnings(records),
+        digests=page_sections.digests(records),
         scenario=_cut(records.scenario),
     )
     return save(page, records.path / "report.html")
@@ -84,17 +84,18 @@ def _sections(records: Records) -> list[Section]:
     chips = _chips(records)
     found = [
         Section("learning", "Learning", learned, (), "two", tuple(curves.axes([records]))),
-        Section("participation", "Participation", _drawn(participation.rounds(records)),
-                (figures.outcomes(records),) if sum(totals(records).values()) else (), "wide"),
+        Section("participation", "Participation", _drawn(participation_figures.rounds(records)),
+                (page_sections.outcomes(records),) if sum(totals(records).values()) else (), "wide"),
         Section("timeline", "Timeline", _drawn(timeline(records)), outcomes=chips),
-        Section("work", "Work done", _drawn(participation.steps(records), participation.clients(records)), (), "two"),
+        Section("work", "Work done",
+                _drawn(participation_figures.steps(records), participation_figures.clients(records)), (), "two"),
         Section("reached", "To each accuracy", (), _drawn(costs.milestones(records))),
-        Section("groups", "Groups of devices", (), _drawn(figures.groups(records)), "", (), chips),
+        Section("groups", "Groups of devices", (), _drawn(page_sections.groups(records)), "", (), chips),
         Section("days", "Days and traffic",
-                _drawn(participation.hours(records), presence.hours(records), traffic.traffic(records),
+                _drawn(participation_figures.hours(records), presence_bands.hours(records), traffic.traffic(records),
                        costs.staleness(records)), (), "two"),
         Section("real", "Real time", (), _drawn(costs.real_time(records))),
-        Section("faults", "Real faults, met and mended", (), _drawn(figures.faults(records))),
+        Section("faults", "Real faults, met and mended", (), _drawn(page_sections.faults(records))),
     ]  # fmt: skip
     return [_titled(section) for section in found if section.charts or section.tables]
 

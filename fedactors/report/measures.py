@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import HEARD, SECOND
-from fedactors.report.records import OUTCOMES, Records
+from fedactors.run_files.records import OUTCOMES, Records
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

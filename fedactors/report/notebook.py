@@ -13,9 +13,9 @@ from typing import Any
 
 from fedactors.errors import RunFolderError
 from fedactors.extras import needed
-from fedactors.plain import lines_of
 from fedactors.plan import SECOND
-from fedactors.report.records import read
+from fedactors.run_files.files import lines_of
+from fedactors.run_files.records import read
 
 _TIMES = ("opened", "closed", "ready", "started", "downloaded", "computed", "finished")
 
@@ -99,9 +99,9 @@ class Shown:
 
 
 def _plots() -> Any:
-    from fedactors.report import plots
+    from fedactors.report import run_plots
 
-    return plots
+    return run_plots
 
 
 @dataclass(frozen=True)

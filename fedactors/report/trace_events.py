@@ -17,7 +17,7 @@ import numpy as np
 from fedactors.errors import RunFolderError
 from fedactors.report.measures import every
 from fedactors.report.palette import label
-from fedactors.report.records import OUTCOMES, Records, read
+from fedactors.run_files.records import OUTCOMES, Records, read
 
 Event = dict[str, Any]
 

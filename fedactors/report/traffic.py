@@ -6,8 +6,8 @@ import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, legend, share, zoomable
 from fedactors.report.measures import Floats, byte_unit, every, heard, time_unit
-from fedactors.report.records import Records
-from fedactors.report.text import size
+from fedactors.report.terminal_text import size
+from fedactors.run_files.records import Records
 
 _POINTS = 1_000
 _LINES = {"bytes_down": ("to devices", "#3f6fb5"), "bytes_up": ("to the server", "#d9822b")}

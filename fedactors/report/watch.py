@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.plain import json_of, refuse_other_kinds
 from fedactors.report.palette import OUTCOME, label
-from fedactors.report.records import refuse_others
-from fedactors.report.text import joules, size, span
+from fedactors.report.terminal_text import joules, size, span
+from fedactors.run_files.files import json_of, refuse_other_kinds
+from fedactors.run_files.records import refuse_others
 
 Row = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
 from fedactors.scenario.population import Group
-from fedactors.scenario.sweep import Sweep
+from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import Duration, Size
 
 _none = BeforeValidator(lambda value: None if value == "none" else value)

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.recordings import Devices, Links, Places, Rates
-from fedactors.scenario.sampled import Laws, Sampled, short
-from fedactors.scenario.synthetic import Synthetic
+from fedactors.scenario.sampled_participation import Laws, Sampled, short
+from fedactors.scenario.synthetic_behaviour import Synthetic
 from fedactors.scenario.units import Duration, Energy, Rate, Speed
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
-from fedactors.study.cells import Axis, Cell, axis, crossed
-from fedactors.study.figures import MEASURES, Figures, Row, common_target, figures, row
+from fedactors.study.run_figures import MEASURES, Figures, Row, common_target, figures, row
 from fedactors.study.runs import Work, each, finished, on_cluster
 from fedactors.study.statistics import Interval, interval, paired
+from fedactors.study.study_cells import Axis, Cell, axis, crossed
 
 Tell = Callable[[Row], None]
 
@@ -86,7 +86,7 @@ class Comparison:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
-        from fedactors.study.plots import accuracies
+        from fedactors.study.study_plots import accuracies
 
         return accuracies(self, axes)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.extras import needed
-from fedactors.study.figures import Row, figures
+from fedactors.study.run_figures import Row, figures
 
 
 def frame(rows: Sequence[Row], target: float | None, window: int) -> Any:

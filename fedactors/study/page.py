@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fedactors.report import bands
 from fedactors.report.curves import axes
-from fedactors.report.figures import Cell, Sheet
 from fedactors.report.html import Page, Section, save
+from fedactors.report.page_sections import Cell, Sheet
 from fedactors.report.palette import RUNS
-from fedactors.study import tables
+from fedactors.study import comparison_tables
 from fedactors.study.comparison import Comparison
 from fedactors.study.statistics import interval
 
@@ -25,7 +25,7 @@ def write(comparison: Comparison, path: Path) -> Path:
     page = Page(
         title=comparison.name,
         kind="comparison",
-        lead=tables.title(comparison).partition(": ")[2] + ".",
+        lead=comparison_tables.title(comparison).partition(": ")[2] + ".",
         sections=[
             Section("figures", "Side by side", (), (_sheet(comparison),)),
             *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),
@@ -49,7 +49,8 @@ def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:
 
 def _sheet(comparison: Comparison) -> Sheet:
     rows = tuple(
-        (Cell(line[0], RUNS[k % len(RUNS)]), *map(Cell, line[1:])) for k, line in enumerate(tables.lines(comparison))
+        (Cell(line[0], RUNS[k % len(RUNS)]), *map(Cell, line[1:]))
+        for k, line in enumerate(comparison_tables.lines(comparison))
     )
-    heads = ("variant", *tables.heads(comparison)[1:])
-    return Sheet(heads, rows, tuple(range(1, len(heads))), "", " ".join(tables.notes(comparison)))
+    heads = ("variant", *comparison_tables.heads(comparison)[1:])
+    return Sheet(heads, rows, tuple(range(1, len(heads))), "", " ".join(comparison_tables.notes(comparison)))

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from fedactors.errors import DivergedError, RunFolderError
-from fedactors.run.endings import is_complete
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.endings import is_complete
 
 _FAILURE = "failure.json"
 T = TypeVar("T")
@@ -46,15 +46,15 @@ def finished(work: Work) -> Path:
 
 def _play(scenario: Scenario, folder: Path) -> None:
     """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
-    from fedactors.run import conductor
+    from fedactors.simulation import runner
 
     if (folder / "checkpoint").exists():
         try:
-            conductor.resume(folder, fleet="local", report=False)
+            runner.resume(folder, fleet="local", report=False)
             return
         except RunFolderError:
             pass  # damaged, or of other recordings: it is set aside, not lost
-    conductor.run(scenario, _fresh(folder), fleet="local", report=False)
+    runner.run(scenario, _fresh(folder), fleet="local", report=False)
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
@@ -96,7 +96,7 @@ def on_cluster(work: Sequence[Work], address: str) -> Iterator[Path]:
 
     Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
     """
-    from fedactors.fleet.scatter import scatter
+    from fedactors.fleet.ray.scatter import scatter
 
     scenarios = [Scenario.load(one.scenario, one.overrides) for one in work]
     folders = [folder_of(scenario, one.out) for scenario, one in zip(scenarios, work, strict=True)]

@@ -13,11 +13,11 @@ import numpy as np
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.sweep import Sweep
-from fedactors.study.cells import Axis, Label, axis, change, crossed
+from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import Tell, run_all
-from fedactors.study.figures import MEASURES, Row, figures
+from fedactors.study.run_figures import MEASURES, Row, figures
 from fedactors.study.statistics import Interval, interval
+from fedactors.study.study_cells import Axis, Label, axis, change, crossed
 
 VARIANT = "variant"
 
@@ -75,7 +75,7 @@ class Swept:
 
     def plot(self, figure: Any = None) -> Any:
         """Draw the heat maps; return the matplotlib figure. Needs matplotlib."""
-        from fedactors.study.plots import heat_maps
+        from fedactors.study.study_plots import heat_maps
 
         return heat_maps(self, figure)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from fedactors.report.figure import Chart
-from fedactors.report.figures import Cell, Sheet
 from fedactors.report.heat import heat
 from fedactors.report.html import Page, Section, save
-from fedactors.study.figures import MEASURES
+from fedactors.report.page_sections import Cell, Sheet
+from fedactors.study.comparison_tables import aligned, written
+from fedactors.study.run_figures import MEASURES
 from fedactors.study.sweep import Map, Swept
-from fedactors.study.tables import aligned, written
 
 
 def text(found: Swept) -> str:

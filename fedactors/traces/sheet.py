@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedactors.plan import NEVER
-from fedactors.traces.cells import preface, time
+from fedactors.traces.csv_cells import preface, time
 from fedactors.traces.source import Source, shown
 from fedactors.traces.timeline import Int64
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from fedactors.plan import Time
 from fedactors.traces.describe import LEVELS, describe, picture, repaired, shown_time
+from fedactors.traces.device_tables import Matrix, Table
 from fedactors.traces.series import Series
-from fedactors.traces.tables import Matrix, Table
 from fedactors.traces.timeline import Int64, Repair, Timeline
 
 PARTS = 24  # of the longest row, in the picture of rates

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 import torch
 
+from fedactors.engines.descent import Descent, descend
 from fedactors.learning.algorithm import Round, Setting, Trip
-from fedactors.learning.descent import Descent, descend
-from fedactors.learning.optimizers import SGD, WHOLE
+from fedactors.optim.client_optimizers import SGD, WHOLE
 
 
 def vector(*values):

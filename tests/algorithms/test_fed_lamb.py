@@ -10,7 +10,7 @@ from fedactors.algorithms.fed_lamb import FedLAMB
 from fedactors.algorithms.fed_sgd import FedSGD
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning.algorithm import Setting
-from fedactors.learning.layers import Layers
+from fedactors.models.layers import Layers
 from tests.algorithms.harness import Federation, close, linear, local_sgd, noisy, problem, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)

@@ -10,7 +10,7 @@ from fedactors.algorithms.fsl_p import FSLp
 from fedactors.algorithms.one_way import OneWay
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
-from fedactors.learning.server_optimizers import Adam, Momentum
+from fedactors.optim.server_optimizers import Adam, Momentum
 from tests.algorithms.harness import Federation, close, linear, noisy, problem, quadratic, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)

@@ -9,7 +9,7 @@ from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Setting
-from fedactors.learning.server_optimizers import Adam, Momentum, Sgd
+from fedactors.optim.server_optimizers import Adam, Momentum, Sgd
 from tests.algorithms.harness import close, quadratic, vector
 from tests.algorithms.test_mixed import mixed
 

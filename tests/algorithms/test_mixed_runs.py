@@ -6,8 +6,8 @@ import pytest
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ScenarioError
-from fedactors.run.prepare import prepare
-from fedactors.run.replay import play
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import play
 from tests.fleet.test_central import BASE
 
 SERVER = {

@@ -6,10 +6,10 @@ import pytest
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ScenarioError
-from fedactors.learning.network import initial
-from fedactors.run.prepare import prepare
-from fedactors.run.replay import play
-from fedactors.run.verify import verify
+from fedactors.models.network import initial
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import play
+from fedactors.simulation.verify import verify
 from tests.algorithms.test_runs import algorithm, replayed, run, scenario
 
 

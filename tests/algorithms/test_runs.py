@@ -7,12 +7,12 @@ from torch import nn
 
 import fedactors
 from fedactors import Scenario, registry
+from fedactors.data.batches import bounds, sequence
 from fedactors.errors import ScenarioError
-from fedactors.learning.batches import bounds, sequence
-from fedactors.learning.network import initial
-from fedactors.run.conductor import load
-from fedactors.run.prepare import prepare
-from fedactors.run.replay import play
+from fedactors.models.network import initial
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import play
+from fedactors.simulation.runner import load
 from fedactors.streams import Purpose
 from fedactors.workload import workload
 
@@ -103,7 +103,7 @@ def test_pretraining_is_centralised_sgd_before_any_algorithm(name, tmp_path):
     assert some.summary["virtual_seconds"] == pytest.approx(calm.summary["virtual_seconds"] + 150)
     prepared = prepare(scenario(pretraining={"epochs": 3, "lr": 0.2, "batch": 9}, **options))
     lesson, _, _, (x, y) = load(prepared)
-    from fedactors.learning.central import CentralLearner
+    from fedactors.learning.central_learner import CentralLearner
 
     start, work = initial(lesson.model, 5), lesson.pretraining.work
     order = sequence(5, -2, 0, np.arange(50), work, work.wanted, Purpose.SERVER_BATCH)

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 
 from fedactors import registry
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning.server_optimizers import Adagrad, Adam, Momentum, ServerOptimizer, Sgd, Yogi, joined, split
+from fedactors.optim.server_optimizers import Adagrad, Adam, Momentum, ServerOptimizer, Sgd, Yogi, joined, split
 from tests.algorithms.harness import Federation, close, noisy, problem, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)

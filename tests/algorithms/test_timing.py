@@ -5,13 +5,13 @@ import pytest
 
 import fedactors
 from fedactors import Scenario, registry
+from fedactors.data.batches import sequence
 from fedactors.errors import ScenarioError
-from fedactors.learning.batches import sequence
-from fedactors.learning.network import initial
-from fedactors.run import checkpoint
-from fedactors.run.conductor import load
-from fedactors.run.prepare import prepare
-from fedactors.run.tasks import task_of
+from fedactors.models.network import initial
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.resume import checkpoint
+from fedactors.simulation.runner import load
+from fedactors.simulation.tasks import task_of
 from tests.algorithms.test_runs import BASE, OPTIONS, torch_sgd
 
 POLICIES = {

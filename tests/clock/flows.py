@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedactors.clock.device_columns import Flows
 from fedactors.clock.flow import Flow, Share
-from fedactors.clock.population import Flows
 from fedactors.traces.series import PPM, Row, build
 
 

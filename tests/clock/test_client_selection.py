@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fedactors import registry
-from fedactors.clock.oort import Oort
-from fedactors.clock.power_of_choice import PowerOfChoice
-from fedactors.clock.selection import Clients, Loss, RoundRobin, Samples
+from fedactors.clock.selections.base import Clients, Loss, RoundRobin, Samples
+from fedactors.clock.selections.oort import Oort
+from fedactors.clock.selections.power_of_choice import PowerOfChoice
 from fedactors.plan import Plan
 from fedactors.streams import Purpose, stream
 

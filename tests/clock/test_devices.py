@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from fedactors.clock.population import build
+from fedactors.clock.device_columns import build
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND
 from fedactors.scenario.loading import validate
-from fedactors.traces import native, tables
+from fedactors.traces import device_tables
+from fedactors.traces.device_tables import Matrix, table
+from fedactors.traces.formats import native
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row
 from fedactors.traces.series import build as build_series
-from fedactors.traces.tables import Matrix, table
 
 HOUR = 3600 * SECOND
 FLOPS = 3_000_000
@@ -36,10 +37,12 @@ def test_speed_follows_from_the_operations_of_the_model(tmp_path):
 
 
 def test_speed_from_tables(tmp_path):
-    native.write(table(["a", "b"], {tables.SAMPLE: [100, 200]}), tmp_path / "fedscale.csv")
-    native.write(table(["a", "b", "c"], {tables.SCORE: [10, 20, 30]}), tmp_path / "scores.csv")
-    native.write(table(["a"], {tables.TRAIN: [77], tables.DOWN: [5], tables.UP: [3]}), tmp_path / "own.csv")
-    native.write(table(["a"], {tables.FLOPS: [10**9]}), tmp_path / "flops.csv")
+    native.write(table(["a", "b"], {device_tables.SAMPLE: [100, 200]}), tmp_path / "fedscale.csv")
+    native.write(table(["a", "b", "c"], {device_tables.SCORE: [10, 20, 30]}), tmp_path / "scores.csv")
+    native.write(
+        table(["a"], {device_tables.TRAIN: [77], device_tables.DOWN: [5], device_tables.UP: [3]}), tmp_path / "own.csv"
+    )
+    native.write(table(["a"], {device_tables.FLOPS: [10**9]}), tmp_path / "flops.csv")
     found = people(
         tmp_path,
         [
@@ -64,7 +67,9 @@ def test_speed_from_tables(tmp_path):
 def test_a_device_takes_the_same_row_for_speed_and_links(tmp_path):
     names = [str(k) for k in range(50)]
     native.write(
-        table(names, {tables.TRAIN: range(1, 51), tables.DOWN: range(1, 51), tables.UP: range(1, 51)}),
+        table(
+            names, {device_tables.TRAIN: range(1, 51), device_tables.DOWN: range(1, 51), device_tables.UP: range(1, 51)}
+        ),
         tmp_path / "own.csv",
     )
     lot = {"path": "own.csv", "assign": "shuffle"}
@@ -138,7 +143,7 @@ def test_a_run_begins_when_the_recording_does_or_at_a_time_of_day(tmp_path):
 )
 def test_what_does_not_fit_is_told(tmp_path, group, message):
     native.write(build_series([Row("a", [0], [10], 9)], BYTES_PER_SECOND), tmp_path / "links.csv")
-    native.write(table(["a"], {tables.SCORE: [10]}), tmp_path / "scores.csv")
+    native.write(table(["a"], {device_tables.SCORE: [10]}), tmp_path / "scores.csv")
     with pytest.raises(TraceError) as caught:
         people(tmp_path, [group])
     assert message in str(caught.value)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedactors.clock.laws import TABLE_2, law
-from fedactors.clock.sampled import Draws, Sampled
+from fedactors.clock.sampled_trips import Draws, Sampled
 from fedactors.errors import ScenarioError
 from fedactors.plan import SECOND, Outcome
 from fedactors.workload import workload

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.ruan_table2 import MOST, measured, worst
-from fedactors.clock.population import build
+from fedactors.clock.device_columns import build
 from fedactors.errors import ScenarioError
 from fedactors.scenario.loading import validate
 

@@ -7,10 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from fedactors import registry
-from fedactors.clock.fedasync import FedAsync
-from fedactors.clock.fedbuff import FedBuff
-from fedactors.clock.semi_synchronous import SemiSynchronous
-from fedactors.clock.staleness import Constant, Hinge, Polynomial
+from fedactors.clock.timings.fedasync import FedAsync
+from fedactors.clock.timings.fedbuff import FedBuff
+from fedactors.clock.timings.semi_synchronous import SemiSynchronous
+from fedactors.clock.timings.staleness import Constant, Hinge, Polynomial
 
 
 def test_the_functions_of_the_paper():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fedactors.clock.population import build
-from fedactors.clock.synthetic import windows
+from fedactors.clock.device_columns import build
+from fedactors.clock.synthetic_availability import windows
 from fedactors.plan import SECOND
 from fedactors.scenario.loading import validate
-from fedactors.scenario.synthetic import Synthetic
+from fedactors.scenario.synthetic_behaviour import Synthetic
 from fedactors.traces.describe import describe
 from fedactors.traces.timeline import Timeline
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedactors.clock.availability import Availability, Windows
-from fedactors.clock.population import Population
+from fedactors.clock.device_columns import Population
 from fedactors.plan import NEVER
 
 Device = (

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from fedactors import registry
-from fedactors.reproduce.catalogue import FULL, REDUCED
+from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Server
 from tests.docs.blocks import ROOT
 

@@ -5,7 +5,7 @@ import pytest
 import fedactors
 from fedactors import Scenario
 from fedactors.fleet.local import LocalFleet
-from fedactors.run import conductor
+from fedactors.simulation import runner
 
 
 def scenario(clients, **server):
@@ -35,7 +35,7 @@ class SeveralHosts(LocalFleet):
 
 
 def run(folder, made, hosts, monkeypatch):
-    monkeypatch.setattr(conductor, "open_fleet", lambda *args, **options: SeveralHosts(hosts))
+    monkeypatch.setattr(runner, "open_fleet", lambda *args, **options: SeveralHosts(hosts))
     return fedactors.run(made, folder, fleet="local", report=False)
 
 

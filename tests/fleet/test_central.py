@@ -19,14 +19,14 @@ from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.errors import ClusterError
 from fedactors.fleet.layout import Want
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.ray_fleet import RayFleet
-from fedactors.fleet.ray_start import _loopback
-from fedactors.fleet.roles import Role
-from fedactors.run.conductor import load
-from fedactors.run.prepare import prepare
-from fedactors.run.progress import Silent
-from fedactors.run.tasks import task_of
-from fedactors.run.verify import verify
+from fedactors.fleet.ray.ray_fleet import RayFleet
+from fedactors.fleet.ray.ray_start import _loopback
+from fedactors.fleet.workers import Role
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.runner import load
+from fedactors.simulation.tasks import task_of
+from fedactors.simulation.verify import verify
 
 PAPERS = Path(__file__).parents[2] / "scenarios/papers/mixed"
 BASE = {

@@ -11,7 +11,7 @@ import pytest
 import ray
 
 import fedactors
-from fedactors.run.progress import Silent
+from fedactors.simulation.progress import Silent
 from tests.fleet.test_central import scenario
 from tests.fleet.test_ray import wait_until
 

@@ -13,11 +13,11 @@ from fedactors import Scenario
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.run import conductor, execution
-from fedactors.run.prepare import prepare
-from fedactors.run.progress import Silent
-from fedactors.run.tasks import task_of
-from fedactors.run.verify import verify
+from fedactors.simulation import execution, runner
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.tasks import task_of
+from fedactors.simulation.verify import verify
 from tests.fleet.conftest import QUICKSTART
 
 ALGORITHMS = ["scaffold", "feddyn"]
@@ -83,7 +83,7 @@ def test_the_servers_mean_is_the_mean_of_what_clients_keep_after_every_round(alg
     """I-SC2 and I-FD1 in a real run with partial work, offline clients, and several rounds in flight."""
     prepared = prepare(scenario_of(algorithm))
     with LocalFleet() as fleet:
-        pipeline = Pipeline(fleet, *conductor.load(prepared))
+        pipeline = Pipeline(fleet, *runner.load(prepared))
         for plan in prepared.clock():
             pipeline.submit(task_of(plan, prepared, "cpu", last=False))
             if pipeline.in_flight == 3:

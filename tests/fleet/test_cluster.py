@@ -10,11 +10,11 @@ from ray.cluster_utils import Cluster
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ClusterError, FleetError
-from fedactors.fleet.ray_fleet import RayFleet
-from fedactors.fleet.ray_start import _loopback
-from fedactors.fleet.roles import Role
-from fedactors.run.conductor import resume
-from fedactors.run.progress import Silent
+from fedactors.fleet.ray.ray_fleet import RayFleet
+from fedactors.fleet.ray.ray_start import _loopback
+from fedactors.fleet.workers import Role
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
 
 pytestmark = pytest.mark.slow

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedactors.fleet.chunk_placement import by_kind, ranges, spread
 from fedactors.fleet.layout import Node, Want, layout, room, table
-from fedactors.fleet.places import by_kind, ranges, spread
 
 BESIDE = [Want(), Want(), Want()]  # server, evaluator, central learner
 

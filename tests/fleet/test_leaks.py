@@ -10,7 +10,7 @@ import ray
 
 import fedactors
 from fedactors import Scenario
-from fedactors.fleet.near_calls import POSSIBLE
+from fedactors.fleet.transport.socket_calls import POSSIBLE
 from tests.fleet.conftest import QUICKSTART
 from tests.fleet.test_ray import ray_processes, wait_until
 

@@ -1,7 +1,7 @@
 """The fleet in this process: what was handed out is done when the call returns, so nothing is handed out ahead."""
 
 import fedactors
-from fedactors.run.progress import Silent
+from fedactors.simulation.progress import Silent
 from tests.fleet.test_central import scenario
 
 

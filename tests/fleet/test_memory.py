@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedactors.fleet.memory import Mappings, Memory, Reused
+from fedactors.fleet.transport.memory_files import Mappings, Memory, Reused
 
 
 def numbers(values):
@@ -86,7 +86,7 @@ import threading
 
 import numpy as np
 
-from fedactors.fleet.memory import keep_freed
+from fedactors.fleet.transport.memory_files import keep_freed
 
 
 def faults():

@@ -15,8 +15,8 @@ import ray
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ClusterError, FleetError
-from fedactors.fleet.roles import ClientHost
-from fedactors.run.machines import open_fleet
+from fedactors.fleet.workers import ClientHost
+from fedactors.simulation.fleet_choice import open_fleet
 from tests.fleet.conftest import QUICKSTART
 
 

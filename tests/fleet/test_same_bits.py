@@ -9,9 +9,9 @@ import ray
 import fedactors
 from fedactors import Scenario
 from fedactors.fleet import pipeline
-from fedactors.fleet.ray_start import _loopback
-from fedactors.run.progress import Silent
-from fedactors.run.verify import verify
+from fedactors.fleet.ray.ray_start import _loopback
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.verify import verify
 from tests.fleet.conftest import QUICKSTART
 
 

@@ -12,9 +12,9 @@ import ray
 
 import fedactors
 from fedactors.errors import FleetError
-from fedactors.fleet import ray_vigil
-from fedactors.fleet.watchdog import Process, Watchdog, Watched, end, processes
-from fedactors.run.progress import Silent
+from fedactors.fleet.ray import liveness
+from fedactors.fleet.ray.watchdog import Process, Watchdog, Watched, end, processes
+from fedactors.simulation.progress import Silent
 from tests.fleet.conftest import QUICKSTART
 from tests.fleet.test_ray import wait_until
 
@@ -85,7 +85,7 @@ class Stopping(Silent):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [lambda p: p.hosts[0], lambda p: p.server], ids=["host", "server"])
 def test_a_stopped_actor_is_ended_and_its_work_done_again(which, scenario, tmp_path, pipelines, monkeypatch):
-    monkeypatch.setattr(ray_vigil, "LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(liveness, "LOOK_SECONDS", 1.0)
     calm = fedactors.run(scenario, tmp_path / "calm", fleet="local", report=False).summary["digests"]
     stopping = Stopping(pipelines, 3, which)
     result = fedactors.run(scenario, tmp_path / "stopped", actors=2, progress=stopping, report=False)
@@ -99,9 +99,9 @@ def test_a_stopped_actor_is_ended_and_its_work_done_again(which, scenario, tmp_p
 def test_a_fleet_that_is_stuck_ends_the_run_and_says_in_what_state_everybody_is(
     scenario, tmp_path, pipelines, monkeypatch
 ):
-    monkeypatch.setattr(ray_vigil, "LOOK_SECONDS", 1.0)
-    monkeypatch.setattr(ray_vigil, "_PATIENCE_SECONDS", 8.0)
-    monkeypatch.setattr(ray_vigil, "end", lambda pid: None)  # nobody ends what is stopped
+    monkeypatch.setattr(liveness, "LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(liveness, "_PATIENCE_SECONDS", 8.0)
+    monkeypatch.setattr(liveness, "end", lambda pid: None)  # nobody ends what is stopped
     stopping = Stopping(pipelines, 3, lambda p: p.server)
     with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*Server, process \d+ on \w+: stopped"):
         fedactors.run(scenario, tmp_path / "run", actors=1, progress=stopping, report=False)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedactors.run.prepare import prepare
 from fedactors.scenario.loading import validate
+from fedactors.simulation.prepare import prepare
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*.yaml"))

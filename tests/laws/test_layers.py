@@ -6,30 +6,44 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
-LEAVES = {"plan", "errors", "extras", "streams", "options", "plain", "registry", "workload"}
+LEAVES = {"plan", "errors", "extras", "streams", "options", "registry", "workload"}
 ROOMS = {
+    "run_files": set(),
     "scenario": set(),
     "traces": {"scenario"},
     "clock": {"scenario", "traces"},
-    "learning": set(),
-    "algorithms": {"learning"},
-    "fleet": {"learning", "algorithms"},
-    "run": {"scenario", "traces", "clock", "learning", "algorithms", "fleet", "report"},
-    "report": {"scenario"},
-    "study": {"scenario", "run", "report", "fleet"},
-    "reproduce": {"scenario", "run", "study"},
-}
+    "data": set(),
+    "models": set(),
+    "optim": {"models"},
+    "engines": {"data", "models", "optim"},
+    "learning": {"data", "models", "optim", "engines"},
+    "algorithms": {"models", "optim", "learning"},
+    "fleet": {"data", "models", "learning"},
+    "report": {"run_files"},
+    "simulation": {
+        "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
+    },
+    "study": {"scenario", "simulation", "run_files", "report", "fleet"},
+    "papers": {"scenario", "simulation", "study"},
+    "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet"},
+}  # fmt: skip
 FORBIDDEN = {
+    "run_files": {"torch", "ray", "simpy"},
     "scenario": {"torch", "ray", "simpy"},
     "traces": {"torch", "ray", "simpy"},
     "clock": {"torch", "ray"},
+    "data": {"ray", "simpy"},
+    "models": {"ray", "simpy"},
+    "optim": {"ray", "simpy"},
+    "engines": {"ray", "simpy"},
     "learning": {"ray", "simpy"},
     "algorithms": {"ray", "simpy"},
     "fleet": {"simpy"},
-    "run": {"simpy", "ray"},
+    "simulation": {"simpy", "ray"},
     "study": {"torch", "ray", "simpy"},
-    "reproduce": {"torch", "ray", "simpy"},
+    "papers": {"torch", "ray", "simpy"},
     "report": {"torch", "ray", "simpy"},
+    "cli": {"torch", "ray", "simpy"},
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROBE = """
 import sys
-from fedactors.cli import main
+from fedactors.cli.main import main
 try:
     code = main(sys.argv[1:])
 except SystemExit as left:
@@ -34,7 +34,7 @@ def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
 
 DRIVING = """
 import sys
-import fedactors.run.execution, fedactors.run.conductor, fedactors.fleet.ray_fleet, fedactors.report.html
+import fedactors.simulation.execution, fedactors.simulation.runner, fedactors.fleet.ray.ray_fleet, fedactors.report.html
 assert "torch" not in sys.modules
 """
 
@@ -46,7 +46,7 @@ def test_what_drives_a_run_on_ray_does_not_import_torch():
 
 ACTING = """
 import sys
-import fedactors.fleet.roles
+import fedactors.fleet.workers
 found = sorted(name for name in sys.modules if name.startswith(("fedactors.scenario", "fedactors.report")))
 assert not found, found
 """

@@ -6,9 +6,9 @@ from torch import nn
 
 import fedactors
 from fedactors import Scenario
-from fedactors.learning.batches import bounds, sequence
-from fedactors.run.conductor import load
-from fedactors.run.prepare import prepare
+from fedactors.data.batches import bounds, sequence
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import load
 
 SCENARIO = {
     "name": "textbook",
@@ -32,7 +32,7 @@ def textbook(prepared, cohorts):
     """FedAvg in twenty lines: McMahan et al. 2017, Algorithm 1."""
     lesson, samples, *_ = load(prepared)
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
-    from fedactors.learning.network import initial
+    from fedactors.models.network import initial
 
     x = torch.from_numpy(initial(lesson.model, lesson.seed))
     for t, cohort in enumerate(cohorts):

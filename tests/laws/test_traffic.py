@@ -4,7 +4,7 @@ import pytest
 
 from fedactors import Scenario
 from fedactors.plan import Outcome
-from fedactors.run.prepare import prepare
+from fedactors.simulation.prepare import prepare
 from tests.algorithms.test_runs import BASE
 
 MODELS = {"fedavg": (1, 1), "fsl": (1, 1), "fsl-p": (1, 1), "scaffold": (2, 2), "feddyn": (1, 1), "dsl": (1, 1)}

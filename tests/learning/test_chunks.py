@@ -9,22 +9,22 @@ import torch
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.algorithms.fedprox import FedProx
-from fedactors.fleet.roles import ClientHost
-from fedactors.learning import chain, fused, span
+from fedactors.data.partitions.assignment import contiguous
+from fedactors.engines import conv_sequential, dense_batched, dense_gram
+from fedactors.engines.batch_invariance import steady
+from fedactors.engines.engine_choice import engine_of
+from fedactors.engines.grams import Grams
+from fedactors.engines.micro_batching import Fitting
+from fedactors.fleet.workers import ClientHost
 from fedactors.learning.chunks import groups, joined
-from fedactors.learning.deal import contiguous
-from fedactors.learning.engines import engine_of
-from fedactors.learning.fitting import Fitting
-from fedactors.learning.grams import Grams
-from fedactors.learning.layers import Dropout, Flatten, Pool, Relu, conv, dense, stack
-from fedactors.learning.lesson import Lesson, Samples
-from fedactors.learning.models import Logistic, Mlp
-from fedactors.learning.network import initial
-from fedactors.learning.steady import steady
 from fedactors.learning.trainer import Trainer
+from fedactors.learning.training_task import Lesson, Samples
+from fedactors.models.layers import Dropout, Flatten, Pool, Relu, conv, dense, stack
+from fedactors.models.network import initial
+from fedactors.models.paper_models import Logistic, Mlp
 from fedactors.workload import workload
-from tests.learning.test_engines import MODELS as SMALL
-from tests.learning.test_engines import Pulled, chunk, lesson, samples
+from tests.engines.test_engines import MODELS as SMALL
+from tests.engines.test_engines import Pulled, chunk, lesson, samples
 
 IMAGES = conv(5, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(343), Relu(), dense(3)
 MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": stack("images", (3, 14, 14), *IMAGES)}
@@ -35,7 +35,7 @@ PARTS = [
 ]
 
 
-SUMMED = {"wide": span, "images": chain}  # engines that add updates up
+SUMMED = {"wide": dense_gram, "images": conv_sequential}  # engines that add updates up
 
 
 def apart(monkeypatch):
@@ -120,16 +120,19 @@ def test_where_places_matter_chunks_stay_apart(monkeypatch):
 def test_an_engine_whose_bits_depend_on_places_is_found_out():
     model = MODELS["mlp"]
     like, work = Trainer(lesson(model), samples(model))._resident, lesson(model).workloads[0]
-    assert steady(fused.train, lesson(model), like, work)
+    assert steady(dense_batched.train, lesson(model), like, work)
 
     def biased(resident, rows):
-        found = fused.train(resident, rows)
+        found = dense_batched.train(resident, rows)
         found.deltas[3:4] *= 1.0000002
         return found
 
     assert not steady(biased, lesson(model), like, work)
     assert not steady(
-        lambda *given: fused.train(*given)._replace(losses=torch.arange(20.0)[:, None]), lesson(model), like, work
+        lambda *given: dense_batched.train(*given)._replace(losses=torch.arange(20.0)[:, None]),
+        lesson(model),
+        like,
+        work,
     )
 
 
@@ -170,12 +173,14 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
 def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short(monkeypatch):
     model = MODELS["images"]
     rows = Trainer(lesson(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
-    sharing = chain._sharing(model, rows)
+    sharing = conv_sequential._sharing(model, rows)
     assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
-    assert list(chain._companies(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
-    assert not any(chain._sharing(model, replace(rows, prox=0.1)))
-    monkeypatch.setattr(chain, "_KEPT", 5 * chain._outputs(model))
-    assert all(len(company) == 1 for company in chain._companies(model, rows, sharing)), "no more than fit beside it"
+    assert list(conv_sequential._companies(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
+    assert not any(conv_sequential._sharing(model, replace(rows, prox=0.1)))
+    monkeypatch.setattr(conv_sequential, "_KEPT", 5 * conv_sequential._outputs(model))
+    assert all(len(company) == 1 for company in conv_sequential._companies(model, rows, sharing)), (
+        "no more than fit beside it"
+    )
 
 
 @pytest.mark.parametrize("name", SUMMED)
@@ -233,7 +238,7 @@ def test_the_span_is_the_same_with_inner_products_kept_and_worked_out(monkeypatc
     data, sent = samples(model), [{"x": initial(model, 1)}]
     kept = Trainer(lesson(model), data)
     assert kept._resident.grams is not None
-    monkeypatch.setattr("fedactors.learning.grams.ROOM", 1000)
+    monkeypatch.setattr("fedactors.engines.grams.ROOM", 1000)
     anew = Trainer(lesson(model), data)
     assert anew._resident.grams is None
     work = chunk(tuple(w.wanted for w in lesson(model).workloads))

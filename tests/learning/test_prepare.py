@@ -7,11 +7,11 @@ import pytest
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.algorithms.fedprox import FedProx
-from fedactors.fleet.roles import ClientHost
-from fedactors.learning import chain_batches, fused
-from fedactors.learning.network import initial
+from fedactors.engines import conv_batches, dense_batched
+from fedactors.fleet.workers import ClientHost
+from fedactors.models.network import initial
+from tests.engines.test_engines import chunk, lesson, samples
 from tests.learning.test_chunks import MODELS, PARTS
-from tests.learning.test_engines import chunk, lesson, samples
 
 ALL_EQUAL = [one._replace(steps=(6, 6)) for one in PARTS]
 LONGEST_FIRST = [chunk((9, 8, 0), (0, 2, 3), (0.3, 0.7, 1.0))]
@@ -66,7 +66,7 @@ def test_only_the_first_batches_of_long_trips_are_ready(monkeypatch):
     model = MODELS["logistic"]
     host = ClientHost(told(model, FedAvg()), samples(model))
     expected = host.learn(ALL_EQUAL, *sent(model))
-    monkeypatch.setattr(fused, "_GATHERED", 2000)
+    monkeypatch.setattr(dense_batched, "_GATHERED", 2000)
     host.prepare(ALL_EQUAL)
     assert len(host._trainer._ahead[2].steps) < 6
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
@@ -76,7 +76,7 @@ def test_of_images_so_many_batches_are_ready_as_there_is_time_for(monkeypatch):
     model = MODELS["images"]
     host = ClientHost(told(model, FedAvg()), samples(model))
     expected = host.learn(ALL_EQUAL, *sent(model))
-    monkeypatch.setattr(chain_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 5 * 7 * 7) + 1)
+    monkeypatch.setattr(conv_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 5 * 7 * 7) + 1)
     host.prepare(ALL_EQUAL)
     assert [len(batches) for batches in host._trainer._ahead[2]] == [5, 0, 0, 0, 0, 0]
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
@@ -96,6 +96,6 @@ def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
         raise MemoryError
 
     host = ClientHost(told(model, FedAvg()), samples(model))
-    monkeypatch.setattr(fused, "prepare", lacking)
+    monkeypatch.setattr(dense_batched, "prepare", lacking)
     host.prepare(ALL_EQUAL)
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)

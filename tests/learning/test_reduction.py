@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedactors.fleet.places import ranges
-from fedactors.fleet.roles import ClientHost
-from fedactors.learning.lesson import Learned
+from fedactors.fleet.chunk_placement import ranges
+from fedactors.fleet.workers import ClientHost
 from fedactors.learning.reduction import BRANCHES, added, branches, size
+from fedactors.learning.training_task import Learned
 
 
 def parts(count):

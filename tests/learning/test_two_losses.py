@@ -14,21 +14,21 @@ from torchmetrics.functional.classification import binary_auroc, multiclass_accu
 
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning import cohort, fused, sequential
-from fedactors.learning.central import CentralLearner
-from fedactors.learning.digits import Digits
+from fedactors.data.partitions.label_split import LabelSplit
+from fedactors.data.sets.digits import Digits
+from fedactors.engines import dense_batched, sequential, vmap
+from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.dissimilarity import mixed_dissimilarity, slope
 from fedactors.learning.evaluation import Exam, Examiner, auc
-from fedactors.learning.label_split import LabelSplit
-from fedactors.learning.lesson import Central
-from fedactors.learning.losses import scores, spreadout
-from fedactors.learning.mixed_models import DualEncoder, SmileFc
-from fedactors.learning.models import LeastSquares, Mlp
-from fedactors.learning.network import forward, initial, views
-from fedactors.learning.server_optimizers import Momentum
 from fedactors.learning.trainer import Trainer
+from fedactors.learning.training_task import Central
+from fedactors.models.losses import scores, spreadout
+from fedactors.models.mixed_models import DualEncoder, SmileFc
+from fedactors.models.network import forward, initial, views
+from fedactors.models.paper_models import LeastSquares, Mlp
+from fedactors.optim.server_optimizers import Momentum
 from fedactors.workload import workload
-from tests.learning.test_engines import MODELS, chunk, lesson, samples, with_engine
+from tests.engines.test_engines import MODELS, chunk, lesson, samples, with_engine
 
 
 class Half(FedAvg):
@@ -37,7 +37,7 @@ class Half(FedAvg):
     loss_weight: ClassVar[float] = 0.5
 
 
-@pytest.mark.parametrize("engine", [sequential, cohort, fused])
+@pytest.mark.parametrize("engine", [sequential, vmap, dense_batched])
 def test_half_the_loss_at_twice_the_rate_is_the_same_path(engine):
     model = MODELS["dropout"]
     sent, work = [{"x": initial(model, 1)}], (10, 0, 7, 2, 1)
@@ -60,7 +60,7 @@ def both_losses(engine, weight):
 
 
 def test_engines_agree_on_two_losses():
-    one, many = (both_losses(engine, 0.3)[0] for engine in (sequential, cohort))
+    one, many = (both_losses(engine, 0.3)[0] for engine in (sequential, vmap))
     np.testing.assert_allclose(one, many, rtol=1e-5, atol=1e-6)
 
 
@@ -99,7 +99,7 @@ def test_the_squared_loss_is_that_of_torch_in_every_engine_that_takes_it():
     data, start = samples(model), [{"x": initial(model, 1)}]
     assert not start[0]["x"].any()
     work = chunk((10, 0, 7, 2, 1))
-    one, many = (with_engine(engine, lesson(model), data).learn(work, start) for engine in (sequential, cohort))
+    one, many = (with_engine(engine, lesson(model), data).learn(work, start) for engine in (sequential, vmap))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
     first, net, mine = Trainer(lesson(model), data).learn(chunk((1,), (3,)), start), nn.Linear(12, 3), data.split.of(3)

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedactors.report.records import OUTCOMES
-from fedactors.run.conductor import run
-from fedactors.run.replay import replay
+from fedactors.run_files.records import OUTCOMES
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.replay import replay
+from fedactors.simulation.runner import run
 
 SECOND = 1_000_000_000
 HOSTILE = '<img src=x onerror="document.title=1"></script><script>alert(1)</script>'

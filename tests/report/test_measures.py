@@ -5,7 +5,7 @@ import pytest
 
 from fedactors.report import measures
 from fedactors.report.figure import share
-from fedactors.report.records import OUTCOMES, read
+from fedactors.run_files.records import OUTCOMES, read
 from tests.report.conftest import made_up
 
 

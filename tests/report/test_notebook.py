@@ -8,7 +8,7 @@ import pytest
 
 import fedactors
 from fedactors.errors import RunFolderError
-from fedactors.run.replay import Replay
+from fedactors.simulation.replay import Replay
 
 pytest.importorskip("pandas", reason="pandas is not installed (pip install fedactors[notebook])")
 pyplot = pytest.importorskip(

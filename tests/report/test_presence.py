@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedactors.errors import RunFolderError
-from fedactors.report import costs, presence
+from fedactors.report import costs, presence_bands
 from fedactors.report.html import write
-from fedactors.report.presence import Windows, by_hour, pauses
-from fedactors.report.records import read
-from fedactors.run.prepare import prepare
-from fedactors.run.replay import replay
+from fedactors.report.presence_bands import Windows, by_hour, pauses
+from fedactors.run_files.records import read
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import replay
 from tests.report.chromium import BINARY, opened
 from tests.report.conftest import made_up
 from tests.report.test_html import charts_of, text_of
@@ -46,7 +46,7 @@ def phones(tmp_path_factory):
 
 def test_windows_are_those_of_the_clock(phones):
     scenario, folder = phones
-    windows, availability = presence.read(folder), prepare(scenario).population.availability
+    windows, availability = presence_bands.read(folder), prepare(scenario).population.availability
     assert set(windows.sampled) == set(range(30))
     end = int(read(folder).plans["ready"].max())
     for client in (0, 7, 29):
@@ -107,7 +107,7 @@ def test_bands_and_pauses_are_drawn(phones, scheme):
 
 def test_damaged_windows_are_named(tmp_path):
     folder = made_up(tmp_path / "run", rounds=5, cohort=4, devices=9)
-    assert presence.read(folder) is None
+    assert presence_bands.read(folder) is None
     (folder / "windows.parquet").write_bytes(b"PAR1 oops")
     with pytest.raises(RunFolderError, match=r"windows\.parquet: damaged"):
         write(folder)

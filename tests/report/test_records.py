@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedactors.errors import RunFolderError
-from fedactors.report.records import OUTCOMES, read
+from fedactors.run_files.records import OUTCOMES, read
 
 
 def test_reads_back_what_a_run_wrote(finished):

@@ -6,7 +6,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.report.trace_events import VIRTUAL, WALL, busy, write
 from tests.report.conftest import made_up
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.watch import follow, lines
 

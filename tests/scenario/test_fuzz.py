@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedactors import Scenario
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
-from fedactors.run.prepare import prepare
 from fedactors.scenario.loading import parse, validate
+from fedactors.simulation.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
 BASES = [yaml.safe_load((ROOT / "scenarios" / f"{name}.yaml").read_text()) for name in ("quickstart", "ruan-emerging")]

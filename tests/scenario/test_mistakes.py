@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fedactors import Scenario
-from fedactors.cli import main
+from fedactors.cli.main import main
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
 GOOD = yaml.safe_load(QUICKSTART.read_text())

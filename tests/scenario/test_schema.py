@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(ROOT.glob("scenarios/*.yaml"))

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedactors import Scenario, run
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
-from fedactors.run.endings import cut_short, is_complete, reason
-from fedactors.study import page, tables
-from fedactors.study.cells import axis_of, labelled
+from fedactors.simulation.endings import cut_short, is_complete, reason
+from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
-from fedactors.study.figures import figures
+from fedactors.study.run_figures import figures
 from fedactors.study.runs import Work, complete, failure, finished, on_cluster
+from fedactors.study.study_cells import axis_of, labelled
 from tests.report.chromium import BINARY, opened
 
 MLP = ["task.model={name: mlp, hidden: [8]}"]
@@ -67,26 +67,26 @@ def test_estimates_are_means_over_seeds_and_differences_seed_by_seed(comparison)
 
 
 def test_tables_say_the_same_in_text_csv_and_latex(comparison):
-    text, latex = tables.text(comparison), tables.latex(comparison)
-    rows = list(csv.DictReader(tables.as_csv(comparison).splitlines()))
+    text, latex = comparison_tables.text(comparison), comparison_tables.latex(comparison)
+    rows = list(csv.DictReader(comparison_tables.as_csv(comparison).splitlines()))
     [fsl] = [row for row in rows if (row["variant"], row["measure"]) == ("fsl", "accuracy")]
     assert f"{float(fsl['mean']):.3f} ±" in text
     assert f"{float(fsl['mean']):.3f} $\\pm$" in latex
     assert "Plans other than those of fedavg: scaffold" in text
     assert latex.count(r"\\") == 1 + len(comparison.variants)
-    assert latex.count("&") == (1 + len(comparison.variants)) * (1 + len(tables.columns(comparison)))
-    runs = list(csv.DictReader(tables.runs_csv(comparison.rows, comparison.target, 1).splitlines()))
+    assert latex.count("&") == (1 + len(comparison.variants)) * (1 + len(comparison_tables.columns(comparison)))
+    runs = list(csv.DictReader(comparison_tables.runs_csv(comparison.rows, comparison.target, 1).splitlines()))
     assert [(run["server.algorithm"], run["seed"]) for run in runs[:4]] == [
         ("fedavg", "5"), ("fedavg", "6"), ("fedavg", "7"), ("fsl", "5"),
     ]  # fmt: skip
 
 
 def test_latex_escapes_names():
-    assert tables._latex_cell("a_b 50% & {c} -1.5 *") == r"\textbf{a\_b 50\% \& \{c\} $-$1.5}"
+    assert comparison_tables._latex_cell("a_b 50% & {c} -1.5 *") == r"\textbf{a\_b 50\% \& \{c\} $-$1.5}"
 
 
 def test_nothing_is_run_twice(scenario, out, comparison, monkeypatch):
-    monkeypatch.setattr("fedactors.run.conductor.run", None)
+    monkeypatch.setattr("fedactors.simulation.runner.run", None)
     again = compare(
         scenario,
         {"server.algorithm": ["fsl", "fedavg"]},
@@ -103,7 +103,7 @@ def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenari
     found = compare(scenario, {"server.schedule.lr": [0.1, 1e30]}, 2, out=tmp_path, overrides=MLP, jobs=1)
     bad = found.variants["1e+30"]
     assert all("NaN or Inf" in row.failure and complete(row.folder) for row in bad)
-    assert "Not finished: round" in tables.text(found)
+    assert "Not finished: round" in comparison_tables.text(found)
     assert [one.value for one in found.estimates() if one.variant == "1e+30" and one.measure == "accuracy"] == [None]
     page.write(found, tmp_path / "page.html")
 
@@ -209,7 +209,7 @@ def test_the_page_is_drawn(comparison, tmp_path):
 
 @pytest.mark.slow
 def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
-    from fedactors.fleet.ray_start import connected
+    from fedactors.fleet.ray.ray_start import connected
 
     changes = ("server.participation=uniform", 'server.algorithm="fsl"')
     work = [Work(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fedactors import Scenario
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.errors import UsageError
 from fedactors.study import sweep_page
-from fedactors.study.figures import figures
+from fedactors.study.run_figures import figures
 from fedactors.study.sweep import sweep
 from tests.report.chromium import BINARY, opened
 from tests.study.conftest import SCENARIO
@@ -44,7 +44,7 @@ def test_maps_hold_means_over_seeds(swept):
 
 
 def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, swept, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fedactors.run.conductor.run", None)  # all is there
+    monkeypatch.setattr("fedactors.simulation.runner.run", None)  # all is there
     words = ["sweep", str(scenario), "--set", "server.rounds=2", "--out", str(out), "--jobs", "1"]
     assert main([*words, "--plot", str(tmp_path / "map.png"), "--measure", "rounds_to", "--target", "0.01"]) == 0
     said = capsys.readouterr().out

@@ -5,8 +5,8 @@ import json
 import pytest
 from PIL import Image
 
-from fedactors.cli import main
-from fedactors.traces.formats import read, read_any
+from fedactors.cli.main import main
+from fedactors.traces.format_registry import read, read_any
 
 INTERVALS = "device,on,off,first,last\n" + "".join(f"phone {k},{9 + k}h,{12 + k}h,0,48h\n" for k in range(4))
 OTHERS = {

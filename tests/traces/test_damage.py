@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedactors.errors import TraceError
-from fedactors.traces import native
-from fedactors.traces.formats import formats, read, read_any
+from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.format_registry import formats, read, read_any
+from fedactors.traces.formats import native
 from fedactors.traces.series import Series
-from fedactors.traces.tables import Matrix, Table
 from fedactors.traces.timeline import Timeline, build
 
 LOG = "".join(

@@ -9,7 +9,7 @@ from timelines import timelines
 
 from fedactors.plan import SECOND
 from fedactors.traces.describe import describe
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
 from fedactors.traces.timeline import Repair, Timeline, build
 
 HOUR = 3600 * SECOND

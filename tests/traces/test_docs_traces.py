@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from fedactors.scenario.population import Group
-from fedactors.traces.formats import read_series, read_table
+from fedactors.traces.format_registry import read_series, read_table
 
 TEXT = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
 

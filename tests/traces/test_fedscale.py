@@ -10,7 +10,7 @@ from timelines import as_dict, repaired
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
 from fedactors.traces import pickles
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
 from fedactors.traces.source import Source, load
 
 

@@ -9,7 +9,7 @@ import pytest
 from timelines import as_dict, repaired
 
 from fedactors.errors import TraceError
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
 
 SECOND, HOUR, DAY = 10**9, 3600 * 10**9, 86_400 * 10**9
 

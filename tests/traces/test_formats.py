@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fedactors.errors import TraceError
-from fedactors.traces.formats import formats, read
+from fedactors.traces.format_registry import formats, read
 
 CSV = "device,on,off\na,0,5\n"
 

@@ -8,7 +8,7 @@ from timelines import as_dict, repaired
 
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
 
 HEADER = (
     "# event_id component_id node_id platform_id node_name event_type "

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from timelines import as_dict, repaired, timelines
 
 from fedactors.errors import TraceError
-from fedactors.traces import native
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
+from fedactors.traces.formats import native
 from fedactors.traces.timeline import build
 
 HOUR = 3600 * 10**9

@@ -11,10 +11,11 @@ from timelines import NAMES
 
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER
-from fedactors.traces import native, tables
-from fedactors.traces.formats import read_any, read_latency, read_series, read_table
+from fedactors.traces import device_tables
+from fedactors.traces.device_tables import Matrix, table
+from fedactors.traces.format_registry import read_any, read_latency, read_series, read_table
+from fedactors.traces.formats import native
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build
-from fedactors.traces.tables import Matrix, table
 
 SECOND = 10**9
 VALUES = st.integers(0, NEVER)
@@ -31,11 +32,16 @@ def series(draw):
 
 
 @st.composite
-def device_tables(draw):
+def drawn_tables(draw):
     names = draw(st.lists(NAMES, unique=True, min_size=1, max_size=5))
-    columns = draw(st.sets(st.sampled_from([tables.SAMPLE, tables.DOWN, tables.SCORE, tables.FLOPS]), min_size=1))
+    columns = draw(
+        st.sets(
+            st.sampled_from([device_tables.SAMPLE, device_tables.DOWN, device_tables.SCORE, device_tables.FLOPS]),
+            min_size=1,
+        )
+    )
     size = {"min_size": len(names), "max_size": len(names)}
-    labels = {tables.BENCHMARK: draw(st.lists(NAMES, **size))} if draw(st.booleans()) else {}
+    labels = {device_tables.BENCHMARK: draw(st.lists(NAMES, **size))} if draw(st.booleans()) else {}
     return table(names, {name: draw(st.lists(VALUES, **size)) for name in sorted(columns)}, labels)
 
 
@@ -56,7 +62,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
-@pytest.mark.parametrize("kind", [series, device_tables, matrices])
+@pytest.mark.parametrize("kind", [series, drawn_tables, matrices])
 def test_reading_what_was_written_gives_the_same(name, kind):
     @settings(max_examples=60, deadline=None)
     @given(kind())
@@ -101,7 +107,7 @@ def test_what_is_wrong_is_told(written, content, message):
 
 def test_a_table_and_latencies_written_by_hand(written):
     found = read_table(written("device,flops_per_s,up_bytes_per_s\nphone,5000000000,125000\n"))
-    assert (found.names, found.columns[tables.FLOPS].tolist()) == (("phone",), [5 * 10**9])
+    assert (found.names, found.columns[device_tables.FLOPS].tolist()) == (("phone",), [5 * 10**9])
     assert read_latency(written("from,to,ns\na,a,0\na,b,5ms\nb,a,7\nb,b,0\n".replace("5ms", "5"))).ns.tolist() == [
         [0, 5],
         [7, 0],

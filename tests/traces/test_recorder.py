@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 from fedactors.traces import recorder
-from fedactors.traces.formats import read, read_series
+from fedactors.traces.format_registry import read, read_series
 from fedactors.traces.recorder import FULL, Protocol, Training, participation, usage
 
 
@@ -85,7 +85,7 @@ def test_a_raspberry_pi_needs_numpy_and_no_more(tmp_path):
     probe = (
         "import sys\n"
         "for name in ('torch', 'ray', 'simpy', 'pyarrow', 'sklearn', 'psutil'): sys.modules[name] = None\n"
-        "from fedactors.cli import main\n"
+        "from fedactors.cli.main import main\n"
         "sys.exit(main(['traces', 'record', sys.argv[1], '--rounds', '1', '--deadline', '0.01']))\n"
     )
     words = [sys.executable, "-c", probe, str(tmp_path / "pi.csv")]

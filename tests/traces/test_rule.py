@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.errors import TraceError
-from fedactors.traces.rule import Phone, parse
+from fedactors.traces.formats.availability_rule import Phone, parse
 
 KNOWN = Phone(charging=True, screen=False, locked=True, network="wifi", battery=40.0)
 

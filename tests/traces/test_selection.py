@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from timelines import timelines
 
 from fedactors.errors import TraceError
-from fedactors.traces import tables
-from fedactors.traces.selection import select
+from fedactors.traces import device_tables
+from fedactors.traces.device_selection import select
+from fedactors.traces.device_tables import Matrix, table
 from fedactors.traces.series import PPM, Row, build
-from fedactors.traces.tables import Matrix, table
 
 
 @given(timelines(), st.data())
@@ -26,12 +26,16 @@ def test_rates_tables_and_latencies():
     rates = build([Row("a", [0, 5], [1, 2], 9), Row("b", [0], [7], 3), Row("c", [0, 1, 2], [4, 5, 6], 8)], PPM)
     found = select(rates, np.array([2, 1]))
     assert [list(found.pieces(k)) for k in range(2)] == [list(rates.pieces(2)), list(rates.pieces(1))]
-    phones = table(["a", "b"], {tables.SCORE: [1, 2]}, {tables.BENCHMARK: ["x", "y"]})
+    phones = table(["a", "b"], {device_tables.SCORE: [1, 2]}, {device_tables.BENCHMARK: ["x", "y"]})
     one = select(phones, np.array([1]))
-    assert (one.names, one.columns[tables.SCORE].tolist(), one.labels[tables.BENCHMARK]) == (("b",), [2], ("y",))
+    assert (one.names, one.columns[device_tables.SCORE].tolist(), one.labels[device_tables.BENCHMARK]) == (
+        ("b",),
+        [2],
+        ("y",),
+    )
     assert select(Matrix(("a", "b"), np.array([[1, 2], [3, 4]])), np.array([1])).ns.tolist() == [[4]]
 
 
 def test_a_device_that_is_not_there():
     with pytest.raises(TraceError, match="no device 2 among 2"):
-        select(table(["a", "b"], {tables.SCORE: [1, 2]}), np.array([2]))
+        select(table(["a", "b"], {device_tables.SCORE: [1, 2]}), np.array([2]))

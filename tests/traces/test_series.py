@@ -8,7 +8,7 @@ from timelines import repaired
 
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
-from fedactors.traces.formats import read, read_any, read_series
+from fedactors.traces.format_registry import read, read_any, read_series
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build, join
 
 MS = 1_000_000
@@ -180,7 +180,7 @@ def test_mahimahi_packets_are_bytes_per_second_of_their_millisecond(written):
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=30).map(sorted))
 def test_mahimahi_loses_no_packet(times):
-    from fedactors.traces import mahimahi
+    from fedactors.traces.formats import mahimahi
     from fedactors.traces.source import Mender, Source
 
     source = Source("here", "\n".join(map(str, times)).encode())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fedactors.traces.formats import read_any, read_series
+from fedactors.traces.format_registry import read_any, read_series
 
 TRACES = Path(__file__).parents[2] / "traces"
 FILES = sorted(TRACES.rglob("*.csv"))

@@ -8,8 +8,8 @@ import pytest
 from timelines import repaired
 
 from fedactors.errors import TraceError
-from fedactors.traces.formats import read_latency, read_table
-from fedactors.traces.tables import BENCHMARK, DOWN, SAMPLE, SAMPLES, SCORE, UP, Matrix, Table
+from fedactors.traces.device_tables import BENCHMARK, DOWN, SAMPLE, SAMPLES, SCORE, UP, Matrix, Table
+from fedactors.traces.format_registry import read_latency, read_table
 
 
 def columns(table):

@@ -20,7 +20,7 @@ from scipy.stats import beta
 
 from fedactors.clock.laws import TABLE_2
 from fedactors.plan import SECOND
-from fedactors.traces import native
+from fedactors.traces.formats import native
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from fedactors.traces.columns import assemble, windows
-from fedactors.traces.formats import AVAILABILITY, Format
+from fedactors.traces.format_registry import AVAILABILITY, Format
 from fedactors.traces.source import Mender, Source, device
 from fedactors.traces.timeline import Timeline
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.clock.selection import Clients, Selection, UniformSelector
+from fedactors.clock.selections.base import Clients, Selection, UniformSelector
 
 
 class Fastest(Selection):

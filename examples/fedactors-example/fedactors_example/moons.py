@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedactors.learning.datasets import Data, Info, verified
+from fedactors.data.base import Data, Info, verified
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 

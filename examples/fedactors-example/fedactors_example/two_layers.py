@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import PositiveInt
 
-from fedactors.learning.layers import Flatten, Model, Relu, Shape, dense, stack
+from fedactors.models.layers import Flatten, Model, Relu, Shape, dense, stack
 from fedactors.options import Options
 
 

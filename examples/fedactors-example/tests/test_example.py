@@ -10,7 +10,7 @@ from fedactors_example.clipped import Clipped
 from fedactors import Scenario, run
 from fedactors.errors import TraceError
 from fedactors.learning.algorithm import Trip
-from fedactors.traces.formats import read
+from fedactors.traces.format_registry import read
 
 HERE = Path(__file__).parents[1]
 

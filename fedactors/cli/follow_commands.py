@@ -1,0 +1,66 @@
+"""`fedactors watch` and `timeline`, and the options of `run` and `resume` that log elsewhere what is followed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedactors.errors import UsageError
+from fedactors.extras import needed
+from fedactors.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fedactors.simulation.progress import Progress
+
+
+def extend(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `watch`."""
+    command.add_argument("run", metavar="RUN", help="run folder, of a run that goes on or has ended")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follow a run until it ends. Raises RunFolderError if there is none."""
+    from fedactors.report.watch import watch
+
+    watch(options.run)
+    return 0
+
+
+def extend_timeline(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `timeline`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--out", metavar="FILE", help="gzipped if it ends in .gz (default: RUN/timeline.json)")
+    command.add_argument("--devices", type=int, default=500, metavar="N", help="devices shown at most (default: 500)")
+
+
+def timeline(options: argparse.Namespace) -> int:
+    """Write the timelines of a run for Perfetto. Raises RunFolderError if there is none."""
+    from fedactors.report.trace_events import write
+
+    if options.devices < 1:
+        raise UsageError(f"--devices {options.devices} (accepted: 1 or more)")
+    print(write(options.run, options.out or Path(options.run) / "timeline.json", options.devices))
+    return 0
+
+
+def extend_trackers(command: argparse.ArgumentParser) -> None:
+    """Declare where else to log metrics."""
+    command.add_argument("--tensorboard", action="store_true", help="log into RUN/tensorboard, too")
+    command.add_argument("--mlflow", metavar="URI", help="log to this MLflow server or store, too")
+
+
+def tracked(shown: Progress, options: argparse.Namespace, folder: Path, scenario: Scenario | None) -> Progress:
+    """Return progress that is shown, and logged where `options` say. Raises UsageError if a library is missing."""
+    from fedactors.simulation.trackers import MLflow, TensorBoard, Tracked, Tracker, flat
+
+    makers: list[Callable[[], Tracker]] = []
+    if options.tensorboard:
+        needed("tensorboard", "tensorboard")
+        makers.append(partial(TensorBoard, folder / "tensorboard"))
+    if options.mlflow:
+        needed("mlflow", "mlflow")
+        makers.append(partial(MLflow, options.mlflow, folder.name, dict(flat(scenario.dump() if scenario else {}))))
+    return Tracked(shown, makers) if makers else shown

@@ -1,0 +1,140 @@
+"""`fedactors compare` and `fedactors sweep`: run variants, print a table, leave tables and a page beside the runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import ScenarioError
+from fedactors.study.study_cells import Axis, axis_of
+
+
+def extend_compare(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `compare`."""
+    _common(command)
+    command.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="KEY=V,V",
+        help="server.algorithm=fedavg,fsl; several: all pairs",
+    )
+    command.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds for each variant (default: 5)")
+    command.add_argument("--baseline", metavar="NAME", help="the variant others are compared with (default: the first)")
+    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
+
+
+def extend_sweep(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `sweep`."""
+    _common(command)
+    command.add_argument("--measure", metavar="NAME", help="what heat maps show (default: sweep.measure, or accuracy)")
+
+
+def _common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
+    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override in every run")
+    command.add_argument("--target", type=float, metavar="A", help="accuracy (for compare: 90 %% of the baseline's)")
+    command.add_argument("--window", type=int, default=1, metavar="N", help="rounds an accuracy is averaged over")
+    command.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
+    command.add_argument("--address", metavar="ADDRESS", help="run on this Ray cluster instead")
+    command.add_argument("--out", metavar="DIR", help="folder; runs in it are used (default: runs/studies/NAME)")
+    command.add_argument("--plot", metavar="FILE", help="also draw a PNG, PDF or SVG; needs fedactors[notebook]")
+    command.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Compare, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    from fedactors.scenario.model import Scenario
+    from fedactors.study import comparison_tables, page
+    from fedactors.study.comparison import compare
+
+    _check(options)
+    base = Scenario.load(options.scenario, options.set)
+    out = Path(options.out or f"runs/studies/{base.name}")
+    found = compare(
+        options.scenario, _axes(options, base), options.seeds, **_options(options, out),
+        baseline=options.baseline, confidence=options.confidence,
+    )  # fmt: skip
+    text = comparison_tables.text(found)
+    files = {
+        "comparison.txt": lambda: text + "\n",
+        "comparison.csv": lambda: comparison_tables.as_csv(found),
+        "comparison.tex": lambda: comparison_tables.latex(found),
+        "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
+    }
+    _write(out, files)
+    page.write(found, out / "comparison.html")
+    if options.plot:
+        found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
+    _print(options, text, out / "comparison.html", {"target": found.target, "baseline": found.baseline, "estimates": [
+        {"variant": e.variant, "measure": e.measure, "value": e.value and e.value._asdict(),
+         "difference": e.difference and e.difference._asdict()} for e in found.estimates()]})  # fmt: skip
+    return 0
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Sweep, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    from fedactors.scenario.model import Scenario
+    from fedactors.study import comparison_tables, sweep_page
+    from fedactors.study.sweep import sweep
+
+    _check(options)
+    out = Path(options.out or f"runs/studies/{Scenario.load(options.scenario, options.set).name}")
+    found = sweep(options.scenario, **_options(options, out), measure=options.measure)
+    text = sweep_page.text(found)
+    _write(out, {
+        "sweep.txt": lambda: text + "\n",
+        "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
+    })  # fmt: skip
+    sweep_page.write(found, out / "sweep.html")
+    if options.plot:
+        found.plot().savefig(options.plot, dpi=160)
+    places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
+    _print(options, text, out / "sweep.html", {"measure": found.measure, "target": found.target, "places": places})
+    return 0
+
+
+def _axes(options: argparse.Namespace, base: Any) -> list[Axis]:
+    from fedactors.study.sweep import axes_of
+
+    if options.vary:
+        return [axis_of(text) for text in options.vary]
+    if base.sweep is None:
+        raise ScenarioError(f"{options.scenario}: nothing is varied (accepted: --vary KEY=V,V, or a sweep in the file)")
+    return axes_of(base.sweep)
+
+
+def _check(options: argparse.Namespace) -> None:
+    limits = {"seeds": (1, 10_000), "jobs": (1, 4096), "window": (1, 1_000_000)}
+    for name, (low, high) in limits.items():
+        value = getattr(options, name, None)
+        if value is not None and not low <= value <= high:
+            raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    if not 0 < getattr(options, "confidence", 0.95) < 1:
+        raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.address and options.jobs:
+        raise ScenarioError("--jobs is for this machine; a cluster runs as many as it can (accepted: one of the two)")
+
+
+def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
+    def tell(row: Any) -> None:
+        said = ", ".join(f"{axis} {label}" for axis, label in row.labels.items())
+        print(f"{said}, seed {row.seed}: {row.failure or 'done'}", file=sys.stderr, flush=True)
+
+    return {
+        "out": out, "overrides": options.set, "target": options.target, "window": options.window,
+        "jobs": options.jobs, "address": options.address, "tell": tell,
+    }  # fmt: skip
+
+
+def _write(out: Path, files: dict[str, Callable[[], str]]) -> None:
+    for name, content in files.items():
+        (out / name).write_text(content(), encoding="utf-8")
+
+
+def _print(options: argparse.Namespace, text: str, page: Path, figures: dict[str, Any]) -> None:
+    print(json.dumps({**figures, "page": str(page)}, indent=2) if options.json else f"{text}\n\n{page}")

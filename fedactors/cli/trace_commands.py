@@ -1,0 +1,137 @@
+"""`fedactors traces`: look at recordings, convert them, draw some devices from them, and record new ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fedactors.cli import record_command
+
+if TYPE_CHECKING:
+    from fedactors.traces.format_registry import Recording
+
+
+def extend(command: argparse.ArgumentParser) -> None:
+    """Add the actions to the command's parser."""
+    actions = command.add_subparsers(required=True, metavar="COMMAND")
+    for name, (function, text, add) in _ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=text)
+        action.set_defaults(action=function)
+        add(action)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what was asked for and return the exit code. Raises TraceError for what the user can mend."""
+    result: int = options.action(options)
+    return result
+
+
+def _reading(action: argparse.ArgumentParser) -> None:
+    action.add_argument("path", metavar="PATH", help="recording, gzipped or not")
+    action.add_argument("--format", metavar="NAME", help="its format, if it is not recognised: see traces formats")
+    action.add_argument("--when", metavar="RULE", help='what counts as available: "charging & wifi & locked"')
+    action.add_argument("--strict", action="store_true", help="refuse a recording that needs repair")
+    action.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+def _describing(action: argparse.ArgumentParser) -> None:
+    _reading(action)
+    action.add_argument("--png", metavar="FILE", help="draw the picture into this file")
+
+
+def _writing(action: argparse.ArgumentParser) -> None:
+    _reading(action)
+    action.add_argument("out", metavar="OUT", help="file to write: .parquet, else CSV, gzipped if it ends in .gz")
+
+
+def _sampling(action: argparse.ArgumentParser) -> None:
+    _writing(action)
+    action.add_argument("--devices", type=_count, required=True, metavar="N", help="how many devices")
+    action.add_argument("--seed", type=_count, default=0, metavar="S", help="which ones (default: 0)")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number)')
+    return int(text)
+
+
+def _read(options: argparse.Namespace) -> Recording:
+    from fedactors.traces.format_registry import read_any
+
+    return read_any(options.path, options.format, options.when, options.strict)
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from fedactors.traces.summaries import bars, summarize
+
+    recording = _read(options)
+    if options.png:
+        from fedactors.traces.drawing import draw
+
+        draw(bars(recording), options.png)
+    summary = summarize(recording)
+    _print(options, {"path": options.path, **summary.data()}, summary.text())
+    return 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    return _write(options, _read(options))
+
+
+def _sample(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from fedactors.errors import TraceError
+    from fedactors.streams import Purpose, stream
+    from fedactors.traces.device_selection import select
+
+    recording = _read(options)
+    if not 1 <= options.devices <= len(recording):
+        raise TraceError(f"--devices {options.devices}: {options.path} holds {len(recording):,} (accepted: 1 to that)")
+    rows = stream(options.seed, Purpose.TRACE).choice(len(recording), options.devices, replace=False)
+    return _write(options, select(recording, np.sort(rows)))
+
+
+def _write(options: argparse.Namespace, recording: Recording) -> int:
+    from fedactors.traces.formats import native
+
+    native.write(recording, options.out)
+    repairs = [{"kind": r.kind, "count": r.count, "first": r.first} for r in recording.repairs]
+    figures = {"path": options.path, "out": options.out, "devices": len(recording), "repairs": repairs}
+    mended = "".join(f"\n  mended: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
+    _print(options, figures, f"{options.out}: {len(recording):,} devices{mended}")
+    return 0
+
+
+def _formats(options: argparse.Namespace) -> int:
+    from fedactors.traces.format_registry import formats
+
+    kinds = [{"name": f.name, "gives": f.gives, "description": f.description, "rule": f.ruled} for f in formats()]
+    lines = [f"{kind['name']:<18}{kind['gives']:<17}{kind['description']}" for kind in kinds]
+    _print(options, {"formats": kinds}, "\n".join(lines))
+    return 0
+
+
+def _print(options: argparse.Namespace, figures: dict[str, Any], text: str) -> None:
+    print(json.dumps(figures, indent=2) if options.json else text)
+
+
+def _json(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--json", action="store_true", help="print figures as JSON")
+
+
+_Action = tuple[Callable[[argparse.Namespace], int], str, Callable[[argparse.ArgumentParser], None]]
+_ACTIONS: dict[str, _Action] = {
+    "describe": (_describe, "say what a recording holds", _describing),
+    "convert": (_convert, "write a recording in fedactors' own format", _writing),
+    "sample": (_sample, "write some of a recording's devices, drawn by seed", _sampling),
+    "record": (
+        record_command.record,
+        "measure this machine beside a competitor, or its use over time",
+        record_command.extend,
+    ),
+    "formats": (_formats, "list the formats that can be read", _json),
+}

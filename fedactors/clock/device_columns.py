@@ -1,0 +1,206 @@
+"""The devices of a scenario in columns: one row per client, in the order of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.clock.availability import ALWAYS, Availability, Int64, Windows, join
+from fedactors.clock.devices import Hardware, Setting, assigned, entity, hardware
+from fedactors.clock.flow import CONSTANT, Flow, Share
+from fedactors.clock.laws import law
+from fedactors.clock.recording_paths import locate
+from fedactors.clock.synthetic_availability import windows
+from fedactors.errors import ScenarioError, TraceError
+from fedactors.plan import NEVER, SECOND, Time
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.population import Always, Group, Trace
+from fedactors.scenario.synthetic_behaviour import Synthetic
+from fedactors.streams import Purpose, stream
+from fedactors.traces.format_registry import read
+from fedactors.traces.timeline import Timeline
+
+Law = tuple[str, int]  # (trace of Table 2, levels)
+_DAY = 86_400 * SECOND
+_FINEST = 1000  # levels of a sampled trace that is counted in steps
+
+
+@dataclass(frozen=True)
+class Flows:
+    """What varies over time, of every device."""
+
+    on: Flow  # 1 always: latency takes time, not bytes
+    share: Flow  # of the processor, ppm
+    down: Flow  # bytes/s
+    up: Flow  # bytes/s
+    varying: NDArray[np.bool_]  # (N,): whether any of them varies
+
+
+@dataclass(frozen=True)
+class Population:
+    """Every device, in columns of length N. Where `flows` vary, a rate here is the best that the device ever has."""
+
+    availability: Availability
+    per_sample: Int64  # ns per sample, forward and backward
+    down: Int64  # bytes/s
+    up: Int64  # bytes/s
+    latency: Int64  # ns, added to every download and every upload
+    aware: NDArray[np.bool_]  # stops in time for the deadline
+    abort: NDArray[np.bool_]  # loses its work when interrupted
+    arrive: Int64  # ns; 0 for devices that are there from the start
+    depart: Int64  # ns; NEVER for devices that stay
+    keeps: NDArray[np.bool_]  # hands in what it has before it departs
+    flows: Flows | None = None
+    laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
+
+    def __len__(self) -> int:
+        return len(self.per_sample)
+
+    def burdened(self, effort: float) -> Population:
+        """Return devices that take `effort` times as long for a sample, as they have more to do with each."""
+        if effort == 1.0:
+            return self
+        slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4)  # at most what `training_time` gives
+        return replace(self, per_sample=slower.astype(np.int64))
+
+    def belonging(self, at: Time) -> int:
+        """Return how many devices have arrived and not departed at a moment."""
+        arrived, departed = self._moves
+        return int(np.searchsorted(arrived, at, "right") - np.searchsorted(departed, at, "right"))
+
+    @cached_property
+    def _moves(self) -> tuple[Int64, Int64]:
+        """When devices arrive, and when they depart, each in order of time; who departs first never belongs."""
+        return np.sort(self.arrive), np.sort(np.maximum(self.arrive, self.depart))
+
+
+@dataclass(frozen=True)
+class _Presence:
+    """Availability of one group: its own table of windows, and each device's place in it."""
+
+    windows: Windows
+    row: Int64
+    shift: Int64
+    period: Int64
+    arrive: Int64
+    depart: Int64
+
+
+def build(scenario: Scenario, flops: int) -> Population:
+    """Return the population of `scenario`, whose model takes `flops` operations to train a sample; reads its traces.
+
+    What a group draws depends on the seed and the group's name only, and adding devices at its end leaves the others
+    as they were. Raises TraceError if a trace cannot be read.
+    """
+    groups = scenario.population
+    setting = Setting(scenario.seed, scenario.folder, flops)
+    present = [_availability(group, setting) for group in groups]
+    laws = _laws(scenario)
+    machines = [hardware(group, setting) for group in groups]
+    base = np.cumsum([0, *(len(p.windows.counts) for p in present)])
+    rows = [np.where(p.row < 0, ALWAYS, p.row + offset) for p, offset in zip(present, base, strict=False)]
+    availability = Availability(
+        join([p.windows for p in present]),
+        np.concatenate(rows),
+        np.concatenate([p.shift for p in present]),
+        np.concatenate([p.period for p in present]),
+    )
+    return Population(
+        availability,
+        per_sample=np.concatenate([m.per_sample for m in machines]),
+        down=np.concatenate([m.down for m in machines]),
+        up=np.concatenate([m.up for m in machines]),
+        latency=np.concatenate([m.latency for m in machines]),
+        aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
+        abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
+        arrive=np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)]),
+        depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
+        keeps=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
+        flows=_flows(machines, laws),
+        laws=laws,
+    )
+
+
+def _leaves(group: Group) -> Time:
+    """Return when a group leaves, as far as the scenario says."""
+    return NEVER if group.depart is None else group.depart
+
+
+def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
+    """Return what varies over time, sampled devices among it; None if nothing does."""
+    varying = np.concatenate([np.any([share.row >= 0 for share in m.flows.values()], axis=0) for m in machines])
+    if laws:
+        varying |= np.array([found is not None for found in laws])
+    if not varying.any():
+        return None
+    nobody = np.zeros(len(varying), np.int64)
+    return Flows(
+        on=Flow([Share(None, nobody + CONSTANT, nobody, True, nobody + 1)]),
+        share=Flow([machine.flows["share"] for machine in machines]),
+        down=Flow([machine.flows["down"] for machine in machines]),
+        up=Flow([machine.flows["up"] for machine in machines]),
+        varying=varying,
+    )
+
+
+def _laws(scenario: Scenario) -> list[Law | None]:
+    """Return (trace, levels) of each device that is sampled; nothing if none is. Raises ScenarioError."""
+    server, laws = scenario.server, list[Law | None]()
+    for number, group in enumerate(scenario.population):
+        wanted = group.sampled
+        if wanted is None:
+            laws += [None] * group.count
+            continue
+        if server.deadline is None or not group.deadline_aware:
+            problem = "sampled participation needs server.deadline and deadline_aware: true"
+            raise ScenarioError(f"population.{number}.sampled: {problem}")
+        levels = wanted.levels or server.local.epochs or min(server.local.steps or 1, _FINEST)
+        found = [(trace, levels) for trace in wanted.traces]
+        for one in found:
+            law(*one)  # raises where so few levels cannot have the moments
+        laws += [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
+    return laws if any(laws) else []
+
+
+def _availability(group: Group, setting: Setting) -> _Presence:
+    zeros = np.zeros(group.count, np.int64)
+    if isinstance(group.availability, Always):
+        return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
+    if isinstance(group.availability, Synthetic):
+        made = windows(group.availability, group.count, setting.seed, entity(group))
+        row, period = np.arange(group.count, dtype=np.int64), zeros + group.availability.days * _DAY
+        return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
+    trace = group.availability
+    path = locate(trace.path, setting.folder)
+    timeline = read(path, format=trace.format, when=trace.when, strict=trace.strict)
+    if not len(timeline):
+        raise TraceError(f"{path}: holds no device")
+    row = assigned(trace.assign, len(timeline), group, setting.seed, 0)
+    return _follow(trace, timeline, row, setting.seed, entity(group))
+
+
+def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int) -> _Presence:
+    """Place each device in its recording, whose windows count from its first sight."""
+    counts = np.diff(timeline.starts)
+    first = np.repeat(timeline.first, counts)
+    windows = Windows(timeline.starts, timeline.on - first, timeline.off - first)
+    span = np.maximum(timeline.last - timeline.first, 1)[row]
+    begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
+    if trace.at_end == "depart":
+        arrive, depart = np.maximum(begin, 0), np.maximum(begin + span, 0)
+        return _Presence(windows, row, -begin, np.zeros_like(row), arrive, depart)
+    period = -(-span // _DAY) * _DAY if trace.at_end == "loop_days" else span
+    shift = -begin % period
+    if trace.offset == "random":
+        shift = (stream(seed, Purpose.OFFSET, entity).random(len(row)) * period).astype(np.int64) % period
+    stay = np.zeros_like(row)
+    return _Presence(windows, row, shift, period, stay, stay + NEVER)
+
+
+def _beginning(trace: Trace, timeline: Timeline) -> Time:
+    """Return which instant of the recording is time 0 of the run."""
+    return int(timeline.first.min()) if trace.begin == "first" else trace.begin

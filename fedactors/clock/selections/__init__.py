@@ -1,0 +1,1 @@
+"""Selection policies: which clients the server asks. One file per paper."""

@@ -1,0 +1,282 @@
+"""How a data set is spread over clients.
+
+A partition answers two questions at different times. `sizes` says how many samples each client holds, from
+the data set's `Info` alone: the clock needs it and has no labels. `split` says which ones, and gives exactly
+those sizes. Both are pure functions of the seed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveInt, PrivateAttr
+
+from fedactors.data.base import Data, Info
+from fedactors.data.partitions.assignment import Split, contiguous, deal, supplied
+from fedactors.data.partitions.sizes import Samples, drawn, even
+from fedactors.errors import DataError, ScenarioError
+from fedactors.options import Options
+from fedactors.streams import Purpose, stream
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+_WHERE = "task.partition"
+
+
+class Partition(Protocol):
+    """A way to spread data over clients that a scenario may name."""
+
+    name: str
+
+    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
+        ...
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds, for `labels` `(n,)` below `classes`.
+
+        `sizes` is what `sizes` returned. Raises ScenarioError if a label has too few samples, DataError if
+        the labels are not those that the data set announced.
+        """
+        ...
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out. Raises ScenarioError if a label has too few."""
+        ...
+
+
+class _Dealt(Options):
+    """Options of the partitions that give samples away."""
+
+    samples: Samples | None = None
+    """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
+    replace: bool = False
+    """Where samples run out, draw from them again with replacement, instead of refusing."""
+    reallocate: bool = False
+    """Deal all data anew in every round, to the clients that are asked; each gets as many samples as before."""
+    test_samples: PositiveInt | None = None
+    """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
+    the test set is shared out as training samples are that are not counted."""
+    _purpose: Purpose = PrivateAttr(default=Purpose.PARTITION)
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out; see `Partition.holdout`."""
+        counts = tuple(np.bincount(data.test_y, minlength=data.classes).tolist())
+        info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts)
+        alike = self.model_copy(update={"samples": self.test_samples, "reallocate": False})
+        alike._purpose = Purpose.HOLDOUT
+        return alike.split(data.test_y, data.classes, alike.sizes(info, clients, seed), seed)
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        raise NotImplementedError
+
+    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
+        if self.samples is None:
+            return even(info.train_size, clients)
+        sizes = drawn(self.samples, clients, seed)
+        return sizes if self.reallocate else self.enough(info, sizes)
+
+    def enough(self, info: Info, sizes: Int64) -> Int64:
+        """Return `sizes`. Raises ScenarioError if the data are too few for clients of those sizes at once."""
+        wanted, clients = int(sizes.sum()), len(sizes)
+        if wanted > info.train_size and not self.replace:
+            raise ScenarioError(
+                f'{_WHERE}.samples: {wanted:,} wanted by {clients:,} clients, "{info.name}" has '
+                f"{info.train_size:,}; accepted: fewer samples, fewer clients, or replace: true"
+            )
+        return sizes
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Look whether the data suffice for any `asked` clients of a round. Raises ScenarioError if not."""
+        self.enough(info, np.sort(sizes)[-asked:])
+
+
+class Iid(_Dealt):
+    """Every client draws from all data alike."""
+
+    name: Literal["iid"] = "iid"
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        one_pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
+        return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
+
+
+class Classes(_Dealt):
+    """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
+
+    Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
+    labels of the endless repetition of that permutation; so labels are hosted by equally many clients, give
+    or take one. With `samples`, a client's samples are cut evenly over its labels, and its first labels get
+    one more. Without, the samples of each label are cut evenly over the clients that host it; then sizes
+    follow the data set's class counts.
+    """
+
+    name: Literal["classes"] = "classes"
+    classes: PositiveInt
+    """Labels per client."""
+    balanced: bool = True
+    """Host every label equally often; if not, each client draws its labels by itself (Ruan et al. 2021)."""
+
+    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`.
+
+        Raises ScenarioError if a label has too few samples or, without `samples`, no client.
+        """
+        if self.reallocate and self.samples is None:
+            raise ScenarioError(f"{_WHERE}.samples: reallocate needs to know how many each client gets")
+        hosted = self.hosted(info.classes, clients, seed)
+        asked = super().sizes(info, clients, seed)
+        if info.class_counts is None and self.samples is None:
+            raise ScenarioError(
+                f'{_WHERE}.samples: "{info.name}" does not say how many samples each label has'
+                "; accepted: a number or a law"
+            )
+        if info.class_counts is None or self.reallocate:
+            return asked
+        counts = np.array(info.class_counts, dtype=np.int64)
+        shares = self._shares(counts, hosted, asked)
+        supplied(counts, hosted, shares, replace=self.replace)
+        return np.asarray(shares.sum(axis=1))
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        hosted = self.hosted(classes, len(sizes), seed)
+        counts = np.bincount(labels, minlength=classes)
+        shares = self._shares(counts, hosted, sizes)
+        if not np.array_equal(shares.sum(axis=1), sizes):
+            raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
+        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Look whether each label has enough for all that may host it. Raises ScenarioError if not, or if unknown."""
+        super().check_rounds(info, sizes, asked)
+        hosts = -(-asked * self.classes // info.classes) if self.balanced else asked
+        wanted = hosts * -(-int(sizes.max()) // self.classes)
+        least = min(info.class_counts or (0,))
+        if wanted > least and not self.replace:
+            raise ScenarioError(
+                f"{_WHERE}.reallocate: {wanted:,} samples of a label may be wanted in a round, and of one there are"
+                f" {least:,} (accepted: fewer samples, a smaller cohort, or replace: true)"
+            )
+
+    def hosted(self, classes: int, clients: int, seed: int) -> Int64:
+        """Return the distinct labels that each client holds, `(clients, labels per client)`.
+
+        Raises ScenarioError if there are fewer than a client should have.
+        """
+        if self.classes > classes:
+            raise ScenarioError(f"{_WHERE}.classes: found {self.classes}, accepted: at most {classes}, all there are")
+        draws = stream(seed, Purpose.PARTITION)
+        if not self.balanced:
+            return draws.random((clients, classes)).argsort(axis=1)[:, : self.classes]
+        labels, order = draws.permutation(classes), draws.permutation(clients)
+        hosted = np.empty((clients, self.classes), dtype=np.int64)
+        places = np.arange(clients * self.classes, dtype=np.int64) % classes
+        hosted[order] = labels[places].reshape(clients, self.classes)
+        return hosted
+
+    def _shares(self, counts: Int64, hosted: Int64, sizes: Int64) -> Int64:
+        """Return how many samples of each of its labels a client gets, of the shape of `hosted`."""
+        if self.samples is not None:
+            extra = np.arange(self.classes) < sizes[:, None] % self.classes
+            return sizes[:, None] // self.classes + extra
+        hosts = np.bincount(hosted.ravel(), minlength=len(counts))
+        orphans = np.flatnonzero((hosts == 0) & (counts > 0))
+        if len(orphans):
+            raise ScenarioError(
+                f"{_WHERE}: label {orphans[0]} lies at no client, {counts[orphans[0]]:,} samples are lost"
+                "; accepted: more clients, more classes per client, or a number of samples"
+            )
+        return _even_cuts(counts, hosts, hosted)
+
+
+def _even_cuts(counts: Int64, hosts: Int64, hosted: Int64) -> Int64:
+    """Cut the samples of each label, `counts` `(classes,)`, over its hosts; the first ones get one more."""
+    flat = hosted.ravel()
+    by_label = np.argsort(flat, kind="stable")
+    first = np.concatenate([[0], np.cumsum(hosts)[:-1]])
+    rank = np.empty_like(flat)
+    rank[by_label] = np.arange(len(flat)) - first[flat[by_label]]
+    shares = counts[flat] // hosts[flat] + (rank < counts[flat] % hosts[flat])
+    return shares.reshape(hosted.shape).astype(np.int64)
+
+
+class Dirichlet(_Dealt):
+    """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
+
+    The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
+    replacement; where a label has run out, its share falls to the client's other labels in proportion. So
+    sizes are kept exactly, and the last clients get what is left.
+    """
+
+    name: Literal["dirichlet"] = "dirichlet"
+    alpha: Annotated[float, Field(gt=0)]
+    """Concentration of each label."""
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        draws = stream(seed, Purpose.PARTITION)
+        left = np.bincount(labels, minlength=classes)
+        if sizes.sum() > len(labels) and not self.replace:
+            raise ScenarioError(f"{_WHERE}: {sizes.sum():,} samples wanted, {len(labels):,} available")
+        proportions = draws.dirichlet(np.full(classes, self.alpha), size=len(sizes))
+        shares = np.zeros((len(sizes), classes), dtype=np.int64)
+        for k in draws.permutation(len(sizes)):
+            if self.replace:
+                shares[k] = _multinomial(draws, sizes[k], proportions[k], left)
+            else:
+                shares[k] = _taken(draws, sizes[k], proportions[k], left)
+                left -= shares[k]
+        hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
+        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+
+
+def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
+    """Draw `samples` labels in `proportions`, none oftener than it is `left`; `left` holds enough."""
+    taken = np.zeros_like(left)
+    while missing := samples - taken.sum():
+        drawn_now = _multinomial(draws, missing, proportions, left - taken)
+        taken += np.minimum(drawn_now, left - taken)  # either nothing was cut, or a label is used up: this ends
+    return taken
+
+
+def _multinomial(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
+    """Draw `samples` labels in `proportions`, among those of which something is left."""
+    usable = np.where(left > 0, proportions, 0.0)
+    if usable.sum() < 1e-200:  # all its labels are used up: take any other
+        usable = left.astype(np.float64)
+    return draws.multinomial(samples, usable / usable.sum())
+
+
+class Natural(Options):
+    """Every client holds what the data set says is its own."""
+
+    name: Literal["natural"] = "natural"
+
+    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data do not say."""
+        if info.client_sizes is None:
+            raise ScenarioError(f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet')
+        if len(info.client_sizes) != clients:
+            raise ScenarioError(
+                f'{_WHERE}: "{info.name}" comes from {len(info.client_sizes):,} clients, found {clients:,}'
+            )
+        return info.client_sizes
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        if sizes.sum() != len(labels):
+            raise DataError(f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced")
+        return contiguous(sizes)
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out; see `Partition.holdout`."""
+        if data.test_clients is None:
+            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
+        return contiguous(np.diff(data.test_clients))

@@ -1,0 +1,1 @@
+"""One file per data set that a scenario can name."""

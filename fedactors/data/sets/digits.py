@@ -1,0 +1,41 @@
+"""scikit-learn's bundled handwritten digits: 1,797 images of 8 x 8, at hand without a download."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from fedactors.data.base import Data, Info, verified
+from fedactors.options import Options
+
+_TRAIN_COUNTS = (142, 146, 141, 147, 144, 146, 145, 143, 139, 144)
+
+
+class Digits(Options):
+    """Handwritten digits, 8 x 8 pixels in [0, 1], cut into 1,437 training and 360 test images.
+
+    Source: Optical Recognition of Handwritten Digits (Alpaydin and Kaynak 1998), bundled with scikit-learn.
+    """
+
+    name: Literal["digits"] = "digits"
+
+    def info(self, seed: int, clients: int) -> Info:
+        """Return sizes and shapes; they depend on neither argument."""
+        return Info("digits", 1437, 360, (1, 8, 8), 10, _TRAIN_COUNTS)
+
+    def check(self) -> None:
+        """Look for nothing: the images come with scikit-learn."""
+
+    def load(self, seed: int, clients: int) -> Data:
+        """Return the images; every fifth of each class is a test image, whatever the arguments."""
+        from sklearn.datasets import load_digits  # slow to import
+
+        x, y = load_digits(return_X_y=True)
+        images = (x / 16).astype(np.float32).reshape(-1, 1, 8, 8)
+        labels = y.astype(np.int64)
+        by_class = np.argsort(labels, kind="stable")  # writers follow one another: take test images from all of them
+        test = np.zeros(len(labels), dtype=bool)
+        test[by_class[::5]] = True
+        data = Data(images[~test], labels[~test], images[test], labels[test], classes=10)
+        return verified(data, self.info(seed, clients))

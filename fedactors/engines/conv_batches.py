@@ -1,0 +1,81 @@
+"""What local steps of `chain` take in: images and labels of their batches, and the masks of dropout.
+
+None of it depends on a model, so a host can have it ready before the model is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedactors.data import batches
+from fedactors.engines.base import Resident, Trips
+from fedactors.models.dropout import Masks
+from fedactors.models.layers import Dropout, Model, Shape
+
+_AHEAD = 2**20  # values that are ready before a round: what there is time for while a model is on its way
+
+
+class Batch(NamedTuple):
+    """B samples of one client, for one step."""
+
+    x: Tensor  # (B, *shape)
+    y: Tensor  # (B,)
+    masks: Mapping[int, Tensor]  # by the number of the layer, (B, *shape there): scaled
+
+    @property
+    def values(self) -> int:
+        """How many numbers it takes."""
+        return sum(tensor.numel() for tensor in (self.x, *self.masks.values()))
+
+
+class Batches:
+    """Makes the batches of trips, one after the other."""
+
+    def __init__(self, resident: Resident, trips: Trips) -> None:
+        self._resident, self._trips, self._masks = resident, trips, Masks()
+        self._dropouts = _dropouts(resident.model)
+
+    def of(self, row: int, first: int = 0) -> Iterator[Batch]:
+        """Yield the batches of a trip from step `first` on."""
+        trips, resident = self._trips, self._resident
+        order, key = torch.from_numpy(trips.order[row]), int(trips.keys[row])
+        bounds = batches.bounds(trips.works[row], trips.steps[row])
+        for step, (begin, end) in islice(enumerate(bounds), first, None):
+            chosen = order[begin:end]
+            masks = {
+                number: self._masks.of((end - begin, *shape), rate, key, number, step)
+                for number, rate, shape in self._dropouts
+            }
+            yield Batch(channels_last(resident.x[chosen]), resident.y[chosen], masks)
+
+
+def prepare(resident: Resident, trips: Trips) -> list[list[Batch]]:
+    """Return the first batches of each trip, as many as there is time for."""
+    made, values = Batches(resident, trips), 0
+    ready: list[list[Batch]] = [[] for _ in trips.clients]
+    for mine, batch in ((mine, batch) for row, mine in enumerate(ready) for batch in made.of(row)):
+        mine.append(batch)
+        values += batch.values
+        if values >= _AHEAD:
+            break
+    return ready
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """Return images and kernels with the channels last in memory; anything else as it is."""
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
+def _dropouts(model: Model) -> list[tuple[int, float, Shape]]:
+    """Return the number, rate and shape of each layer of dropout."""
+    found, shape = list[tuple[int, float, Shape]](), model.input_shape
+    for number, layer in enumerate(model.layers):
+        if isinstance(layer, Dropout):
+            found.append((number, layer.rate, shape))
+        shape = layer.output(shape)
+    return found

@@ -1,0 +1,232 @@
+"""One client's model on its way through chains of convolutions and dense layers, with the backward pass by hand.
+
+On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
+Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
+with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
+layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
+`addmm_`; or clients who began with the same one and make short trips share it, and meet there in every step: see
+`shared_layer`. Convolutions with channels enough have a quarter of the products, by `winograd`. Which layers, the model
+and a client's workload alone say, so that its bits are the same in whatever company. What is large stays in its place
+in memory from client to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+
+Shapes: B samples in a batch; images are (B, channels, height, width).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedactors.engines import winograd
+from fedactors.engines.base import Rows
+from fedactors.engines.conv_batches import Batch, channels_last
+from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
+from fedactors.models.network import views
+
+_unconvolved = torch.ops.aten.convolution_backward
+_unpooled = torch.ops.aten.max_pool2d_with_indices_backward
+_unrectified = torch.ops.aten.threshold_backward
+
+Kept = tuple[Any, ...]  # tensors, or `winograd.Kept`
+Kind = Literal["conv", "winograd", "bias", "pool", "relu", "dropout", "flatten", "dense"]
+_KINDS: dict[type[Layer], Kind] = {
+    Conv: "conv",
+    Pool: "pool",
+    Relu: "relu",
+    Dropout: "dropout",
+    Flatten: "flatten",
+    Dense: "dense",
+}
+
+
+class Link(NamedTuple):
+    """A piece of the chain: a layer, or a convolution's kernel and bias apart."""
+
+    kind: Kind
+    number: int  # of the layer
+    layer: Layer
+    tensor: int  # number of its first parameter tensor, if it has one
+    pooled: bool = False  # whether it takes the maxima of 2 x 2 results, too
+
+
+def can(model: Model) -> bool:
+    """Whether `model` is a softmax over a chain of convolutions, then dense layers, with what `Kind` lists between."""
+    return bool(links(model))
+
+
+@cache
+def links(model: Model) -> tuple[Link, ...]:
+    """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
+    if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
+        return ()
+    found, tensor, shape = list[Link](), 0, model.input_shape
+    for number, layer in enumerate(model.layers):
+        if type(layer) not in _KINDS:
+            return ()
+        quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
+        link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
+        at = len(found)
+        while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
+            at -= 1
+        before = found[at - 1] if at else link
+        if layer == Pool(2) and before.kind == "winograd" and not before.pooled:
+            found[at - 1] = before._replace(pooled=True)
+        else:
+            found.insert(at, link)
+        if isinstance(layer, Conv):
+            found.append(link._replace(kind="bias", tensor=tensor + 1))
+        tensor, shape = tensor + len(layer.tensors()), layer.output(shape)
+    return tuple(found) if any(link.kind == "bias" for link in found) else ()
+
+
+def shareable(model: Model) -> Link:
+    """Return the layer that clients can share: the first dense one, which tends to be the large one."""
+    return next(link for link in links(model) if link.kind == "dense")
+
+
+def room(model: Model) -> list[Tensor]:
+    """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
+    found = [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
+    for link in links(model):
+        if link.kind == "winograd":
+            found[link.tensor] = winograd.laid(found[link.tensor])
+    return found
+
+
+Step = Generator[Tensor, Tensor | None, Tensor]
+"""A local step, which waits where a layer is shared; see `Trip.step`."""
+
+
+@dataclass
+class Trip:
+    """One client's model on its way; the weight of a layer that it shares is not in it."""
+
+    model: Model
+    rows: Rows
+    row: int
+    tensors: list[Tensor]
+    shared: Link | None
+
+    def __post_init__(self) -> None:
+        self._starts = views(self.model, self.rows.starts[self.row])
+        along = self.rows.corrections
+        self._corrections = None if along is None else views(self.model, along[self.row])
+        self._links = links(self.model)
+        self._elsewhere = None if self.shared is None else self.shared.tensor
+        for number, (tensor, start) in enumerate(zip(self.tensors, self._starts, strict=True)):
+            if number != self._elsewhere:
+                tensor.copy_(start)
+
+    def step(self, batch: Batch) -> Step:
+        """Take a local step, and return the mean loss of its batch before it, ().
+
+        If a layer is shared, what enters it is yielded and what leaves it is sent, then the errors, the other way.
+        """
+        x, kept = batch.x, list[Kept]()
+        for link in self._links:
+            if link == self.shared:
+                x, mine = _sent((yield x)).add_(self.tensors[link.tensor + 1]), ()
+            else:
+                x, mine = self._forward(link, x, batch.masks)
+            kept.append(mine)
+        logs = x.log_softmax(1)
+        picked, samples = batch.y[:, None], len(batch.y)
+        loss = -logs.gather(1, picked).mean()
+        error = logs.exp_().scatter_add_(1, picked, logs.new_full((samples, 1), -1.0))
+        error.mul_(self.rows.weight / samples)
+        for place, link in reversed(list(enumerate(self._links))):
+            if link == self.shared:
+                self._descend(link.tensor + 1, error.sum(0))
+                error = _sent((yield error))
+            else:
+                error = self._backward(link, error, kept[place], wanted=place > 0)
+        return loss
+
+    def add(self, out: Sequence[Tensor], weight: float) -> None:
+        """Add weight (y - x) to the tensors `out`, but for the weight that is not here."""
+        for number, mine in enumerate(out):
+            if number != self._elsewhere:
+                mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
+
+    def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
+        """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
+        layer = link.layer
+        match link.kind, layer:
+            case "conv", Conv():
+                return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
+            case "winograd", Conv():
+                return winograd.forward(layer, x, self.tensors[link.tensor], pooled=link.pooled)
+            case "bias", _:
+                return x.add_(self.tensors[link.tensor][:, None, None]), ()
+            case "pool", Pool():
+                maxima, places = functional.max_pool2d_with_indices(x, [layer.size] * 2)
+                return maxima, (x, places)
+            case "relu", _:
+                return x.relu_(), (x,)
+            case "dropout", _:
+                return x.mul_(masks[link.number]), (masks[link.number],)
+            case "flatten", _:
+                return x.flatten(1), (x,)
+        weight, bias = self.tensors[link.tensor : link.tensor + 2]
+        return torch.addmm(bias, x, weight.T), (x,)
+
+    def _backward(self, link: Link, error: Tensor, kept: Kept, *, wanted: bool) -> Tensor:
+        """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
+        layer = link.layer
+        match link.kind, layer:
+            case "conv", Conv():
+                weight, size = self.tensors[link.tensor], [layer.border] * 2
+                needs = [wanted, True, False]
+                below, slope, _ = _unconvolved(
+                    error, kept[0], weight, None, [1, 1], size, [1, 1], False, [0, 0], 1, needs
+                )
+                self._descend(link.tensor, slope)
+                return below if wanted else error
+            case "winograd", _:
+                slope, below = winograd.backward(error, cast("winograd.Kept", kept), wanted=wanted)
+                self._descend(link.tensor, slope)
+                return below
+            case "bias", _:
+                self._descend(link.tensor, error.sum((0, 2, 3)))
+                return error
+            case "pool", Pool():
+                size = [layer.size] * 2
+                found: Tensor = _unpooled(error, kept[0], size, size, [0, 0], [1, 1], False, kept[1])
+                return found
+            case "relu", _:
+                slopes: Tensor = _unrectified(error, kept[0], 0.0)
+                return slopes
+            case "dropout", _:
+                return error.mul_(kept[0])
+            case "flatten", _:
+                return channels_last(error.view(kept[0].shape))
+        weight = self.tensors[link.tensor]
+        below = error @ weight if wanted else error
+        self._drift(link.tensor)
+        weight.addmm_(error.T, kept[0], alpha=-self.rows.lr)
+        self._descend(link.tensor + 1, error.sum(0))
+        return below
+
+    def _descend(self, tensor: int, slope: Tensor) -> None:
+        """Y <- y - lr (slope + corr + prox (y - x))."""
+        self._drift(tensor)
+        self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
+
+    def _drift(self, tensor: int) -> None:
+        """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
+        mine, lr = self.tensors[tensor], self.rows.lr
+        if self.rows.prox:
+            mine.lerp_(self._starts[tensor], lr * self.rows.prox)
+        if self._corrections is not None:
+            mine.add_(self._corrections[tensor], alpha=-lr)
+
+
+def _sent(x: Tensor | None) -> Tensor:
+    assert x is not None
+    return x

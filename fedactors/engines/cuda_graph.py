@@ -1,0 +1,285 @@
+"""Local steps of many clients on a GPU with no work on the host between them: a step is recorded, and replayed.
+
+A step of a small model is dozens of kernels of microseconds, which a host launches more slowly than they run. A CUDA
+graph is launched as one, but does the same to the same addresses every time. So whatever differs from step to step and
+from chunk to chunk lies in tensors that stay where they are: models, the samples of all steps, the learning rate, and
+the number of the step, which the step itself advances. A row that is done sees zeros at rate 0 and does not move.
+
+Rows come longest first. A graph is for a number of rows, which is rounded up so that few are recorded, and is replaced
+by one for half as many when no more than these still move. The number looks at the chunk alone, and so do bits.
+
+The arithmetic is that of `fused` for stacks of dense layers and of `cohort` for all others, with one rounding more: the
+rate multiplies errors before they become gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.data import batches
+from fedactors.engines import dense_batched, vmap
+from fedactors.engines.base import NO_STATE, Resident, Rows, Trained, longest_first
+from fedactors.models.dense_stacks import blocks_of
+from fedactors.models.layers import Model
+from fedactors.models.network import views
+from fedactors.models.sequence_layers import Bag, Embedding
+
+_LEAST = 2  # rows: products of matrices have the same bits from two up
+_WARM_UP = 3  # runs before a recording, in which libraries choose kernels and take what memory they keep
+_KEPT = 4  # sets of tensors, for chunks that differ in more than their size
+
+Step = Callable[[], None]
+Record = Callable[[Step], Step]
+
+
+def can(model: Model) -> bool:
+    """Whether steps of `model` can be recorded: not with a table, whose gradient is sorted with the host's help."""
+    return not any(isinstance(layer, Embedding | Bag) for layer in model.layers)
+
+
+class Graphed:
+    """An engine for plain SGD without a second loss, for models that `can` be recorded; see `Train`.
+
+    Args:
+        record: makes of a step what is called in its place; by default a CUDA graph on a GPU, else the step itself.
+
+    """
+
+    def __init__(self, record: Record | None = None) -> None:
+        self._record = record
+        self._trips: dict[tuple[object, ...], _Trip] = {}
+        self._sorted = longest_first(self._train)
+
+    def __call__(self, resident: Resident, rows: Rows) -> Trained:
+        """Train all rows; see `Trained`."""
+        try:
+            return self._sorted(resident, rows)
+        except Exception:
+            self._trips.clear()  # what lacked memory may be what these hold
+            raise
+
+    def _train(self, resident: Resident, rows: Rows) -> Trained:
+        samples, weights = batches.table(rows.order, rows.works, rows.steps)
+        trip = self._trip(resident, rows, samples.shape)
+        stretches = [(trip.recorded(width), times) for width, times in widths(rows.steps)]
+        trip.load(rows, samples, weights)
+        for step, times in stretches:
+            for _ in range(times):
+                step()
+        return trip.result(rows, len(samples))
+
+    def _trip(self, resident: Resident, rows: Rows, shape: tuple[int, ...]) -> _Trip:
+        """Return tensors in which `rows` have room; those kept, if they are large enough."""
+        steps, clients, batch = shape
+        key = id(resident), batch, rows.prox, rows.weight, rows.corrections is None
+        trip = self._trips.pop(key, None)
+        if trip is None or trip.steps < steps or trip.rows < clients:
+            most = (steps, clients) if trip is None else (max(steps, trip.steps), max(clients, trip.rows))
+            del trip  # before its successor is made: both may not fit
+            record = self._record or (Captured() if resident.x.is_cuda else lambda step: step)
+            trip = _Trip(resident, rows, *most, batch, record)
+        self._trips[key] = trip
+        if len(self._trips) > _KEPT:
+            del self._trips[next(iter(self._trips))]
+        return trip
+
+
+class Now(NamedTuple):
+    """One step of some rows; all of it on the device."""
+
+    tensors: Sequence[Tensor]  # of the models, each (rows, *shape): moved in place
+    starts: Sequence[Tensor] | None  # x, for the proximal term
+    corrections: Sequence[Tensor] | None
+    x: Tensor  # (rows, batch, *shape)
+    y: Tensor  # (rows, batch), or (rows, batch, places)
+    weights: Tensor  # (rows, batch): of samples
+    keys: Tensor  # (rows,): of dropout masks
+    number: Tensor  # (): of the step, from 0
+    rate: Tensor  # (rows,): eta_l, or 0
+
+    def drift(self, prox: float, tensor: int) -> None:
+        """Y <- y - rate (corr + prox (y - x)) for one of the tensors: all of a step but the gradient."""
+        mine = self.tensors[tensor]
+        rate = self.rate.view(-1, *[1] * (mine.dim() - 1))
+        if self.starts is not None:
+            mine.lerp_(self.starts[tensor], rate * prox)
+        if self.corrections is not None:
+            mine.addcmul_(self.corrections[tensor], rate, value=-1.0)
+
+
+Move = Callable[[Now], Tensor]
+"""Moves rows by one step, and returns their losses, (rows,)."""
+
+
+def by_hand(model: Model, weight: float, prox: float) -> Move:
+    """Return the step of `fused`: gradients go into the models without being written out."""
+    blocks, classes = blocks_of(model), model.output_shape[0]
+
+    def move(now: Now) -> Tensor:
+        def hear(first: int, layer: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
+            for tensor in (first, first + 1):
+                now.drift(prox, tensor)
+            layer.baddbmm_(error, inputs, alpha=-1.0)
+            bias.sub_(error.sum(2))
+
+        hot = now.x.new_zeros(len(now.x), classes, now.x.shape[1]).scatter_(1, now.y[:, None], 1.0)
+        inputs, slopes = dense_batched.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
+        logs, weights = dense_batched.log_probabilities(now.tensors, inputs[-1]), now.weights[:, None]
+        losses, error = dense_batched.mean_losses(logs, hot, weights), dense_batched.errors(logs, hot, weights)
+        dense_batched.backward(now.tensors, inputs, slopes, error.mul_((now.rate * weight)[:, None, None]), hear)
+        return losses
+
+    return move
+
+
+def by_vmap(model: Model, weight: float, prox: float) -> Move:
+    """Return the step of `cohort`, for any model."""
+    gradient = vmap.gradient_of(model, weight, None)
+
+    def move(now: Now) -> Tensor:
+        losses: Tensor
+        grads, losses = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
+        for number, (tensor, grad) in enumerate(zip(now.tensors, grads, strict=True)):
+            now.drift(prox, number)
+            tensor.addcmul_(grad, now.rate.view(-1, *[1] * (grad.dim() - 1)), value=-1.0)
+        return losses
+
+    return move
+
+
+class _Trip:
+    """Tensors with room for `rows` rows of `steps` steps, at least, and the steps recorded over them."""
+
+    def __init__(self, resident: Resident, like: Rows, steps: int, rows: int, batch: int, record: Record) -> None:
+        self._resident, self._record, self._recorded = resident, record, dict[int, Step]()
+        # runs of a warm-up advance the number of the step, too: there is room for as many
+        self.steps, self.rows = 1 << max(_WARM_UP, steps - 1).bit_length(), rounded(max(_LEAST, rows))
+        model, new = resident.model, like.starts.new_zeros
+        self._samples = new(self.steps, self.rows, batch, dtype=torch.int64)
+        self._weights, self._losses = new(self.steps, self.rows, batch), new(self.steps, self.rows)
+        self._counts, self._keys = (new(self.rows, dtype=torch.int64) for _ in range(2))
+        self._number, self._lr = new(1, dtype=torch.int64), new(())
+        self._tensors = [new(self.rows, *spec.shape) for spec in model.tensors]
+        size = self.rows, model.parameters
+        self._starts = new(size) if like.prox else None
+        self._corrections = None if like.corrections is None else new(size)
+        form = by_hand if dense_batched.can(model) else by_vmap
+        self._move = form(model, like.weight, like.prox)
+
+    def recorded(self, width: int) -> Step:
+        """Return the step of the first `width` rows; what is loaded is lost if it was not recorded before."""
+        if width not in self._recorded:
+            self._counts.zero_()
+            self._number.zero_()
+            self._recorded[width] = self._record(self._step(width))
+        return self._recorded[width]
+
+    def load(self, rows: Rows, samples: NDArray[np.int64], weights: NDArray[np.float32]) -> None:
+        """Put `rows` into place, before their first step."""
+        steps, clients, _ = samples.shape
+        _put(self._samples[:steps, :clients], samples)
+        _put(self._weights[:steps, :clients], weights)
+        self._counts.zero_()
+        _put(self._counts[:clients], np.array(rows.steps))
+        self._keys[:clients].copy_(rows.keys)
+        self._number.zero_()
+        self._lr.fill_(rows.lr)
+        for tensor, start in zip(self._tensors, views(self._resident.model, rows.starts), strict=True):
+            tensor[:clients].copy_(start)
+        for mine, given in ((self._starts, rows.starts), (self._corrections, rows.corrections)):
+            if mine is not None and given is not None:
+                mine[:clients].copy_(given)
+
+    def result(self, rows: Rows, steps: int) -> Trained:
+        """Return what came of `rows`, in memory of its own."""
+        clients, starts = len(rows.clients), views(self._resident.model, rows.starts)
+        deltas = [(tensor[:clients] - start).flatten(1) for tensor, start in zip(self._tensors, starts, strict=True)]
+        return Trained(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
+
+    def _step(self, width: int) -> Step:
+        resident, flat = self._resident, self._resident.x.flatten(1)
+        tensors = [tensor[:width] for tensor in self._tensors]
+        starts, corrections = (
+            None if vectors is None else views(resident.model, vectors[:width])
+            for vectors in (self._starts, self._corrections)
+        )
+
+        def step() -> None:
+            chosen, weights = (
+                table[:, :width].index_select(0, self._number)[0] for table in (self._samples, self._weights)
+            )
+            done = self._counts[:width] <= self._number
+            x = flat.index_select(0, chosen.flatten()).view(width, -1).masked_fill_(done[:, None], 0.0)
+            now = Now(
+                tensors,
+                starts,
+                corrections,
+                x.view(*chosen.shape, *resident.x.shape[1:]),
+                resident.y[chosen],
+                weights,
+                self._keys[:width],
+                self._number[0],
+                self._lr.expand(width).masked_fill(done, 0.0),
+            )
+            losses = self._move(now).masked_fill(done, 0.0)
+            self._losses[:, :width].index_copy_(0, self._number, losses[None])
+            self._number.add_(1)
+
+        return step
+
+
+class Captured:
+    """Records steps as CUDA graphs; what passes between kernels shares memory, as no two of them run at once.
+
+    That memory is gone with the last graph that used it: whoever begins anew needs a new one of these.
+    """
+
+    def __init__(self) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, step: Step) -> Step:
+        """Return the replay of `step`, which is run a few times."""
+        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            for _ in range(_WARM_UP):
+                step()
+        here.wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            step()
+        return graph.replay
+
+
+def widths(steps: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (rows, steps) of each stretch of a trip, from the `steps` of its rows, longest first.
+
+    A stretch has at least two rows, and ends when half of them, rounded up, are all that still move.
+    """
+    found, at, width = [], 0, rounded(max(_LEAST, len(steps)))
+    while at < steps[0]:
+        half = rounded(-(-width // 2))
+        until = steps[half] if width > _LEAST else steps[0]
+        if until > at:
+            found.append((width, until - at))
+            at = until
+        width = half
+    return found
+
+
+def rounded(number: int) -> int:
+    """Return the next number with at most four significant binary digits."""
+    unit = 1 << max(0, number.bit_length() - 4)
+    return -(-number // unit) * unit
+
+
+def _put(place: Tensor, array: NDArray[np.generic]) -> None:
+    """Copy an array to a device without waiting for it, from memory that cannot be moved meanwhile."""
+    found = torch.from_numpy(array)
+    place.copy_(found.pin_memory() if place.is_cuda else found, non_blocking=True)

@@ -1,0 +1,205 @@
+"""Local steps of dense stacks whose first layer never moves: it stays in the span of the samples that were seen.
+
+All the steps of a trip start from one W_0 and add products of errors and inputs to it, so after s samples
+W_s = W_0 - lr * sum_j e_j x_j^T. Then the outputs of the first layer are X W_0^T, one large product over all samples of
+the trip, less lr * (X X^T) E, in which a sample needs its inner products with the samples before it. The update,
+-lr * E^T X, is one large product again. Large products run half as fast again as those of single batches, and no
+client has a first layer of its own that is copied and moved.
+
+The arithmetic is that of `fused` in another order; a run uses one of them throughout. Shapes: C clients, T samples of a
+trip, B of them in a batch, d inputs, h hidden units.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedactors.data import batches
+from fedactors.engines.base import NO_STATE, Resident, Rows, Total, Trained, Trips, longest_first
+from fedactors.engines.dense_batched import (
+    Company,
+    activate,
+    backward,
+    descending,
+    errors,
+    first_rows,
+    forward,
+    hot_labels,
+    log_probabilities,
+    mean_losses,
+)
+from fedactors.models.dense_stacks import blocks_of
+from fedactors.models.layers import Dense, Model
+from fedactors.models.network import views
+from fedactors.workload import Workload
+
+_SMALL = 50_000  # weights of a first layer below which calls cost more than products
+_ALONE = 16  # samples whose inner products are not worth dividing further, and products not worth sharing
+
+
+def pays(model: Model, works: Iterable[Workload]) -> bool:
+    """Whether trips are short enough for the span to be quicker on a CPU.
+
+    It saves 4 d h operations of a sample their lower speed, and costs T d / 2 and T h for the samples before it.
+    """
+    if len(blocks_of(model)) < 2:
+        return False
+    inputs, hidden = next((layer.inputs, layer.outputs) for layer in model.layers if isinstance(layer, Dense))
+    longest = max((work.samples(work.wanted) for work in set(works)), default=0)
+    return inputs * hidden >= _SMALL and longest * (inputs + 2 * hidden) <= 2.4 * inputs * hidden
+
+
+@longest_first
+def train(resident: Resident, rows: Rows) -> Trained:
+    """Train all rows as `fused.train` does, by plain SGD without corrections and proximal term."""
+    block, *inner = blocks_of(resident.model)
+    weight, bias, *others = views(resident.model, rows.starts)
+    moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
+    (seen,) = rows.ready or [_seen(resident, rows)]
+    first, company = _Span(seen, weight, bias, rows.lr, rows.parts), Company(moving)
+    logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
+    shorter = [-steps for steps in rows.steps]
+    for step in range(max(rows.steps)):
+        left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+        active = company.of(left)
+        mine = first_rows(moving, active)
+        keys, hot, weights = first_rows((rows.keys, seen.hot[step], seen.weights[step]), active)
+        x, slope = activate(first.outputs(step, active), block, keys, step)
+        inputs, slopes = forward(inner, mine, x, keys, step, slope)
+        found = log_probabilities(mine, inputs[-1], out=logs[step, :active])
+        error = errors(found, hot, weights)
+        found[left:] = 0.0
+        first.learn(step, active, backward(mine, inputs, slopes, error, hear))
+    company.leave()
+    losses = mean_losses(logs, seen.hot, seen.weights).T
+    rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
+    if rows.total is not None:
+        _add_up(first, rest, rows.total, rows.parts)
+        return Trained(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
+    deltas = rows.starts.new_empty(rows.starts.shape)
+    for row, delta in enumerate(deltas):
+        first.add(row, delta, 1.0, new=True).add_(rest[row])
+    return Trained(deltas, losses, NO_STATE)
+
+
+def _add_up(first: _Span, rest: Tensor, total: Total, parts: Sequence[int]) -> None:
+    """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
+    for row in sorted(range(len(total.places)), key=total.places.__getitem__):
+        part, share = parts[row], total.weights[row]
+        new = part not in total.sums
+        if new:
+            total.sums[part] = rest.new_empty(first.size + rest.shape[1])
+        first.add(row, total.sums[part], share, new=new).add_(rest[row], alpha=share)
+
+
+class _Seen(NamedTuple):
+    """The samples of trips."""
+
+    counts: Sequence[int]  # of each trip
+    x: Tensor  # (C, T, d)
+    hot: Tensor  # (steps, C, classes, B): labels
+    weights: Tensor  # (steps, C, 1, B)
+    products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
+
+
+def prepare(resident: Resident, trips: Trips) -> _Seen | None:
+    """Return the samples of trips and their inner products; None unless the longest one is first."""
+    return _seen(resident, trips) if trips.longest_first else None
+
+
+def _seen(resident: Resident, trips: Trips) -> _Seen:
+    table, weights = batches.table(trips.order, trips.works, trips.steps)
+    samples = torch.from_numpy(table)
+    steps, clients, batch = samples.shape
+    counts, flat = [count * batch for count in trips.steps], resident.x.flatten(1)
+    by_client = samples.transpose(0, 1).flatten()
+    x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
+    products = flat.new_zeros(clients, steps * batch, steps * batch)
+    if resident.grams is None:
+        _before(x, products, batch)
+    else:
+        by_row = by_client.view(clients, -1).numpy()
+        for row, (client, seen) in enumerate(zip(trips.clients, counts, strict=True)):
+            resident.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
+    return _Seen(counts, x, hot_labels(resident, samples), torch.from_numpy(weights)[:, :, None], products)
+
+
+class _Span:
+    """The first layer of the rows of a chunk: where it began, what it has seen and the errors there."""
+
+    def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float, parts: Sequence[int]) -> None:
+        self._seen, self._batch, self._lr = seen, seen.hot.shape[-1], lr
+        self._errors = seen.x.new_empty(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
+        self._outputs = torch.empty_like(self._errors)
+        for first, last in _blocks(seen.counts, parts) if weight.stride(0) == 0 else pairwise(range(len(bias) + 1)):
+            rows, samples = slice(first, last), slice(0, seen.counts[first])
+            x, outputs = (one[rows, samples].flatten(0, 1) for one in (seen.x, self._outputs))
+            torch.addmm(bias[first], x, weight[first].T, out=outputs)
+
+    @property
+    def size(self) -> int:
+        """Number of the layer's parameters."""
+        return self._errors.shape[2] * (self._seen.x.shape[2] + 1)
+
+    def outputs(self, step: int, active: int) -> Tensor:
+        """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""
+        now, before = slice(step * self._batch, (step + 1) * self._batch), slice(0, step * self._batch)
+        outputs = self._outputs[:active, now]
+        if not step:
+            return outputs.clone()
+        products, errors = self._seen.products[:active, now, before], self._errors[:active, before]
+        return torch.baddbmm(outputs, products, errors, alpha=-self._lr)
+
+    def learn(self, step: int, active: int, error: Tensor) -> None:
+        """Take the errors of a batch at the layer's outputs, (C, h, B)."""
+        self._errors[:active, step * self._batch : (step + 1) * self._batch] = error.mT
+
+    def add(self, row: int, out: Tensor, weight: float, *, new: bool) -> Tensor:
+        """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them.
+
+        If `out` is `new`, whatever is in it gives way.
+        """
+        hidden, inputs = self._errors.shape[2], self._seen.x.shape[2]
+        seen, size = self._seen.counts[row], hidden * inputs
+        errors, scale = self._errors[row, :seen], -self._lr * weight
+        out[:size].view(hidden, inputs).addmm_(errors.T, self._seen.x[row, :seen], alpha=scale, beta=1 - new)
+        if new:
+            out[size:] = 0.0
+        out[size : size + hidden].add_(errors.sum(0), alpha=scale)
+        return out[size + hidden :]
+
+
+def _blocks(counts: Sequence[int], parts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of rows that share a product: those of a chunk with the longest trip, any other by itself.
+
+    Large products are quicker. Who is in them follows from the chunk alone. Products of a few samples round by their
+    number, so short trips share none: a chunk that is cut for lack of memory has the same bits, too.
+    """
+    first, of = 0, parts or [0] * len(counts)
+    whole = counts[0] if counts[0] >= _ALONE else -1
+    for _, run in groupby(enumerate(counts), lambda one: of[one[0]] if one[1] == whole else (one[0],)):
+        last = first + len(list(run))
+        yield first, last
+        first = last
+
+
+def _before(x: Tensor, products: Tensor, batch: int) -> None:
+    """Fill `products` (C, T, T) with <x_i, x_j> + 1 for every j in a batch before that of i; the 1 stands for the bias.
+
+    The lower triangle is a square and two smaller triangles: half the products are never computed.
+    """
+    spans, ones = [(0, x.shape[1])], x.new_ones(1, 1, 1)
+    while spans:
+        first, last = spans.pop()
+        rows = columns = slice(first, last)
+        if last - first > max(_ALONE, 2 * batch):
+            middle = first + (last - first) // batch // 2 * batch
+            spans += [(first, middle), (middle, last)]
+            rows, columns = slice(middle, last), slice(first, middle)
+        products[:, rows, columns] = torch.baddbmm(ones, x[:, rows], x[:, columns].mT)

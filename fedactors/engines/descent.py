@@ -1,0 +1,121 @@
+"""Local steps, the same for one client and for rows of many, along g + corr + prox * (y - x).
+
+`descend` is plain SGD in place, tensor by tensor; `Descent` is any client optimiser, on flat vectors; an engine has a
+`Walk`, which takes the one or the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from fedactors.engines.base import Rows
+from fedactors.models.layers import Layers, Model
+from fedactors.models.network import views
+from fedactors.optim.client_optimizers import SGD, WHOLE, Optimizer
+
+
+def descend(
+    tensors: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    starts: Sequence[Tensor],
+    corrections: Sequence[Tensor] | None,
+    prox: float,
+    lr: float,
+) -> None:
+    """Move `tensors` in place; `grads` are used up. Shapes agree, or `corrections` broadcast over a leading axis.
+
+    Source: LocalSGD with a constant correction and a proximal weight, the common client of FedAvg (0, 0), FedProx
+    (0, mu), SCAFFOLD (c - c_i, 0), FedDyn and gradient transfer.
+    """
+    moved = list(grads)
+    if prox:
+        away = torch._foreach_sub(list(tensors), list(starts))
+        torch._foreach_add_(moved, away, alpha=prox)
+    if corrections is not None:
+        torch._foreach_add_(moved, list(corrections))
+    torch._foreach_add_(list(tensors), moved, alpha=-lr)
+
+
+class Descent:
+    """The local steps of one client, or of rows of many, by an optimiser that may have a state.
+
+    Args:
+        optimizer: takes the steps.
+        start: x, `(parameters,)` or `(clients, parameters)`; correction and the vectors of `state` have its shape.
+        correction, prox: what is added to every gradient, besides it.
+        lr: of every step.
+        layers: of the model.
+
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start: Tensor,
+        state: Mapping[str, Tensor],
+        *,
+        lr: float,
+        correction: Tensor | None = None,
+        prox: float = 0.0,
+        layers: Layers = WHOLE,
+    ) -> None:
+        self._optimizer, self._start, self._lr, self._layers = optimizer, start, lr, layers
+        self._correction, self._prox = correction, prox
+        self.y = start.clone()
+        self.state = dict(state)
+
+    def step(self, grad: Tensor, number: int, rows: int | None = None) -> None:
+        """Move `y` and `state` by local step `number`, from 1, along `grad`; of a cohort, its first `rows` rows."""
+        some = slice(rows)
+        y = self.y[some]
+        if self._prox:
+            grad = grad.add(y - self._start[some], alpha=self._prox)
+        if self._correction is not None:
+            grad = grad + self._correction[some]
+        given = {name: vector[some] for name, vector in self.state.items()}
+        moved, renewed = self._optimizer.step(y, grad, given, self._lr, number, self._layers)
+        y.copy_(moved)
+        for name, vector in renewed.items():
+            if vector is not given[name]:
+                rest = self.state[name][len(vector) :]
+                self.state[name] = torch.cat([vector, rest]) if len(rest) else vector
+
+
+class Walk:
+    """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
+
+    def __init__(self, model: Model, rows: Rows, row: int | None = None) -> None:
+        one = slice(None) if row is None else row
+        start, self._rows = rows.starts[one], rows
+        correction = None if rows.corrections is None else rows.corrections[one]
+        state = {name: vectors[one] for name, vectors in rows.state.items()}
+        self._descent = Descent(
+            rows.optimizer, start, state, lr=rows.lr, correction=correction, prox=rows.prox, layers=model.runs
+        )
+        self._start, self._axis = start, start.dim() - 1
+        self._starts = views(model, start)
+        self._corrections = None if correction is None else views(model, correction)
+        self.tensors = views(model, self._descent.y)
+
+    def move(self, grads: Sequence[Tensor], step: int, active: int | None = None) -> None:
+        """Take local step number `step`, from 0; of many rows, the first `active` ones. `grads` are used up."""
+        if isinstance(self._rows.optimizer, SGD):
+            mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
+            corrections = self._corrections and [part[:active] for part in self._corrections]
+            descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)
+        else:
+            flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)
+            self._descent.step(flat, step + 1, active)
+
+    @property
+    def delta(self) -> Tensor:
+        """Y - x."""
+        return self._descent.y.detach() - self._start
+
+    @property
+    def state(self) -> Mapping[str, Tensor]:
+        """What the optimiser's state is now."""
+        return self._descent.state

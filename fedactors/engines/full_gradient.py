@@ -1,0 +1,25 @@
+"""Gradients over whole data sets at a fixed model, for measures of dissimilarity. Dropout is off."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fedactors.engines.base import Resident
+from fedactors.models.losses import losses
+from fedactors.models.network import views
+from fedactors.models.precision import rounding
+
+_BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
+
+
+def full_gradient(resident: Resident, held: Tensor, x: Tensor) -> Tensor:
+    """Return the gradient of the mean loss over the samples `held` at the model `x`, both of shape `(parameters,)`."""
+    flat = x.clone().requires_grad_()
+    tensors = views(resident.model, flat)
+    total = torch.zeros_like(x)
+    for rows in torch.split(held.to(x.device), _BATCH):
+        with rounding(resident):
+            loss = losses(resident.model, tensors, resident.x[rows], resident.y[rows]).sum()
+            total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
+    return total / max(len(held), 1)

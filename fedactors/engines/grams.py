@@ -1,0 +1,47 @@
+"""Inner products of clients' samples, which do not change from trip to trip: worked out at a client's first one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.learning.training_task import Holdings
+from fedactors.workload import Workload
+
+ROOM = 2**26  # bytes of those of all clients, on a host
+
+
+def fit(works: Iterable[Workload]) -> bool:
+    """Whether those of all clients are few enough to be kept."""
+    return sum(4 * (work.pass_samples + work.batch - 1) ** 2 for work in works) <= ROOM
+
+
+class Grams:
+    """<x_i, x_j> + 1 of each client's samples; the 1 stands for a bias.
+
+    Args:
+        x: all samples, flat, `(n, inputs)`.
+        split: who holds which, in every trip.
+
+    """
+
+    def __init__(self, x: Tensor, split: Holdings) -> None:
+        self._x, self._split = x, split
+        self._kept: dict[int, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
+
+    def write(self, client: int, order: Sequence[int] | NDArray[np.int64], out: Tensor) -> None:
+        """Write those of some samples of `client` to `out`, (T, T), in this order; a sample may come again."""
+        held, products = self._of(client)
+        places = np.searchsorted(held, order)
+        products.take(places, 0).take(places, 1, out=out.numpy(), mode="clip")
+
+    def _of(self, client: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        if client not in self._kept:
+            held = np.unique(self._split.of(client))
+            x = self._x.index_select(0, torch.from_numpy(held))
+            self._kept[client] = held, torch.addmm(x.new_ones(()), x, x.T).numpy()
+        return self._kept[client]

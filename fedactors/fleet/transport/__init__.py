@@ -1,0 +1,1 @@
+"""How calls and values travel between the driver and actors."""

@@ -1,0 +1,109 @@
+"""The server as a learner: its own data D_0 on its device, and local steps on them by the clients' engine.
+
+Source: FSL journal, Algorithm 1, where the server continues from the aggregate; other algorithms use the same steps
+before the first round (pretraining) or beside the clients (mixed federated learning). The server is one row of the
+engine that trains clients.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.data import batches
+from fedactors.engines.base import Resident, Rows
+from fedactors.engines.engine_choice import engine
+from fedactors.engines.full_gradient import full_gradient
+from fedactors.models import dropout
+from fedactors.models.layers import Model
+from fedactors.models.precision import rounding
+from fedactors.optim.server_optimizers import ServerOptimizer
+from fedactors.streams import Purpose
+from fedactors.workload import Workload
+
+_ROUNDS, _BEFORE = -1, -2  # entities of random streams; clients are 0, 1, …
+
+
+class CentralLearner:
+    """Learns from (x, y), `(n_0, *shape)` and `(n_0,)`, on one device. Without data it leaves models as they are."""
+
+    def __init__(
+        self, model: Model, seed: int, x: NDArray[np.float32], y: NDArray[np.int64], device: str = "cpu"
+    ) -> None:
+        self._seed, self._device = seed, torch.device(device)
+        self._resident = Resident(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
+        self._train = engine(model, device)
+
+    def learn(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        version: int,
+        *,
+        weight: float = 1.0,
+        correction: Tensor | None = None,
+        optimizer: ServerOptimizer | None = None,
+    ) -> Tensor:
+        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; see the protocol `Central`."""
+        if optimizer is None or not work.wanted:
+            return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
+        slots = optimizer.start(x)
+        for rows in self._batches(work, version, work.wanted):
+            gradient = weight * self._gradient(rows, x)
+            x, slots = optimizer.step(x, gradient if correction is None else gradient + correction, slots)
+        return x
+
+    def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
+        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
+        return self._gradient(self._batches(work, version, 1)[0], x)
+
+    def pretrain(self, x: Tensor, lr: float, work: Workload) -> Tensor:
+        """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
+        return self._descend(x, lr, work, _BEFORE, 0)
+
+    def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
+        """Return what `client`, whose data these are, makes of x in its round number `number` without a server."""
+        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)
+
+    def gradient(self, x: Tensor) -> Tensor:
+        """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
+        return self._gradient(torch.arange(len(self._resident.y)), x)
+
+    def _gradient(self, rows: Tensor, x: Tensor) -> Tensor:
+        return full_gradient(self._resident, rows, x.to(self._device)).to(x.device)
+
+    def _batches(self, work: Workload, version: int, steps: int) -> list[Tensor]:
+        """Return the samples of the first `steps` steps of a round, one tensor for each."""
+        order = torch.from_numpy(self._order(work, _ROUNDS, version, steps))
+        return [order[first:last] for first, last in batches.bounds(work, steps)]
+
+    def _order(
+        self, work: Workload, entity: int, version: int, steps: int, purpose: Purpose = Purpose.SERVER_BATCH
+    ) -> NDArray[np.int64]:
+        held = np.arange(len(self._resident.y), dtype=np.int64)
+        return batches.sequence(self._seed, entity, version, held, work, steps, purpose)
+
+    def _descend(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        entity: int,
+        version: int,
+        weight: float = 1.0,
+        correction: Tensor | None = None,
+        purpose: Purpose = Purpose.SERVER_BATCH,
+    ) -> Tensor:
+        """Take `work.wanted` steps; x itself, bit for bit, if there is nothing to do."""
+        if not work.wanted or not lr:
+            return x
+        order = self._order(work, entity, version, work.wanted, purpose)
+        key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
+        start = x.to(self._device)[None]
+        along = None if correction is None else correction.to(self._device)[None]
+        row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
+        with rounding(self._resident):
+            return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)

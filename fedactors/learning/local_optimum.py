@@ -1,0 +1,39 @@
+"""How well a client could do by itself: what its leaving costs it, as far as it can know before it leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedactors.data.evaluation_set import Exam
+from fedactors.learning.central_learner import CentralLearner
+from fedactors.learning.evaluation import Examiner
+from fedactors.learning.training_task import Lesson, Samples
+
+
+def prospects(
+    lesson: Lesson, samples: Samples, client: int, flat: NDArray[np.float32], lr: float, rounds: int, version: int
+) -> dict[str, float]:
+    """Return the client's mean loss over its data at the model `flat`, and the least that it reaches from there.
+
+    {"loss_device", "loss_alone", "loss_first"}, the last one after the first round. It trains alone for so many
+    `rounds` of its usual work, from the rate `lr`; a round that does not lower the loss is taken back, and the rate
+    halved.
+    """
+    held = samples.split.of(client)
+    if not len(held):
+        return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
+    x, y, work = samples.x[held], samples.y[held], lesson.workloads[client]
+    learner, examiner = CentralLearner(lesson.model, lesson.seed, x, y), Examiner(lesson.model, Exam(x, y))
+    model, before = torch.from_numpy(flat), examiner.examine(flat)["loss"]
+    least = first = before
+    for number in range(rounds):
+        further = learner.alone(model, lr, work, client, version * rounds + number)
+        loss = examiner.examine(further.numpy())["loss"]
+        first = first if number else loss
+        if loss < least:
+            model, least = further, loss
+        else:
+            lr /= 2
+    return {"loss_device": before, "loss_alone": least, "loss_first": first}

@@ -1,0 +1,32 @@
+"""What clients are sent besides their models: samples of the server, for algorithms in which they learn from these."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from fedactors.data import batches
+from fedactors.engines.base import Beside, Resident
+from fedactors.learning.training_task import Central, Chunk, Lesson
+from fedactors.streams import Purpose
+from fedactors.workload import workload
+
+
+class Sent:
+    """Central samples that clients are sent besides their models: batches of their own for every step."""
+
+    def __init__(self, lesson: Lesson, central: Central, device: torch.device) -> None:
+        x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
+        self._resident, self._seed = Resident(lesson.central_model, x, y), lesson.seed
+        self._batch, self._weight = min(central.batch, len(y)), lesson.algorithm.central_share
+
+    def to(self, chunk: Chunk) -> Beside:
+        """Return what the clients of `chunk` are sent."""
+        held, longest = np.arange(len(self._resident.y), dtype=np.int64), max(chunk.steps)
+        work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
+        order = [
+            batches.sequence(self._seed, client, trip, held, work, longest, Purpose.CENTRAL_BATCH)
+            for client, trip in zip(chunk.clients, chunk.trips, strict=True)
+        ]
+        samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
+        return Beside(self._resident, samples.to(self._resident.x.device), self._weight)

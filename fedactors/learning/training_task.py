@@ -1,0 +1,140 @@
+"""What a host is given to compute: a chunk of trips, and everything about the task that does not change.
+
+A chunk is a run of consecutive clients of one Plan. It names clients, steps and weights; the models it starts from
+arrive beside it. All of it is plain numbers, so that it travels cheaply and looks the same in every process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.learning.algorithm import UNKNOWN, Algorithm, Setting
+from fedactors.models.layers import Model
+from fedactors.workload import Workload
+
+Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
+
+
+class Chunk(NamedTuple):
+    """Trips of one Plan that are computed together; columns run over the trips, ascending by client."""
+
+    version: int  # of the Plan
+    clients: tuple[int, ...]
+    bases: tuple[int, ...]  # index into the models that come with the chunk
+    trips: tuple[int, ...]  # version at which each trip began: names its random streams
+    steps: tuple[int, ...]
+    weights: tuple[float, ...]
+    lr: float
+    active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
+    branch: int = 0  # of the round's sum, see `reduction`
+
+    @property
+    def cost(self) -> int:
+        """Local steps in the chunk."""
+        return sum(self.steps)
+
+    def only(self, place: int, steps: int | None = None) -> Chunk:
+        """Return the chunk of one of its trips, or of its first `steps` steps."""
+        one = {
+            name: getattr(self, name)[place : place + 1] for name in ("clients", "bases", "trips", "steps", "weights")
+        }
+        return self._replace(**one if steps is None else one | {"steps": (steps,)})
+
+
+ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
+
+
+class Narrow(NamedTuple):
+    """What lacking memory has done to a host."""
+
+    at_once: int  # clients that it trains at once
+    same_bits: bool  # as if it trained whole chunks
+
+
+class Learned(NamedTuple):
+    """What a chunk gives back: weighted sums over its trips, whatever their number."""
+
+    first: int  # client of the chunk: says where its sums belong among those of other chunks
+    sums: Vectors
+    loss: float  # sum over local steps of the batch's mean loss
+    seconds: float  # wall time
+    bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
+    kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
+    losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
+    narrow: Narrow | None = None  # if memory lacked for the whole chunk
+    branch: int = 0  # of the round's sum, see `reduction`
+    moved: int = 0  # bytes of sums that other hosts handed over for this
+
+
+class Pretraining(NamedTuple):
+    """Local steps on the server's data before the first round."""
+
+    work: Workload
+    lr: float
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The task as a host knows it."""
+
+    model: Model
+    algorithm: Algorithm
+    seed: int
+    workloads: tuple[Workload, ...]  # one per client
+    setting: Setting = UNKNOWN
+    pretraining: Pretraining | None = None
+    holdout: Holdings | None = None  # of the test set, where it follows the members
+    tells_losses: bool = False  # whether hosts say what each client's loss was
+
+    @property
+    def central_model(self) -> Model:
+        """The model with the loss of the central learner."""
+        return replace(self.model, loss=self.algorithm.central_loss or self.model.loss)
+
+
+class Central(NamedTuple):
+    """Samples that every client is sent besides its model."""
+
+    x: NDArray[np.float32]  # (n_0, *shape)
+    y: NDArray[np.int64]  # (n_0,)
+    batch: int  # of a step
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Training samples and who holds them."""
+
+    x: NDArray[np.float32]  # (n, *shape)
+    y: NDArray[np.int64]  # (n,)
+    split: Holdings
+    central: Central | None = None
+
+
+class Holdings(Protocol):
+    """Who holds which samples: a `Split`, or what is made of one."""
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        """Return the samples of `client`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A split in which every client holds the same further samples."""
+
+    own: Holdings
+    further: NDArray[np.int64]  # (n_0,)
+
+    def of(self, client: int) -> NDArray[np.int64]:
+        """Return the samples of `client`."""
+        return np.concatenate([self.own.of(client), self.further])
+
+
+def share(samples: Samples, x: NDArray[np.float32], y: NDArray[np.int64]) -> Samples:
+    """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
+    further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
+    return Samples(np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), Shared(samples.split, further))

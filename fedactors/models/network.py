@@ -1,0 +1,146 @@
+"""Runs a model's description as pure functions of its tensors.
+
+The same code runs one client and, under `torch.func.vmap`, a cohort: nothing here looks at a batch dimension
+that vmap hides, and there is no module, no state and no random number generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod, sqrt
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from fedactors.models.dropout import dropped
+from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu, TensorSpec
+from fedactors.models.residual import GroupNorm, Residual
+from fedactors.models.sequence_layers import Bag, Embedding, Gru
+from fedactors.streams import Purpose, stream
+
+
+def forward(
+    model: Model,
+    tensors: Sequence[Tensor],
+    x: Tensor,
+    keys: Tensor | None = None,
+    step: int | Tensor = 0,
+) -> Tensor:
+    """Return the logits `(batch, classes)` of samples `x`, `(batch, *input_shape)`.
+
+    `tensors` are the model's, in the order of `model.tensors`. Dropout acts only if `keys` is given: one
+    int64 key of shape () for all of `x`, and the number of the local `step`. Under vmap all four may carry a
+    leading client dimension.
+    """
+    taken = 0
+    for number, layer in _ordered(model.layers):
+        if isinstance(layer, Dropout):
+            x = x if keys is None else dropped(x, layer.rate, keys, number, step)
+        else:
+            count = len(layer.tensors())
+            x = _applied(layer, tensors[taken : taken + count], x)
+            taken += count
+    return x
+
+
+@cache
+def _ordered(layers: tuple[Layer, ...]) -> tuple[tuple[int, Layer], ...]:
+    """Return (number, layer) with the maxima of windows before a ReLU that precedes them.
+
+    The two commute, to the bit, and so do their gradients; the ReLU then has a quarter of the work.
+    """
+    order = list(enumerate(layers))
+    for at in range(len(order) - 1):
+        if isinstance(order[at][1], Relu) and isinstance(order[at + 1][1], Pool):
+            order[at : at + 2] = order[at + 1], order[at]
+    return tuple(order)
+
+
+def _applied(layer: Layer, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    match layer:
+        case Dense():
+            return functional.linear(x, weights[0], weights[1])
+        case Conv():
+            return functional.conv2d(x, weights[0], weights[1], padding=layer.border)
+        case Pool():
+            return functional.max_pool2d(x, layer.size)
+        case Relu():
+            return functional.relu(x)
+        case Flatten():
+            return x.flatten(1)
+        case GroupNorm():
+            return functional.group_norm(x, layer.groups, weights[0], weights[1])
+        case Residual():
+            inner, taken = x, 0
+            for part in layer.layers:
+                count = len(part.tensors())
+                inner, taken = _applied(part, weights[taken : taken + count], inner), taken + count
+            return x + inner
+        case Embedding() | Bag() | Gru():
+            return _read(layer, weights, x)
+    raise NotImplementedError(f"no rule to run {layer}")
+
+
+def _read(layer: Embedding | Bag | Gru, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    match layer:
+        case Embedding():
+            return functional.embedding(x.long(), weights[0])
+        case Bag():
+            return bag(x, weights[0])
+        case Gru():
+            return recurrent(x, weights)
+
+
+def bag(x: Tensor, table: Tensor) -> Tensor:
+    """Return the mean of the rows of `table` that `x`, `(batch, places)`, names; zeros where all places are empty."""
+    there = (x >= 0).to(table.dtype).unsqueeze(-1)
+    rows = functional.embedding(x.clamp(min=0).long(), table)
+    return (rows * there).sum(-2) / there.sum(-2).clamp(min=1)
+
+
+def recurrent(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """Return the states `(batch, places, units)` of gated recurrent units after each place of `x`; see `Gru`."""
+    of_input, of_state, input_bias, state_bias = weights
+    inputs = functional.linear(x, of_input, input_bias)
+    h, states = inputs.new_zeros(*inputs.shape[:-2], of_state.shape[1]), []
+    for place in range(x.shape[-2]):
+        reset, update, new = inputs[..., place, :].chunk(3, -1)
+        old_reset, old_update, old_new = functional.linear(h, of_state, state_bias).chunk(3, -1)
+        z = (update + old_update).sigmoid()
+        h = z * h + (1 - z) * (new + (reset + old_reset).sigmoid() * old_new).tanh()
+        states.append(h)
+    return torch.stack(states, -2)
+
+
+def views(model: Model, flat: Tensor) -> list[Tensor]:
+    """Return the model's tensors as views of a flat vector `(parameters,)`: what is written there shows here.
+
+    For `flat` of shape `(clients, parameters)` each view has the shape `(clients, *shape)`.
+    """
+    result, begin = [], 0
+    for tensor in model.tensors:
+        end = begin + prod(tensor.shape)
+        result.append(flat[..., begin:end].view(*flat.shape[:-1], *tensor.shape))
+        begin = end
+    return result
+
+
+def initial(model: Model, seed: int) -> NDArray[np.float32]:
+    """Return the initial parameters `(parameters,)` of a run with this `seed`.
+
+    Weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these layers, those of
+    a normalisation 1 and 0; a model that starts from zeros is all zero.
+    """
+    if model.zeros:
+        return np.zeros(model.parameters, dtype=np.float32)
+    draws = stream(seed, Purpose.INIT)
+    return np.concatenate([_first(spec, draws) for spec in model.tensors]).astype(np.float32)
+
+
+def _first(spec: TensorSpec, draws: np.random.Generator) -> NDArray[np.float64]:
+    size, bound = prod(spec.shape), 1 / sqrt(spec.fan_in)
+    return draws.uniform(-bound, bound, size) if spec.fill is None else np.full(size, spec.fill)

@@ -1,0 +1,1 @@
+"""Optimisers of clients and of the server, as pure functions of parameters, gradients and state."""

@@ -1,0 +1,191 @@
+"""Client optimisers: pure functions of (params, grad, state), the same for one client and for rows of many.
+
+A model is one flat vector; `params`, `grad` and every vector of a `state` have the shape `(parameters,)`, or
+`(clients, parameters)` for a cohort. Every operation is elementwise or a norm over a run of the last axis, so that one
+client's numbers never meet another's. Layers are runs of that axis: the model's named parameter tensors, in order.
+Nothing is written to: what a step does not change it returns as the very object it was given.
+
+torch is imported when a step is taken, not before: a scenario is checked without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from fedactors.models.layers import Layers
+from fedactors.options import Options
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    State = Mapping[str, Tensor]
+    Stepped = tuple[Tensor, State]  # params, state
+
+Decay = Annotated[float, Field(ge=0.0, le=1.0)]  # of a running mean
+
+
+WHOLE = Layers()  # all parameters are one layer
+
+
+class Optimizer(Options):
+    """Base of all client optimisers."""
+
+    holds: ClassVar[tuple[str, ...]] = ()
+    """Names of the state's vectors; each is zero at the start of a trip unless the algorithm gives another one."""
+
+    name: str
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return (params, state) after local step `number` of the trip, counted from 1, along `grad`."""
+        raise TypeError(f"{type(self).__name__} does not say how it steps")
+
+
+class SGD(Optimizer):
+    """y <- y - lr g."""
+
+    name: Literal["sgd"] = "sgd"
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return params - lr grad."""
+        return params.add(grad, alpha=-lr), state
+
+
+class Momentum(Optimizer):
+    """m <- beta m + g ; y <- y - lr m (Polyak 1964), or along g + beta m (Nesterov, as in torch.optim.SGD)."""
+
+    holds: ClassVar[tuple[str, ...]] = ("m",)
+
+    name: Literal["momentum"] = "momentum"
+    beta: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.9
+    """What is left of the momentum after a step."""
+    nesterov: bool = False
+    """Look ahead: step along g + beta m."""
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return params - lr m, with the new m."""
+        m = grad.add(state["m"], alpha=self.beta)
+        along = grad.add(m, alpha=self.beta) if self.nesterov else m
+        return params.add(along, alpha=-lr), {**state, "m": m}
+
+
+class Adaptive(Optimizer):
+    """What the optimisers with running means of gradients and of their squares share."""
+
+    beta1: Decay = 0.9
+    """Decay of the mean of gradients, m."""
+    beta2: Decay = 0.999
+    """Decay of the mean of squared gradients, v."""
+    eps: float = Field(default=1e-8, ge=0.0)
+    """Added to square roots of v."""
+
+    def moments(self, grad: Tensor, state: State) -> tuple[Tensor, Tensor]:
+        """M <- b1 m + (1 - b1) g ; v <- b2 v + (1 - b2) g^2."""
+        m = state["m"].mul(self.beta1).add_(grad, alpha=1 - self.beta1)
+        v = state["v"].mul(self.beta2).addcmul(grad, grad, value=1 - self.beta2)
+        return m, v
+
+    def ratio(self, m: Tensor, v: Tensor, number: int) -> Tensor:
+        """Return mh / (sqrt(vh) + eps) with both means corrected for their start from zero."""
+        root = v.sqrt().div_(_seen(self.beta2, number) ** 0.5)
+        return m.div(root.add_(self.eps)).div_(_seen(self.beta1, number))
+
+
+class Adam(Adaptive):
+    """Adam: Kingma and Ba 2015, Algorithm 1."""
+
+    holds: ClassVar[tuple[str, ...]] = ("m", "v")
+
+    name: Literal["adam"] = "adam"
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return params - lr mh / (sqrt(vh) + eps)."""
+        m, v = self.moments(grad, state)
+        return params.add(self.ratio(m, v, number), alpha=-lr), {"m": m, "v": v}
+
+
+class AMSGrad(Adaptive):
+    """AMSGrad: Reddi, Kale and Kumar 2018, Algorithm 2, bias-corrected as in torch.optim.Adam(amsgrad=True)."""
+
+    holds: ClassVar[tuple[str, ...]] = ("m", "v", "vhat")
+
+    name: Literal["amsgrad"] = "amsgrad"
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Vhat <- max(vhat, v) ; return params - lr mh / (sqrt(vhat / (1 - b2^t)) + eps)."""
+        m, v = self.moments(grad, state)
+        vhat = state["vhat"].maximum(v)
+        return params.add(self.ratio(m, vhat, number), alpha=-lr), {"m": m, "v": v, "vhat": vhat}
+
+
+class Layerwise(Options):
+    """Options of steps whose length is set layer by layer: phi, weight decay, and what a layer is."""
+
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    """Weight of the parameters in the direction of a step (lambda)."""
+    phi: Literal["identity", "one", "clip"] = "identity"
+    """How a layer's norm becomes the length of its step: itself, 1, or itself within [phi_min, phi_max]."""
+    phi_min: float | None = Field(default=None, ge=0.0)
+    phi_max: float | None = Field(default=None, gt=0.0)
+    layer: Literal["tensor", "module"] = "tensor"
+    """What is scaled as one: each parameter tensor, or the tensors of a layer together."""
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Layerwise:
+        if (self.phi == "clip") != (self.phi_max is not None):
+            raise ValueError("phi_max goes with phi: clip, and phi: clip with phi_max")
+        if self.phi_min is not None and (self.phi_max is None or self.phi_min > self.phi_max):
+            raise ValueError("phi_min needs phi: clip and a phi_max that is not below it")
+        return self
+
+    def scaled(self, params: Tensor, ratio: Tensor, layers: Layers) -> Tensor:
+        """Return phi(|th|) u / |u| for each layer, with u = r + lambda th."""
+        along = ratio.add(params, alpha=self.weight_decay) if self.weight_decay else ratio
+        return layerwise(params, along, layers.module if self.layer == "module" else layers.tensor, self.length)
+
+    def length(self, norm: Tensor) -> Tensor:
+        """Phi."""
+        if self.phi == "identity":
+            return norm
+        return norm.new_ones(norm.shape) if self.phi == "one" else norm.clamp(self.phi_min, self.phi_max)
+
+
+class Lamb(Layerwise, Adaptive):
+    """LAMB: You et al. 2020, Algorithm 2: Adam's direction, and the length of a layer's step from its norm."""
+
+    holds: ClassVar[tuple[str, ...]] = ("m", "v")
+
+    name: Literal["lamb"] = "lamb"
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return th - lr phi(|th|) u / |u| layer by layer, with u = mh / (sqrt(vh) + eps) + lambda th."""
+        m, v = self.moments(grad, state)
+        along = self.scaled(params, self.ratio(m, v, number), layers)
+        return params.add(along, alpha=-lr), {"m": m, "v": v}
+
+
+def layerwise(params: Tensor, along: Tensor, layers: Sequence[int], phi: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return phi(|th|) u / |u| for each of the `layers`, runs of the last axis.
+
+    u = 0 stays 0. A layer whose phi is 0 would never move (a bias that starts from zero, under the identity): it takes
+    u as it is, trust ratio 1, the convention of LAMB's authors.
+    """
+    import torch
+
+    runs = list(layers) or [params.shape[-1]]
+    parts = []
+    for layer, u in zip(torch.split(params, runs, -1), torch.split(along, runs, -1), strict=True):
+        wanted, length = phi(layer.norm(dim=-1, keepdim=True)), u.norm(dim=-1, keepdim=True)
+        parts.append(u * torch.where((wanted > 0) & (length > 0), wanted / length, 1.0))
+    return torch.cat(parts, -1)
+
+
+def _seen(beta: float, number: int) -> float:
+    """Return the weight of all gradients in a running mean of `number` of them; 1 for a mean that takes none."""
+    seen: float = 1 - beta**number
+    return seen or 1.0
+
+
+PLAIN = SGD()

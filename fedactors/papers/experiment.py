@@ -1,0 +1,140 @@
+"""What an experiment is: a scenario, axes, and claims about the table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from fedactors.study.study_cells import SEED, Axis, crossed
+from fedactors.study.study_cells import Cell as Cell
+from fedactors.study.study_cells import Label as Label
+
+Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
+
+
+class Point(NamedTuple):
+    """What was found on the test set after a round."""
+
+    round: int
+    accuracy: float
+    loss: float
+
+
+class Measures(NamedTuple):
+    """What is kept of a run; None where it was not measured or never reached."""
+
+    accuracy: float  # rolling, at the end
+    t90: int  # rounds
+    t50: int | None  # rounds to 50 % accuracy
+    sd20: float
+    xi2: float | None  # means over the rounds measured
+    g2: float | None
+    wall: float  # seconds
+    curve: tuple[Point, ...] = ()  # of every round that was examined
+    further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
+    folder: Path | None = None  # of the run
+
+    def figure(self, name: str) -> Any:
+        """Return a measure by its name, None if there is none."""
+        known = name in self._fields or isinstance(getattr(type(self), name, None), property)
+        return getattr(self, name) if known else self.further.get(name)
+
+    @property
+    def last5(self) -> float:
+        """Mean accuracy of the last five rounds examined."""
+        last = self.curve[-5:]
+        return sum(point.accuracy for point in last) / max(1, len(last))
+
+    @property
+    def at3(self) -> float | None:
+        """Accuracy after round 3."""
+        return self.after(3)
+
+    @property
+    def at5(self) -> float | None:
+        """Accuracy after round 5."""
+        return self.after(5)
+
+    @property
+    def at10(self) -> float | None:
+        """Accuracy after round 10."""
+        return self.after(10)
+
+    def after(self, round: int) -> float | None:
+        """Accuracy after a round, None if it was not examined then."""
+        return next((point.accuracy for point in self.curve if point.round == round), None)
+
+
+DIVERGED = Measures(0.0, 0, None, 0.0, None, None, 0.0)
+"""What counts of a run that ended in NaN or Inf, where runs are compared to find the best."""
+
+
+class Claim(NamedTuple):
+    """A statement of a paper, what we found, and whether it holds; those not `asserted` are reported only."""
+
+    text: str
+    ours: str
+    holds: bool
+    asserted: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """The results of a grid."""
+
+    rows: Sequence[tuple[Mapping[str, Label], Measures]]
+
+    def values(self, measure: str, **labels: Label) -> list[float]:
+        """Return a measure of every run at `labels`. Raises KeyError if there is none."""
+        return [measures.figure(measure) for measures in self.runs(**labels)]
+
+    def runs(self, **labels: Label) -> list[Measures]:
+        """Return every run at `labels`. Raises KeyError if there is none."""
+        found = [measures for at, measures in self.rows if all(at.get(axis) == label for axis, label in labels.items())]
+        if not found:
+            raise KeyError(f"no run at {labels}")
+        return found
+
+    def mean(self, measure: str, **labels: Label) -> float:
+        """Return the mean over runs (repeats) at `labels`; infinite if one never got there."""
+        values = self.values(measure, **labels)
+        return float("inf") if None in values else sum(values) / len(values)
+
+    def labels(self, axis: str) -> list[Label]:
+        """Return the labels of an axis, in order of appearance."""
+        return list(dict.fromkeys(at[axis] for at, _ in self.rows if axis in at))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper, or its reduced twin."""
+
+    title: str
+    scenario: str  # file, relative to the folder of scenarios
+    grids: Sequence[Axes]  # their union is run; axis "seed" is added to each
+    seeds: Sequence[int] = (1,)
+    claims: Callable[[Table], list[Claim]] = lambda table: []
+    reported: str = ""  # the paper's own numbers, where it prints some
+    columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
+    beside: Callable[[Table], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
+    tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
+    best_by: str = "last5"  # the measure that says which
+
+    def cells(self, seeds: Sequence[int] | None = None) -> Iterator[Cell]:
+        """Yield every run, none twice; of all seeds unless some are named."""
+        grids = ([Axis(name, values) for name, values in axes.items()] for axes in self.grids)
+        yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, seeds or self.seeds))
+
+    def best(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> list[Mapping[str, Label]]:
+        """Return the places (labels without the seed) that win over all others that differ in tuned axes alone."""
+        won: dict[tuple[tuple[str, Label], ...], tuple[float, Mapping[str, Label]]] = {}
+        for at, found in rows:
+            place = {axis: label for axis, label in at.items() if axis != SEED}
+            rivals = tuple((axis, label) for axis, label in place.items() if axis not in self.tuned)
+            value = found.figure(self.best_by)
+            if rivals not in won or value > won[rivals][0]:
+                won[rivals] = value, place
+        return [place for _, place in won.values()]

@@ -1,0 +1,179 @@
+"""What is printed of and claimed about the experiments of Ruan et al. (AISTATS 2021), see `flexible`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import mean, median
+
+from fedactors.papers.claims import less, more, rising
+from fedactors.papers.experiment import Claim, Label, Table
+from fedactors.papers.flexible_measures import accuracy, apart, crossings, gains, last, middle_of, rebound, shown
+from fedactors.papers.flexible_reported import TABLE_3, TABLE_4, TABLE_5
+
+Beside = Callable[[Table], list[str]]
+REBOOTS = ("fast", "vanilla")
+
+
+def table3_of(data: str) -> Beside:
+    """Return the maker of table 3 for a data set."""
+
+    def beside(table: Table) -> list[str]:
+        lines = [f"{data}, points of accuracy{'':22}paper: B - A  C - B   ours: B - A  C - B    accuracy A / B / C"]
+        for kind in table.labels("data"):
+            reported = TABLE_3.get((data, "IID" if kind == "(0,0)" else str(kind)))
+            for count in _counts(table, kind):
+                a, b, c = (100 * accuracy(table, data=kind, T=count, scheme=scheme) for scheme in "ABC")
+                paper = "{:13.1f}{:7.1f}".format(*reported[count - 1]) if reported else f"{'-':>13}{'-':>7}"
+                lines.append(
+                    f"  {kind:<6} |T| = {count}{'':31}{paper}{b - a:13.1f}{c - b:7.1f}     {a:.1f} / {b:.1f} / {c:.1f}"
+                )
+        return lines
+
+    return beside
+
+
+def table4_of(data: str) -> Beside:
+    """Return the maker of table 4 for a data set: medians of rebounds."""
+
+    def beside(table: Table) -> list[str]:
+        lines = [
+            f"{data}, rounds until the accuracy is back, fast / vanilla reboot: medians",
+            f"{'':12}{'paper':>9}     ours",
+        ]
+        for tau in (int(label) for label in table.labels("tau")):
+            ours = (shown(rebound(run, tau) for run in table.runs(tau=tau, reboot=name)) for name in REBOOTS)
+            paper = TABLE_4[data].get(tau)
+            said = f"{paper[0]} / {paper[1]}" if paper else "-"
+            lines.append(f"  tau_0 = {tau:<3}{said:>8}     {' / '.join(ours)}")
+        return lines
+
+    return beside
+
+
+def table5_beside(table: Table) -> list[str]:
+    """Return table 5 with our medians of crossings."""
+    lines = ["rounds after a departure until excluding is no worse than including: medians", f"{'':24}paper     ours"]
+    for a in (float(label) for label in table.labels("a")):
+        for tau in (int(label) for label in table.labels("tau")):
+            lines.append(
+                f"  ({a:g}, {a:g}) tau_0 = {tau:<6}{TABLE_5[a].get(tau, '-'):>5}    {shown(crossings(table, tau, a))}"
+            )
+    return lines
+
+
+def _counts(table: Table, kind: Label) -> list[int]:
+    return sorted({int(at["T"]) for at, _ in table.rows if at["data"] == kind})
+
+
+def table3_claims(table: Table) -> list[Claim]:
+    """Complete devices only lose much where many do less; scaling up gains a little; one trace makes no difference."""
+    claims = []
+    for kind in table.labels("data"):
+        at = {
+            (scheme, count): accuracy(table, data=kind, T=count, scheme=scheme)
+            for scheme in "ABC"
+            for count in _counts(table, kind)
+        }
+        if ("A", 1) in at:
+            curves = [[run.curve for run in table.runs(data=kind, T=1, scheme=scheme)] for scheme in "ABC"]
+            same = curves.count(curves[0]) == 3
+            claims.append(Claim(f"{kind}: one trace, all schemes are equal, bit for bit", "all curves", same))
+        if kind == "NIID" and ("A", 8) in at:
+            gain = {count: at["B", count] - at["A", count] for count in (3, 8)}
+            claims += [
+                more(f"{kind}, |T| = 8: B is more accurate than A", at["B", 8], at["A", 8], 0.1),
+                more(f"{kind}, |T| = 8: C is no less accurate than B", at["C", 8], at["B", 8], -1e-9),
+                more(f"{kind}: B gains more over A for 8 traces than for 3", gain[8], gain[3]),
+            ]
+    return claims
+
+
+def schemes_claims(table: Table) -> list[Claim]:
+    """Half the digits lie at devices that do about half the work."""
+    a, b, c = (accuracy(table, scheme=scheme) for scheme in "ABC")
+    runs = {scheme: table.runs(scheme=scheme) for scheme in "ABC"}
+    least = min(last(x) - last(y) for x, y in zip(runs["C"], runs["B"], strict=True))
+    return [
+        more("C is more accurate than B", c, b, 0.05),
+        more("B is more accurate than A", b, a, 0.05),
+        more("C is more accurate than B in every repeat", least, 0.0),
+    ]
+
+
+def table4_claims(table: Table) -> list[Claim]:
+    """Look whether a raised weight helps for a while, more so for late arrivals."""
+    at = {(tau, j): mean(gains(table, tau, j, "accuracy")) for tau in (10, 30, 70) for j in (5, 10)}
+    claims = [
+        more(f"tau_0 = {tau}: fast is more accurate than vanilla {j} rounds later", at[tau, j], 0.0, 0.02)
+        for tau in (30, 70)
+        for j in (5, 10)
+    ]
+    return [
+        *claims,
+        *(
+            less(f"tau_0 = {tau}: fast has less loss {j} rounds later", mean(gains(table, tau, j, "loss")), 0.0)
+            for tau in (30, 70)
+            for j in (1, 5, 10, 30)
+        ),
+        more("fast gains more after round 70 than after 10 (5 rounds later)", at[70, 5], at[10, 5]),
+        *rebounds(table),
+    ]
+
+
+def rebounds(table: Table) -> list[Claim]:
+    """Report whether a raised weight is no slower to get the accuracy back."""
+    claims = []
+    for tau in (int(label) for label in table.labels("tau")):
+        fast, vanilla = (middle_of([rebound(run, tau) for run in table.runs(tau=tau, reboot=name)]) for name in REBOOTS)
+        text = f"tau_0 = {tau}: fast is back no later than vanilla (median)"
+        claims.append(Claim(text, f"{fast:g} <= {vanilla:g}", fast <= vanilla, asserted=False))
+    return claims
+
+
+def fig5_claims(table: Table) -> list[Claim]:
+    """After each arrival a raised weight is ahead for a while; both end alike."""
+    claims = []
+    for tau in (100, 150, 200):
+        points = mean(mean(_gain(table, tau + j)) for j in (5, 10, 20))
+        claims.append(more(f"after round {tau}: fast is ahead (5, 10, 20 rounds later)", points, 0.0))
+    end = abs(mean(_gain(table, 300)))
+    return [*claims, less("both end about equal", end, 0.03, asserted=False)]
+
+
+def _gain(table: Table, round: int) -> list[float]:
+    fast, vanilla = (table.runs(reboot=name) for name in REBOOTS)
+    return [a.curve[round - 1].accuracy - b.curve[round - 1].accuracy for a, b in zip(fast, vanilla, strict=True)]
+
+
+def table5_claims(table: Table) -> list[Claim]:
+    """Excluding first costs, then pays; the later the departure and the more different the devices, the later."""
+    claims, middle = [], {}
+    for a in (float(label) for label in table.labels("a")):
+        for tau in (int(label) for label in table.labels("tau")):
+            found = crossings(table, tau, a)
+            middle[a, tau] = middle_of(found)
+            first, end = (median(apart(table, tau, j, a)) for j in (1, 120))
+            crossed = sum(one is not None for one in found)
+            where = f"({a:g}, {a:g}), tau_0 = {tau}"
+            claims += [
+                more(f"{where}: excluding costs in the first round", first, 0.0),
+                less(f"{where}: excluding pays 120 rounds later", end, 0.0),
+                Claim(
+                    f"{where}: losses cross in two thirds of the repeats",
+                    f"{crossed} of {len(found)}",
+                    3 * crossed >= 2 * len(found),
+                ),
+            ]
+        claims.append(
+            rising(f"({a:g}, {a:g}): the crossing is later for tau_0 = 50 than for 10", [middle[a, 10], middle[a, 50]])
+        )
+    if {0.1, 1.0} <= {a for a, _ in middle}:
+        claims.append(
+            rising("tau_0 = 50: the crossing is later for (1, 1) than for (.1, .1)", [middle[0.1, 50], middle[1.0, 50]])
+        )
+    return claims
+
+
+def differing(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims as reported, not asserted."""
+    return [claim._replace(asserted=False) for claim in claims]

@@ -1,0 +1,107 @@
+"""Where Schemes A, B and C of Ruan et al. (AISTATS 2021) end, on quadratics, whose limits are known in closed form.
+
+With rates that go to 0 the model of scheme S ends at argmin sum_k p^k c_k F_k, where over the rounds
+
+    A   c_k ~ E[1{k complete} / K], K the number of complete devices
+    B   c_k ~ E[s_k]
+    C   c_k ~ P(s_k > 0)
+
+which is w* = argmin sum_k p^k F_k if all c_k are equal: for C, if nobody is ever inactive.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.papers.claims import less, more
+from fedactors.papers.experiment import Claim, Measures, Table
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.participation_laws import laws_of
+from fedactors.simulation.resume import checkpoint
+
+Float64 = NDArray[np.float64]
+
+
+class Distances(NamedTuple):
+    """Of the final model from its scheme's limit and from w*, and of these two from each other; Euclidean."""
+
+    limit: float
+    best: float
+    apart: float
+
+
+def distances(run: Measures) -> Distances:
+    """Return where a run ended. Raises RunFolderError if its last checkpoint cannot be read."""
+    assert run.folder is not None  # it was run, or found, by an experiment
+    scenario = Scenario.load(run.folder / "scenario.yaml")
+    laws = laws_of(scenario)
+    limit = minimiser(scenario, factors(scenario.server.participation.name, laws))
+    best = minimiser(scenario, np.ones(len(laws)))
+    saved = checkpoint.load(run.folder).saved()
+    assert saved is not None
+    assert saved.version == scenario.server.rounds
+    end = saved.state["x"].astype(np.float64)
+    return Distances(*(float(np.linalg.norm(one)) for one in (end - limit, end - best, limit - best)))
+
+
+def factors(scheme: str, laws: list[tuple[float, ...]]) -> Float64:
+    """Return c_k, `(devices,)`, up to a common factor, from P(s_k = 0 ... E) of each device."""
+    table = np.array(laws)
+    if scheme == "B":
+        return table @ np.arange(table.shape[1])
+    if scheme == "C":
+        return 1 - table[:, 0]
+    shares = np.zeros(len(laws))
+    for done in product((0, 1), repeat=len(laws)):
+        chance = prod(one[-1] if complete else 1 - one[-1] for one, complete in zip(laws, done, strict=True))
+        shares += chance * np.array(done) / max(1, sum(done))
+    return shares
+
+
+def minimiser(scenario: Scenario, weights: Float64) -> Float64:
+    """Return argmin sum_k p^k c_k F_k, `(parameters,)`: least squares of all training data, each device's weighted c_k.
+
+    p^k is the device's share of the samples, so that every sample of it weighs c_k.
+    """
+    data = scenario.task.load(scenario.seed, len(weights))
+    each = np.repeat(weights, np.diff(data.clients))[:, None]
+    x = np.column_stack([data.x, np.ones(len(data.x))]).astype(np.float64)
+    found = np.linalg.solve(x.T @ (each * x), x.T @ (each * np.eye(data.classes)[data.y]))  # (inputs + 1, classes)
+    return np.concatenate([found[:-1].T.ravel(), found[-1]])
+
+
+def beside(table: Table) -> list[str]:
+    """Return the distances, medians over repeats."""
+    lines = [f"{'distances, medians':28}limit - w*   model - limit   model - w*"]
+    for inactive in table.labels("inactive"):
+        for scheme in table.labels("scheme"):
+            found = _medians(table, inactive=inactive, scheme=scheme)
+            where = f"inactive {inactive}, scheme {scheme}"
+            lines.append(f"  {where:26}{found.apart:10.4f}{found.limit:16.4f}{found.best:13.4f}")
+    return lines
+
+
+def claims(table: Table) -> list[Claim]:
+    """Look whether each scheme ends at its own limit, and which limits are w*."""
+    found = []
+    for inactive in table.labels("inactive"):
+        at = {scheme: _medians(table, inactive=inactive, scheme=scheme) for scheme in "ABC"}
+        for scheme in "AB" if inactive == "none" else "ABC":
+            found += [
+                less(f"inactive {inactive}, {scheme}: ends at its own limit", at[scheme].limit, at[scheme].apart, 0.25),
+                more(f"inactive {inactive}, {scheme}: does not end at w*", at[scheme].best, at[scheme].limit),
+            ]
+        if inactive == "none":
+            found.append(less("inactive none, C: ends at w*", at["C"].best, at["B"].apart, 0.05))
+    return found
+
+
+def _medians(table: Table, **labels: str | int | float) -> Distances:
+    each = [distances(run) for run in table.runs(**labels)]
+    return Distances(*(median(column) for column in zip(*each, strict=True)))

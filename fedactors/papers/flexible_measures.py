@@ -1,0 +1,75 @@
+"""What Ruan et al. (AISTATS 2021) measure: points of accuracy, rebounds after arrivals, crossings after departures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import mean, median
+
+from fedactors.papers.experiment import Label, Measures, Table
+
+LAST = 10  # rounds whose mean accuracy is a run's
+
+
+def last(run: Measures, rounds: int = LAST) -> float:
+    """Return the mean accuracy of a run over its last rounds."""
+    end = run.curve[-1].round
+    return mean(point.accuracy for point in run.curve if point.round > end - rounds)
+
+
+def accuracy(table: Table, **labels: Label) -> float:
+    """Return the mean over repeats of `last`."""
+    return mean(last(run) for run in table.runs(**labels))
+
+
+def rebound(run: Measures, after: int) -> int | None:
+    """Return min {j >= 1: a(tau_0 + j) >= a(tau_0)}, the rounds until accuracy is back; None if it never is."""
+    at = {point.round: point.accuracy for point in run.curve}
+    return next((r - after for r in sorted(at) if r > after and at[r] >= at[after]), None)
+
+
+def gains(table: Table, after: int, rounds: int, measure: str) -> list[float]:
+    """Return fast minus vanilla of a measure so many rounds after an arrival, one for each repeat."""
+    fast, vanilla = (table.runs(tau=after, reboot=name) for name in ("fast", "vanilla"))
+    return [
+        _at(a, after + rounds, measure) - _at(b, after + rounds, measure) for a, b in zip(fast, vanilla, strict=True)
+    ]
+
+
+def apart(table: Table, after: int, rounds: int, a: float) -> list[float]:
+    """Return loss_exclude - loss_include so many rounds after a departure, each on its own test set, by repeat."""
+    exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
+    return [
+        _at(one, after + rounds, "loss") - _at(other, after + rounds, "loss")
+        for one, other in zip(exclude, include, strict=True)
+    ]
+
+
+def crossings(table: Table, after: int, a: float) -> list[int | None]:
+    """Return min {j >= 1: loss_exclude(tau_0 + j) <= loss_include(tau_0 + j)} of each repeat; None if there is none."""
+    exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
+    return [_crossing(one, other, after) for one, other in zip(exclude, include, strict=True)]
+
+
+def shown(found: Iterable[int | None]) -> str:
+    """Return the median, None counting as never, and the share of None."""
+    values = list(found)
+    never = sum(value is None for value in values)
+    middle = middle_of(values)
+    return f"{'never' if middle == float('inf') else f'{middle:g}':>5}" + (
+        f" ({never / len(values):.0%} none)" if never else ""
+    )
+
+
+def middle_of(values: Sequence[int | None]) -> float:
+    """Return the median, None counting as infinite."""
+    return median(float("inf") if value is None else value for value in values)
+
+
+def _crossing(exclude: Measures, include: Measures, after: int) -> int | None:
+    pairs = zip(exclude.curve, include.curve, strict=True)
+    return next((a.round - after for a, b in pairs if a.round > after and a.loss <= b.loss), None)
+
+
+def _at(run: Measures, round: int, measure: str) -> float:
+    value: float = getattr(next(point for point in run.curve if point.round == round), measure)
+    return value

@@ -1,0 +1,226 @@
+"""The server learning papers' experiments at their own size, and the reduced ones on the papers' own images.
+
+Full runs take from 17 minutes (table I) to six hours (figure 1) of two cores each. Claims are the papers', without
+margins, and reported, not asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from fedactors.papers.claims import less, more
+from fedactors.papers.experiment import Axes, Claim, Experiment, Table
+from fedactors.papers.fsl_axes import Axis, algorithms, classes, cohorts, own, rates, weighted
+from fedactors.papers.fsl_conference import methods, passes
+from fedactors.papers.fsl_journal import acc
+
+_STL = "server.data={{name: stl10, per_class: {0}}}"
+_ROWS: Axis = {
+    "FedDyn": ("server.algorithm={name: feddyn, alpha: 0.01}", "server.schedule.lr=0.05"),
+    "FSLsyn 504": ("server.algorithm=fsl", _STL.format(56)),
+    "FSLsyn 720": ("server.algorithm=fsl", _STL.format(80)),
+    "FSL 250": ("server.algorithm=fsl", "server.data={name: clients, clients: 5, samples: 50}"),
+    "FSL 500": ("server.algorithm=fsl", "server.data={name: clients, clients: 10, samples: 50}"),
+    "FL": ("server.algorithm=fedavg", "server.participation=uniform"),
+}
+
+
+def table1(table: Table) -> list[Claim]:
+    """T_0.5: FSL 500 < FSL 250 < FSLsyn 720 <= FSLsyn 504 < FedDyn; accuracies the other way, the last two close."""
+    rows = [row for row in ("FSL 500", "FSL 250", "FSLsyn 720", "FSLsyn 504") if row in table.labels("row")]
+    pairs = list(pairwise(rows))
+    speed = [*pairs, (rows[-1], "FedDyn")]
+    return [
+        *(
+            less(f"{a} is faster than {b} (T_0.5)", table.mean("t50", row=a), table.mean("t50", row=b), asserted=False)
+            for a, b in speed
+        ),
+        *(
+            more(f"{a} is more accurate than {b}", acc(table, row=a), acc(table, row=b), asserted=False)
+            for a, b in pairs
+        ),
+    ]
+
+
+def ordered(table: Table) -> list[Claim]:
+    """FSL is more accurate than DS and DS than FL, and FSL rises earliest, for every C."""
+    claims = []
+    for c in table.labels("C"):
+        at = {name: acc(table, C=c, algorithm=name) for name in ("FL", "DS", "FSL")}
+        t90 = {name: table.mean("t90", C=c, algorithm=name) for name in ("FL", "DS", "FSL")}
+        claims += [
+            more(f"C = {c}: FSL is more accurate than DS", at["FSL"], at["DS"], asserted=False),
+            more(f"C = {c}: DS is more accurate than FL", at["DS"], at["FL"], asserted=False),
+            less(f"C = {c}: FSL rises earlier than DS (T90)", t90["FSL"], t90["DS"], asserted=False),
+        ]
+    return claims
+
+
+_THREE, _GAMMAS = algorithms("FL", "DS", "FSL"), (0.1, 0.5, 1.0, 1.5, 2.0)
+_COLUMNS = ("accuracy", "t90", "t50", "sd20", "wall")
+
+
+def _full(
+    title: str,
+    file: str,
+    grids: Sequence[Axes],
+    seeds: Sequence[int] = (1, 2, 3),
+    claims: Callable[[Table], list[Claim]] = lambda table: [],
+    reported: str = "",
+) -> Experiment:
+    return Experiment(title, f"papers/fsl/{file}.yaml", grids, seeds, claims, reported, _COLUMNS)
+
+
+def _journal(data: str) -> dict[str, Experiment]:
+    """Return the journal's figures 1, 2 and 5 to 9 on one data set."""
+    many = classes(1, 2, 5, 10) if data == "cifar" else classes(1, 2, 5, 10, 45)
+    few = classes(1, 2, 5)
+    name = "CIFAR-10" if data == "cifar" else "EMNIST"
+    unlike: Axis = {"FL": (*_THREE["FL"], "server.pretraining=null"), "DS": _THREE["DS"], "FSL": _THREE["FSL"]}
+    sizes, pair = ((100, 200, 500), (2, 4)) if data == "cifar" else ((90, 225, 450), (5, 5))
+    syn: Axis = {"FSLsyn": ("server.algorithm=fsl", _STL.format(56) if data == "cifar" else "server.data=glyphs")}
+    state = {**algorithms("FSL", "SCAFFOLD", "FedDyn"), **syn}
+    at = {"C": classes(pair[0]), "S": cohorts(pair[1])}
+    figures: dict[int, tuple[str, Sequence[Axes]]] = {
+        1: (
+            "labels per client; FSL and DS pretrained",
+            [{"C": many, "algorithm": unlike}, {"C": many, "gamma": weighted("fsl", _GAMMAS)}],
+        ),
+        2: (
+            "gamma, eta_l and n_0",
+            [
+                {
+                    "n0": own(*sizes),
+                    "eta_l": rates(0.01, 0.02, 0.05),
+                    "gamma": {**weighted("fsl", _GAMMAS), "DS": _THREE["DS"]},
+                }
+            ],
+        ),
+        5: ("algorithms with client state", [{"C": few, "eta_l": rates(0.005, 0.01, 0.02, 0.05), "algorithm": state}]),
+        6: ("labels per client; nobody pretrained", [{"C": many, "algorithm": _THREE}]),
+        7: (
+            "incremental against non-incremental",
+            [{"C": few, "S": cohorts(2, 4, 6), "algorithm": algorithms("DS", "FSL", "FSL-p")}],
+        ),
+        8: (
+            "the same over gamma",
+            [
+                {**at, "gamma": weighted("fsl", _GAMMAS)},
+                {**at, "FSL-p gamma": weighted("fsl-p", _GAMMAS)},
+                {**at, "algorithm": algorithms("DS")},
+            ],
+        ),
+        9: ("dissimilarities", [{"C": many, "n0": own(*sizes[:2])}]),
+    }
+    claims = {1: ordered, 6: ordered}
+    return {
+        f"fsl-fig{number}-{data}": Experiment(
+            f"FSL journal, figure {number}, {name}: {what}",
+            f"papers/fsl/fig{number}-{data}.yaml",
+            grids,
+            (1, 2, 3),
+            claims.get(number, lambda table: []),
+            columns=("xi2", "g2", "accuracy") if number == 9 else _COLUMNS,
+        )
+        for number, (what, grids) in figures.items()
+    }
+
+
+def _conference() -> dict[str, Experiment]:
+    """Return the conference paper's figures."""
+    four = methods(0.02, "FL", "DS", "FSL", "DSL")
+    learning = methods(0.02, "DS", "FSL", "DSL")
+    unlike: Axis = {**four, "FL": (*four["FL"], "server.pretraining=null")}
+    e_s = {f"eta_0 {rate}": passes((1, 2, 3, 4, 5), rate=rate) for rate in (0.01, 0.02, 0.03)}
+    seeds = (1, 2, 3, 4, 5)
+    return {
+        "fsl-conf-fig1": _full(
+            "FSL conference, figure 1, EMNIST: eta_0 and E_s",
+            "conf-fig1",
+            [{"algorithm": methods(0.03, "FL", "DS", "FSL", "DSL")}, *({name: axis} for name, axis in e_s.items())],
+            seeds,
+        ),
+        "fsl-conf-fig2": _full(
+            "FSL conference, figure 2, EMNIST: n_0",
+            "conf-fig2",
+            [
+                {"method": methods(0.03, "FL")},
+                {"n0": own(94, 235, 376, 517), "algorithm": methods(0.03, "DS", "FSL", "DSL")},
+            ],
+            seeds,
+        ),
+        "fsl-conf-fig3a": _full(
+            "FSL conference, figure 3, CIFAR-10, N = 10", "conf-fig3a", [{"algorithm": four}], seeds
+        ),
+        "fsl-conf-fig3b": _full(
+            "FSL conference, figure 3, CIFAR-10, N = 100", "conf-fig3b", [{"algorithm": four}], seeds
+        ),
+        "fsl-conf-fig4": _full(
+            "FSL conference, figure 4, CIFAR-10: labels per client",
+            "conf-fig4",
+            [{"C": classes(1, 2, 5), "algorithm": unlike}],
+            seeds,
+            claims=ordered,
+        ),
+        "fsl-conf-fig5": _full(
+            "FSL conference, figure 5, CIFAR-10: n_0",
+            "conf-fig5",
+            [{"n0": own(200, 400, 600, 800, 1000), "algorithm": learning}],
+            seeds,
+        ),
+        "fsl-conf-fig6": _full(
+            "FSL conference, figure 6, CIFAR-10: passes of the server",
+            "conf-fig6",
+            [{name: axis} for name, axis in e_s.items()],
+            seeds,
+        ),
+    }
+
+
+FULL: dict[str, Experiment] = {
+    **_journal("cifar"),
+    **_journal("emnist"),
+    "fsl-fig10": _full(
+        "FSL journal, figure 10: curves of figure 5, CIFAR-10",
+        "fig10",
+        [
+            {
+                "C": classes(1, 2, 5),
+                "eta_l": rates(0.01, 0.02, 0.05),
+                "algorithm": algorithms("FSL", "SCAFFOLD", "FedDyn"),
+            }
+        ],
+    ),
+    "fsl-fig11": _full(
+        "FSL journal, figure 11: curves of figure 5, EMNIST",
+        "fig11",
+        [
+            {
+                "C": classes(1, 2, 5),
+                "eta_l": rates(0.01, 0.02, 0.05),
+                "algorithm": algorithms("FSL", "FSLsyn", "SCAFFOLD", "FedDyn"),
+            }
+        ],
+    ),
+    "fsl-table1": _full(
+        "FSL journal, table I: CIFAR-10, 1,000 clients of 50 images, C = 2",
+        "table1",
+        [{"row": _ROWS}],
+        claims=table1,
+        reported="T_0.5 / accuracy: FedDyn 502 / .578, FSLsyn 504: 339 / .576, 720: 333 / .584, FSL 250: 238 / .585, "
+        "500: 203 / .614",
+    ),
+    **_conference(),
+}
+
+IMAGES: dict[str, Experiment] = {
+    f"fsl-fig1-{data}": Experiment(
+        f"FSL journal, figure 1, reduced, on {name}",
+        f"papers/fsl/fig1-{data}-reduced.yaml",
+        [{"C": classes(1, 2, 5), "algorithm": _THREE}],
+        (1,),
+        ordered,
+    )
+    for data, name in (("cifar", "CIFAR-10"), ("emnist", "EMNIST"))
+}

@@ -1,0 +1,98 @@
+"""Runs the cells of an experiment, and keeps of each run what the papers measure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from fedactors.errors import DivergedError
+from fedactors.papers.experiment import DIVERGED, Cell, Experiment, Label, Measures, Point, Table
+from fedactors.simulation.record.learning_curve import WINDOW, summary
+from fedactors.study.runs import Work, each, failure, finished
+from fedactors.study.study_cells import SEED
+
+_EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
+
+Tell = Callable[[Cell, Measures], None]
+
+
+def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]) -> Table:
+    """Run every cell, `jobs` at a time, and return the table; `tell` hears of each result, in the order of the cells.
+
+    Where axes are tuned, all their labels are run with the first seed and the best ones with the others; the table
+    holds those. `overrides` change the scenario of all cells. Raises what loading and running raise.
+    """
+    path, more = scenarios / experiment.scenario, tuple(overrides)
+
+    def played(cells: Sequence[Cell], function: Callable[[Work], Measures]) -> list[tuple[dict[str, Label], Measures]]:
+        rows = []
+        work = [Work(path, (*cell.overrides, *more), out) for cell in cells]
+        for cell, found in zip(cells, each(function, work, jobs), strict=True):
+            tell(cell, found)
+            rows.append((dict(cell.labels), found))
+        return rows
+
+    if not experiment.tuned:
+        return Table(played(list(experiment.cells()), measured))
+    first = played(list(experiment.cells(experiment.seeds[:1])), compared)
+    best = experiment.best(first)
+
+    def won(labels: Mapping[str, Label]) -> bool:
+        return {axis: label for axis, label in labels.items() if axis != SEED} in best
+
+    repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
+    others = [cell for cell in repeats if won(dict(cell.labels))]
+    return Table([row for row in first if won(row[0])] + played(others, compared))
+
+
+def compared(work: Work) -> Measures:
+    """Return the measures of one run, as `measured`; those of the worst possible one if it diverges."""
+    try:
+        return measured(work)
+    except DivergedError:
+        return DIVERGED
+
+
+def measured(work: Work) -> Measures:
+    """Return the measures of one run, from its folder if it is complete, else by running it there."""
+    folder = finished(work)
+    if why := failure(folder):
+        raise DivergedError(why)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return measures(rows)._replace(folder=folder)
+
+
+def measures(rows: list[Mapping[str, Any]]) -> Measures:
+    """Return the measures of a run from the rows of its metrics."""
+    curve = summary(rows)
+    assert curve is not None  # the last round is always evaluated
+    apart = [row for row in rows if "xi2" in row]
+    return Measures(
+        curve["rolling_accuracy"],
+        curve["rise_round"],
+        curve["rounds_to_half"],
+        curve["last_deviation"],
+        sum(row["xi2"] for row in apart) / len(apart) if apart else None,
+        sum(row["g2"] for row in apart) / len(apart) if apart else None,
+        rows[-1]["wall_seconds"],
+        tuple(Point(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
+        _further(rows),
+    )
+
+
+def _further(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Return means over the last 20 rounds of what was examined, the deviation of the loss, and peaks of G~^2 and B~^2.
+
+    The peaks are over the rounds 10 to 100, as Augenstein et al. have them.
+    """
+    last = [row for row in rows[-WINDOW:] if "loss" in row]
+    names = [name for name in last[-1] if name.endswith(_EXAMINED)]
+    found = {name: fmean(row[name] for row in last if name in row) for name in names}
+    found["loss_sd"] = pstdev(row["loss"] for row in last)
+    for name in ("gt2", "bt2"):
+        if peaks := [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]:
+            found[f"max_{name}"] = max(peaks)
+    return found

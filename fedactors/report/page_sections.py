@@ -1,0 +1,199 @@
+"""The words and tables of a report: headline, outcomes, groups, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedactors.report.figure import share
+from fedactors.report.measures import GroupShare, by_group, totals, virtual_span
+from fedactors.report.palette import MEANING, OUTCOME, label
+from fedactors.report.terminal_text import size, span
+from fedactors.run_files.records import Records
+
+_GROUPS = 50
+_FAULTS = 100
+_FAULT_TEXT = 600
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure of the headline."""
+
+    name: str
+    value: str
+    small: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of a bar inside a table."""
+
+    width: float  # percent
+    color: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in one place of a table: text, a patch of colour before it, a bar of parts above it."""
+
+    text: str = ""
+    color: str = ""
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The bar in words."""
+        return "; ".join(part.said for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table; `numbers` are the columns set flush right."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[int, ...] = ()
+    title: str = ""
+    note: str = ""
+
+
+def finals(records: Records) -> dict[str, float]:
+    """Return the last accuracy and loss that are known."""
+    written = records.summary.get("final")
+    if isinstance(written, dict):
+        return {name: float(written[name]) for name in ("accuracy", "loss") if written.get(name) is not None}
+    found = {name: records.metrics[name] for name in ("accuracy", "loss")}
+    finite = {name: values[np.isfinite(values)] for name, values in found.items()}
+    return {name: float(values[-1]) for name, values in finite.items() if len(values)}
+
+
+def wall_seconds(records: Records) -> float:
+    """Return the wall time of a run; NaN if it is not known."""
+    known = records.metrics["wall_seconds"]
+    known = known[np.isfinite(known)]
+    return float(records.summary.get("wall_seconds", known[-1] if len(known) else float("nan")))
+
+
+def moved(records: Records) -> tuple[float, float]:
+    """Return (bytes down, bytes up)."""
+    written = records.summary.get("bytes")
+    if isinstance(written, dict):
+        return float(written.get("down") or 0), float(written.get("up") or 0)
+    return float(np.nansum(records.metrics["bytes_down"])), float(np.nansum(records.metrics["bytes_up"]))
+
+
+def ended(records: Records) -> str:
+    """Return why the run ended."""
+    return str(records.summary.get("ended_because", "interrupted before a summary was written"))
+
+
+def lead(records: Records) -> str:
+    """Return the sentence below the name."""
+    devices = f"{records.devices:,} devices, " if records.devices else ""
+    seed = f", seed {records.summary['seed']}" if "seed" in records.summary else ""
+    wall = wall_seconds(records)
+    computed = f", computed in {span(wall)}" if wall == wall else ""
+    virtual = span(virtual_span(records))
+    what = f"{devices}{records.rounds:,} rounds{seed}: {virtual} of virtual time{computed}"
+    return f"{what}. Ended because: {ended(records)}."
+
+
+def cards(records: Records) -> list[Card]:
+    """Return the figures of the headline."""
+    learned, counts = finals(records), totals(records)
+    asked, heard = sum(counts.values()), counts["complete"] + counts["partial"]
+    down, up = moved(records)
+    wall, virtual = wall_seconds(records), virtual_span(records)
+    found = [Card("Final accuracy", f"{learned['accuracy']:.1%}", "of the test set")] if "accuracy" in learned else []
+    found += [Card("Final loss", f"{learned['loss']:.3f}", "on the test set")] if "loss" in learned else []
+    found.append(Card("Virtual time", span(virtual), f"{records.rounds:,} rounds"))
+    if wall == wall:
+        faster = f"{virtual / wall:,.0f} times real time" if wall and virtual > wall else "on this machine"
+        found.append(Card("Wall time", span(wall), faster))
+    found.append(Card("Heard", share(heard, asked), f"{heard:,} of {asked:,} asked"))
+    found.append(Card("Traffic", size(down + up), f"{_whole(size(down))} down, {_whole(size(up))} up"))
+    return found
+
+
+def parts(counts: Mapping[str, int]) -> tuple[Part, ...]:
+    """Return a bar of the outcomes that happened."""
+    asked = sum(counts.values())
+    return tuple(
+        Part(round(100 * count / asked, 2), OUTCOME[name], f"{label(name)} {share(count, asked)}")
+        for name, count in counts.items()
+        if count
+    )
+
+
+def _whole(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def outcomes(records: Records) -> Sheet:
+    """Return the totals by outcome."""
+    counts = totals(records)
+    asked = sum(counts.values())
+    rows = [
+        (Cell(label(name), OUTCOME[name]), Cell(f"{count:,}"), Cell(share(count, asked)), Cell(MEANING[name]))
+        for name, count in counts.items()
+        if count
+    ]
+    total = (Cell("asked", "transparent"), Cell(f"{asked:,}"), Cell(), Cell("the sum, checked every round"))
+    return Sheet(("outcome", "clients", "share", "what it means"), (*rows, total), (1, 2), "What became of them")
+
+
+def groups(records: Records) -> Sheet | None:
+    """Return a row per group of devices; none if there are no groups or no orders."""
+    shares = by_group(records) if len(records.orders["client"]) and len(records.groups) <= _GROUPS else []
+    if not shares:
+        return None
+    steps = sum(group.steps for group in shares)
+    rows = tuple(_group(group, steps) for group in shares)
+    heads = ("group", "devices", "never heard", "asked", "heard", "steps given", "outcomes")
+    return Sheet(heads, rows, (1, 2, 3, 4, 5))
+
+
+def _group(group: GroupShare, steps: int) -> tuple[Cell, ...]:
+    figures = (f"{group.devices:,}", f"{group.never_heard:,}", f"{group.asked:,}", share(group.heard, group.asked))
+    return (Cell(group.name), *map(Cell, figures), Cell(share(group.steps, steps)), Cell(parts=parts(group.outcomes)))
+
+
+def faults(records: Records) -> Sheet | None:
+    """Return the real faults that were met and mended; none if there were none."""
+    if not records.faults:
+        return None
+    shown = records.faults[:_FAULTS]
+    rows = tuple(
+        (
+            Cell(str(fault.get("round", ""))),
+            Cell(str(fault.get("cause", ""))[:_FAULT_TEXT]),
+            Cell("yes" if fault.get("died") else "no"),
+            Cell(_short(str(fault.get("text", "")))),
+        )
+        for fault in shown
+    )
+    note = f"The first {len(shown):,} of {len(records.faults):,}." if len(shown) < len(records.faults) else ""
+    return Sheet(("round", "cause", "actor died", "what is known"), rows, (0,), "", note)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _FAULT_TEXT else text[:_FAULT_TEXT] + " …"
+
+
+def warnings(records: Records) -> list[str]:
+    """Return what a reader has to know about the records."""
+    if not records.missing:
+        return []
+    return [f"This run was interrupted: {', '.join(records.missing)} was never completed. Shown is what is there."]
+
+
+def digests(records: Records) -> list[tuple[str, Any]]:
+    """Return the digests of the run."""
+    found = records.summary.get("digests")
+    return list(found.items()) if isinstance(found, dict) else []

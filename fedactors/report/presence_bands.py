@@ -1,0 +1,135 @@
+"""When devices were on: bands behind their timelines, pauses inside their trips, and shares by time of day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedactors.errors import RunFolderError
+from fedactors.report.figure import Chart, blank, hover
+from fedactors.report.measures import DAY, Floats, Ints, virtual_span
+from fedactors.report.palette import LIGHT
+from fedactors.run_files.records import Records
+
+_BANDS = 12_000
+_HOUR = DAY // 24
+_SHOWN_FROM = 2 * 3600.0
+_MS = 1_000_000  # ns
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of devices in columns, one row per window, ascending; `sampled` are devices of the even sample."""
+
+    client: Ints
+    on: Ints
+    off: Ints
+    sampled: Ints
+
+
+def read(folder: Path) -> Windows | None:
+    """Return the windows of a run folder; None if none were written. Raises RunFolderError if they are damaged."""
+    path = folder / "windows.parquet"
+    if not path.exists():
+        return None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, columns=["client", "sampled", "on", "off"])
+        client, counts = table["client"].to_numpy(), pc.list_value_length(table["on"]).to_numpy()
+        on, off = (pc.list_flatten(table[name]).to_numpy() for name in ("on", "off"))
+        sampled = client[table["sampled"].to_numpy(zero_copy_only=False)]
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    if len(on) != len(off):
+        raise RunFolderError(f"{path}: damaged: on and off differ in length")
+    return Windows(np.repeat(client, counts), on, off, sampled)
+
+
+def by_hour(windows: Windows, end: int) -> Floats:
+    """Return the share of the sampled devices that was on, in each of the 24 hours of the virtual day.
+
+    Hours that the `end` ns of the run did not reach are NaN.
+    """
+    mine = np.isin(windows.client, windows.sampled)
+    on, off = windows.on[mine], np.minimum(windows.off[mine], end)
+    hours = range(24)
+    spent = np.array([(_within(off, hour) - _within(on, hour)).sum() for hour in hours], np.float64)
+    there = np.array([_within(np.array([end]), hour)[0] for hour in hours], np.float64) * len(windows.sampled)
+    shares: Floats = np.divide(spent, there, out=np.full(24, np.nan), where=there > 0)
+    return shares
+
+
+def _within(time: Ints, hour: int) -> Ints:
+    """Return how much of [0, time) fell into an hour of the day, ns."""
+    inside: Ints = time // DAY * _HOUR + np.clip(time % DAY - hour * _HOUR, 0, _HOUR)
+    return inside
+
+
+def hours(records: Records) -> Chart | None:
+    """Return availability against time of day; none without windows, or for runs too short to have hours."""
+    windows = read(records.path)
+    if windows is None or not len(windows.sampled) or virtual_span(records) < _SHOWN_FROM:
+        return None
+    share = by_hour(windows, int(records.plans["ready"].max(initial=0)))
+    made = blank(260, "hour of the virtual day (0 is when the scenario begins)", "devices that are on")
+    from bokeh.models import NumeralTickFormatter
+
+    bars = made.vbar(x=np.arange(24.0), top=np.nan_to_num(share), width=0.86, color="#6a9f3c", line_color=None)
+    made.add_tools(hover([("hour", "@x{0}"), ("on", "@top{0.0%}")], [bars]))
+    made.xaxis.ticker = list(range(0, 24, 2))
+    made.yaxis.formatter = NumeralTickFormatter(format="0%")
+    made.y_range.start = 0
+    text = f"Share of the time on, of {len(windows.sampled):,} devices evenly spread over the population."
+    low, high = float(np.nanmin(share)), float(np.nanmax(share))
+    return Chart("available", "Availability", text, made, f"Availability by hour: {low:.0%} to {high:.0%}.")
+
+
+def bands(made: Any, windows: Windows, devices: Ints) -> bool:
+    """Draw behind a timeline when each of its `devices` was on; return whether all windows could be drawn."""
+    rows = np.flatnonzero(np.isin(windows.client, devices))
+    drawn = rows[:_BANDS]
+    middle = (windows.on[drawn] + windows.off[drawn]) / 2 / _MS
+    width = (windows.off[drawn] - windows.on[drawn]) / _MS
+    place = np.searchsorted(devices, windows.client[drawn])
+    band = made.rect(middle, place, width, 0.98, fill_color=LIGHT["grid"], line_color=None, level="underlay")
+    band.glyph.tags = ["band"]
+    return len(drawn) == len(rows)
+
+
+def pauses(windows: Windows, taken: dict[str, Any]) -> tuple[Ints, Ints, Ints]:
+    """Return (order, from, to) of the times in which a trip's device was off: it paused, or was lost."""
+    found: list[tuple[int, int, int]] = []
+    starts = np.searchsorted(windows.client, taken["client"], side="left")
+    ends = np.searchsorted(windows.client, taken["client"], side="right")
+    for order, (low, high) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        began, ended = int(taken["started"][order]), int(taken["finished"][order])
+        at = low + int(np.searchsorted(windows.off[low:high], began, side="right"))
+        reached = began
+        while at < high and windows.on[at] < ended:
+            if windows.on[at] > reached:
+                found.append((order, reached, int(windows.on[at])))
+            reached, at = int(windows.off[at]), at + 1
+        if low < high and reached < ended:
+            found.append((order, reached, ended))
+    columns = np.array(found, np.int64).reshape(-1, 3).T
+    return columns[0], columns[1], columns[2]
+
+
+def overlay(made: Any, windows: Windows, taken: dict[str, Any], rows: Ints) -> int:
+    """Hatch the times in which trips paused; return how many there are."""
+    order, began, ended = pauses(windows, taken)
+    if len(order):
+        drawn = made.rect(
+            (began + ended) / 2 / _MS, rows[order], (ended - began) / _MS, 0.9, fill_color=LIGHT["page"],
+            fill_alpha=0.55, line_color=None, hatch_pattern="right_diagonal_line", hatch_color=LIGHT["text"],
+            hatch_alpha=0.7, hatch_scale=6,
+        )  # fmt: skip
+        drawn.glyph.tags = ["pause"]
+        made.add_tools(hover([("", "device off: the trip pauses")], [drawn]))
+    return len(order)

@@ -1,0 +1,144 @@
+"""The tables of a run folder: how they are written row by row, and read back as Plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import accumulate, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedactors.errors import RunFolderError
+from fedactors.plan import Order, Outcome, Plan
+from fedactors.run_files.files import refuse_other_kinds
+
+_ROWS_AT_ONCE = 10_000  # in a part of the file
+_LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as columns they take a sixth of that
+PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
+ORDER_COLUMNS = ("version", *Order._fields)
+CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
+WEIGHT_COLUMNS = ("version", "client", "base", "weight")
+
+
+class Table:
+    """A Parquet file that grows by rows and appears when it is complete."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._path, self._pending = path, path.with_name(f".{path.name}.part")
+        names, moves = pa.dictionary(pa.int8(), pa.string()), pa.list_(pa.int64())
+        kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves, "weight": pa.float64()}
+        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
+        self._writer = pq.ParquetWriter(self._pending, self._schema)
+        self._rows: list[tuple[Any, ...]] = []
+        self._packed: list[Any] = []
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Append a row."""
+        self.extend([row])
+
+    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Append rows."""
+        self._rows.extend(rows)
+        if len(self._rows) >= _LOOSE:
+            self._pack()
+
+    def close(self) -> None:
+        """Complete the file, which appears under its name."""
+        self._pack()
+        self._flush()
+        self._writer.close()
+        self._pending.replace(self._path)
+
+    def _pack(self) -> None:
+        """Keep the rows as columns."""
+        import pyarrow as pa
+
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
+            self._packed.append(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._rows = []
+        if sum(map(len, self._packed)) >= _ROWS_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the columns as a part of the file."""
+        import pyarrow as pa
+
+        if self._packed:
+            self._writer.write_table(pa.concat_tables(self._packed).unify_dictionaries())
+        self._packed = []
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """Return `values` as an Arrow array; made of buffers, because `pyarrow.array` imports pandas where there is one."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        # those that occur: pandas counts the others as categories of nobody
+        numbers = {outcome: number for number, outcome in enumerate(dict.fromkeys(values))}
+        outcomes = _array([outcome.value for outcome in numbers], pa.string())
+        return pa.DictionaryArray.from_arrays(_array([numbers[value] for value in values], pa.int8()), outcomes)
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(_ends(values), _array([one for value in values for one in value], pa.int64()))
+    if pa.types.is_string(kind):
+        encoded = [value.encode() for value in values]
+        buffers = [_ends(encoded).buffers()[1], pa.py_buffer(b"".join(encoded))]
+    else:
+        buffers = [pa.py_buffer(np.array(values, kind.to_pandas_dtype()))]
+    return pa.Array.from_buffers(kind, len(values), [None, *buffers])
+
+
+def _ends(values: Sequence[Sized]) -> Any:
+    """Return where each value begins when they lie one behind the other, and where the last one ends."""
+    import pyarrow as pa
+
+    return _array(list(accumulate(map(len, values), initial=0)), pa.int32())
+
+
+def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, a part of the file at a time. Raises RunFolderError if it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    refuse_other_kinds(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
+                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    except FileNotFoundError:
+        raise RunFolderError(f"{path}: is missing (accepted: the folder of a run that has ended)") from None
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+
+
+def plans_of(run: Path) -> Iterator[Plan]:
+    """Yield the Plans that a run folder tells of; `oldest` is not written down, and taken for the next version.
+
+    Raises RunFolderError if a table cannot be read.
+    """
+    orders = groupby(rows_of(run / "orders.parquet", ORDER_COLUMNS), key=itemgetter(0))
+    held: tuple[int, tuple[Order, ...]] | None = None
+    for version, opened, closed, ready, _, _, arrived, departed in rows_of(run / "plans.parquet", PLAN_COLUMNS):
+        held = held or _next(orders, run)
+        mine: tuple[Order, ...] = ()
+        if held is not None and held[0] == version:
+            mine, held = held[1], None
+        yield Plan(version, opened, closed, ready, mine, version + 1, tuple(arrived), tuple(departed))
+    if held is not None or next(orders, None) is not None:
+        raise RunFolderError(f"{run / 'orders.parquet'}: damaged: orders of a round that plans.parquet does not have")
+
+
+def _next(orders: Iterator[tuple[Any, Iterator[tuple[Any, ...]]]], run: Path) -> tuple[int, tuple[Order, ...]] | None:
+    try:
+        version, rows = next(orders)
+        return version, tuple(Order._make((*row[1:5], Outcome(row[5]), *row[6:])) for row in rows)
+    except StopIteration:
+        return None
+    except ValueError as error:
+        raise RunFolderError(f"{run / 'orders.parquet'}: damaged: {error}") from None

@@ -1,0 +1,80 @@
+"""What a scenario will do, told before it runs: devices, rounds, traffic and memory."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.memory_forecast import refuse_too_much
+from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
+from fedactors.simulation.replay import play
+
+_ROUNDS = 20  # replayed to learn what rounds look like
+_WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
+
+
+def check(scenario: Scenario, fleet: str | None = None, actors: int | None = None) -> dict[str, Any]:
+    """Validate `scenario` as far as possible without running it, and return what it will do.
+
+    With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory.
+    Raises UsageError for whatever would stop the run at its start.
+    """
+    prepared = prepare(scenario)
+    check_files(scenario)
+    refuse_too_much(prepared, joined=bool(scenario.cluster.address))
+    if scenario.server.data is not None:
+        scenario.server.data.check()
+    sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))
+    rounds = sample["plans"] or 1
+    return {
+        "name": scenario.name,
+        "devices": {group.name: group.count for group in scenario.population},
+        "samples": {
+            "total": int(prepared.sizes.sum()),
+            "smallest": int(prepared.sizes.min()),
+            "largest": int(prepared.sizes.max()),
+        },
+        "model": {
+            "name": prepared.model.name,
+            "parameters": prepared.model.parameters,
+            "bytes": prepared.model_bytes,
+        },
+        "rounds": {
+            "wanted": scenario.server.rounds,
+            "replayed": sample["plans"],
+            "asked": sample["asked"] / rounds,
+            "heard": sample["heard"] / rounds,
+            "partial": sample["outcomes"]["partial"] / rounds,
+            "seconds": sample["virtual_seconds"] / rounds,
+        },
+        "too_slow_devices": _hopeless(prepared),
+        "memory_bytes": _memory(prepared),
+        "ended_because": sample["ended_because"],
+        "forecast": None if fleet is None else _forecast(prepared, fleet, actors),
+    }
+
+
+def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
+    began, there = time.perf_counter(), "torch" in sys.modules
+    from fedactors.simulation.forecast import IMPORTING, forecast  # imports torch
+
+    importing = IMPORTING if there else time.perf_counter() - began
+    return forecast(prepared, fleet, actors, importing)
+
+
+def _hopeless(prepared: Prepared) -> int:
+    """Return how many devices could not make the deadline even undisturbed."""
+    deadline = prepared.scenario.server.deadline
+    return 0 if deadline is None else int((least_times(prepared) > deadline).sum())
+
+
+def _memory(prepared: Prepared) -> dict[str, int]:
+    """Estimate the memory of the run in bytes: the shared data, and one client host."""
+    info, model = prepared.info, prepared.model
+    sample = BYTES_PER_PARAMETER
+    for extent in info.input_shape:
+        sample *= extent
+    data = (info.train_size + info.test_size) * (sample + 8)
+    return {"data": data, "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER}

@@ -1,0 +1,110 @@
+"""Whether a device that left still counts: estimates for the rule, and both futures for whoever can look ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from math import isfinite
+
+from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.plan import SECOND, Plan
+from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, settled
+from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.record.metric_rows import Rows
+from fedactors.simulation.tasks import task_of, with_last
+
+
+def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: Rows) -> Decide:
+    """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
+    known: dict[int, bool] = {}
+    policy = prepared.scenario.server.membership.departures
+    if policy not in OPEN:
+        return settled(policy)
+
+    def decide(objective: Objective, client: int, done: int) -> Verdict:
+        if policy == "auto":
+            return by_rule(prepared, pipeline, objective, client, done, rows)
+        verdict = by_trying(prepared, pipeline, device, before, client, done, known)
+        known[client] = verdict.exclude
+        return verdict
+
+    return decide
+
+
+def by_rule(
+    prepared: Prepared, pipeline: Pipeline, objective: Objective, client: int, done: int, rows: Rows
+) -> Verdict:
+    """Decide by Corollary 4.0.3 from what the server knows after `done` rounds, of which `rows` tell."""
+    server = prepared.scenario.server
+    if objective.size == 1:
+        return Verdict(False, {"members": 1})  # nobody would be left to learn for
+    work = prepared.workloads[client]
+    steps = work.wanted / work.unit  # E, in units of what counts as an update
+    base = objective.base
+    local = pipeline.prospects(client, server.schedule.rate(1), server.membership.trial_rounds)
+    seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
+    course = fitted(seen, steps)
+    gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
+    share = objective.share(client)
+    rough = local["loss_first"] > local["loss_device"]
+    c = constants(course, steps, done - base, _rounds(prepared, rows, done) - base, share, gap, rough=rough)
+    numbers = {"share": share, "gamma_l": gap, "rough": rough, **local, "floor": course.floor, **c._asdict()}
+    return Verdict(excludes(c), {**numbers, "f0": least_include(c), "f1": exclude(c.rounds, c)})
+
+
+def _rounds(prepared: Prepared, rows: Rows, done: int) -> int:
+    """Return how many rounds the run will have, if they go on taking as long as they have."""
+    server = prepared.scenario.server
+    if server.until is None or not done:
+        return int(server.rounds)
+    now = rows.last[-1]["virtual_seconds"] * SECOND
+    return int(min(server.rounds, done + max(0, server.until - now) * done // now))
+
+
+def by_trying(
+    prepared: Prepared,
+    pipeline: Pipeline,
+    device: str,
+    before: Objective,
+    client: int,
+    done: int,
+    known: Mapping[int, bool],
+) -> Verdict:
+    """Decide by running both futures to the last round from the newest model, each scored on its own test set.
+
+    `before` is the objective before the round in which the device is let go; `known` are decisions of that round taken
+    already. Later departures of a future go the way that is tried. The pipeline is left as it was.
+    """
+    snapshot, losses = pipeline.snapshot(), {}
+    try:
+        for name, out in (("include", False), ("exclude", True)):
+            pipeline.rewind(snapshot)
+            plans, tried = islice(prepared.clock(), done, None), _as_tried(client, out, known)
+            losses[name] = _future(prepared, pipeline, device, before.fork(), plans, tried)
+    finally:  # whoever interrupts this finds the run where it was
+        pipeline.rewind(snapshot)
+    said = {f"loss_{name}": loss if isfinite(loss) else None for name, loss in losses.items()}
+    return Verdict(losses["exclude"] <= losses["include"] and isfinite(losses["exclude"]), said)
+
+
+def _as_tried(client: int, out: bool, known: Mapping[int, bool]) -> Decide:
+    """Return who decides in a future in which `client`, and all who leave after it, are let go or not."""
+    return lambda objective, other, done: Verdict(known.get(other, out) if other != client else out)
+
+
+def _future(
+    prepared: Prepared, pipeline: Pipeline, device: str, objective: Objective, plans: Iterator[Plan], decide: Decide
+) -> float:
+    """Play the rest of the run and return its last loss; infinite if it diverges."""
+    last, flying = float("inf"), 0
+    for plan, final in with_last(plans):
+        standing = objective.at(plan, decide)
+        pipeline.submit(task_of(plan, prepared, device, last=final, standing=standing))
+        flying += 1
+        while flying and (final or flying >= pipeline.ahead):
+            outcomes, flying = pipeline.finish(), flying - 1
+            if outcomes.bad or not outcomes.sound:
+                return float("inf")
+            last = (outcomes.examined or {}).get("loss", last)
+    return last

@@ -1,0 +1,295 @@
+"""One run in progress: takes Plans from the clock, has the fleet execute them, writes down what came of it.
+
+The clock and the submission run ahead of training by a bounded window. What is written depends on the Plans and the
+gradients alone; the wall clock appears only in the keys that say so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.evaluation_set import Exam
+from fedactors.errors import FleetError
+from fedactors.fleet.base import Fault, Fleet
+from fedactors.fleet.messages import Outcomes, Task
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.fleet.profiling import collect
+from fedactors.learning.training_task import Lesson, Narrow, Samples
+from fedactors.plan import SECOND, Plan
+from fedactors.simulation.departure_decisions import judge
+from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
+from fedactors.simulation.endings import cut_short, reason
+from fedactors.simulation.feedback import losses_in, noted
+from fedactors.simulation.interrupts import put_off
+from fedactors.simulation.objective_state import Decide, Objective, Standing, recorded
+from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.progress import Progress
+from fedactors.simulation.record.run_folder import RunFolder
+from fedactors.simulation.record.run_recorder import Books
+from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.result import Result
+from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
+from fedactors.simulation.resume.checkpoint_writer import Saver
+from fedactors.simulation.stopwatch import Stopwatch, spent
+from fedactors.simulation.tasks import task_of, with_last
+
+Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
+Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
+
+
+class _Due(NamedTuple):
+    """A round that has been handed out, and is to be written down."""
+
+    plan: Plan
+    task: Task
+    standing: Standing | None
+
+
+class Execution:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        fleet: Fleet,
+        data: Loaded,
+        folder: RunFolder,
+        progress: Progress,
+        start: Checkpoint,
+        began: float,
+    ) -> None:
+        self._prepared, self._progress, self._start = prepared, progress, start
+        scenario = prepared.scenario
+        folder.clients(prepared)
+        self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
+        self._aside = dict(start.quarantined)
+        self._watch = Stopwatch(time.perf_counter() - began)
+        self._narrow: Narrow | None = None
+        self._began, self._before = began, dict[str, float]()
+        self._pending: deque[_Due] = deque()
+        self._objective = Objective(prepared) if prepared.scenario.server.membership else None
+        self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
+        self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
+        every, kept = scenario.cluster.checkpoint_every, scenario.cluster.checkpoints_kept
+        self._saver = Saver(folder.path, every, start.plans, kept, progress.note)
+
+    def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
+        """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.
+
+        Returns when the clock has ended and the last task is done.
+        """
+        try:
+            return self._conclude(self._played(past, stop))
+        finally:
+            self._pipeline.close()
+
+    def _played(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
+        """Play all rounds, and save what came of them, whatever happens; return why the run ended."""
+        scenario = self._prepared.scenario
+        if self._fleet.placement:
+            self._progress.note(self._fleet.placement)
+        try:
+            with self._progress.over(scenario.name, scenario.server.rounds):
+                ended = self._rounds(past, stop)
+            self._save()
+            lanes = collect(self._fleet, self._pipeline, partial(self._fault, self._books.plans - 1))
+            self._watch.write(self._books.folder.path, lanes)
+        except BaseException as error:
+            self._close_after(error)
+            raise
+        finally:
+            self._saver.close()
+        return ended
+
+    def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
+        """Play all rounds; return why the run ended."""
+        plans = self._watch.each("clock", self._plans())
+        threshold = self._prepared.scenario.server.divergence_threshold
+        for row, (made, last) in zip(past, plans, strict=False):
+            standing = self._objective.at(made, recorded(row)) if self._objective else None
+            plan = quarantined(made, self._aside.get(made.version, ()))
+            self._books.recall(plan, self._task(plan, standing, last=last), row)
+            self._before = row
+            self._tell(row)
+        self._books.check_past(self._start)
+        if ended := diverged(self._books.rows.last, threshold):
+            return ended
+        for plan, last in plans:
+            if plan.version == stop:
+                break
+            if self._objective and self._objective.asks(plan) and (ended := self._drain()):
+                return ended
+            with self._watch.during("submit"):
+                self._submit(plan, last)
+            if len(self._pending) >= (1 if self._clock.steered else self._fleet.ahead) and (ended := self._settle()):
+                return ended
+        if ended := self._drain():
+            return ended
+        if self._clock.ended_because and self._books.plans:
+            self._examine_last()
+        return self._clock.ended_because or cut_short(self._books.plans)
+
+    def _plans(self) -> Iterator[tuple[Plan, bool]]:
+        """Return the plans, each with whether it is the last one; of a clock that is steered that is a guess."""
+        rounds = self._prepared.scenario.server.rounds
+        if self._clock.steered:
+            return ((plan, plan.version + 1 == rounds) for plan in self._clock)
+        return with_last(self._clock)
+
+    def _tell(self, row: Mapping[str, Any]) -> None:
+        """Tell the clock what was learned in a round, if it selects clients by that."""
+        if self._clock.steered:
+            self._clock.feedback(row["round"] - 1, losses_in(row))
+
+    def _examine_last(self) -> None:
+        """Examine the last model, if nobody knew in time that it would be the last."""
+        if self._objective is None and "accuracy" not in self._books.rows.last[-1]:
+            self._books.final = self._pipeline.examine(self._books.plans)
+
+    def _submit(self, plan: Plan, last: bool) -> None:
+        """Hand out a round; where its objective needs a decision, nothing else is in flight."""
+        standing = self._objective.at(plan, self._judge()) if self._objective else None
+        task = self._task(plan, standing, last=last)
+        self._pipeline.submit(task)
+        self._pending.append(_Due(plan, task, standing))
+
+    def _judge(self) -> Decide:
+        """Return who decides about devices that left, where the policy leaves it open. Nothing may be in flight."""
+        assert self._objective
+        return judge(self._prepared, self._pipeline, self._fleet.device, self._objective.fork(), self._books.rows)
+
+    def _drain(self) -> str:
+        """Write down all rounds in flight; return why the run has to end, nothing if it goes on."""
+        while self._pending:
+            if ended := self._settle():
+                return ended
+        return ""
+
+    def _task(self, plan: Plan, standing: Standing | None, *, last: bool) -> Task:
+        return task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
+
+    def _settle(self) -> str:
+        """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
+        server = self._prepared.scenario.server
+        outcomes = self._outcomes()
+        if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
+            return f"diverged: {wrong}"
+        while outcomes.bad and server.bad_updates == "quarantine":
+            outcomes = self._without(outcomes)
+        refuse_bad(outcomes, self._pending[0].plan)
+        with put_off():  # a checkpoint can be taken before or after this, and not in between
+            self._pipeline.adopt()
+            plan, task, standing = self._pending.popleft()
+            said = {"moves": [move._asdict() for move in standing.moves]} if standing and standing.moves else {}
+            said |= noted(outcomes.losses) if self._clock.steered else {}
+            with self._watch.during("write"):
+                self._books.enter(plan, task, outcomes, said, self._wall() | {"bytes_reduced": outcomes.moved})
+        if self._saver.due(self._books.plans):
+            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._tell_memory(outcomes)
+        if ratio := spike(self._books.rows.last):
+            self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
+        row = self._books.rows.last[-1]
+        self._tell(row)
+        self._progress.round(row)
+        return diverged([row], server.divergence_threshold)
+
+    def _tell_memory(self, outcomes: Outcomes) -> None:
+        """Write down that memory lacked, when it begins and when it gets worse."""
+        if outcomes.narrow and outcomes.narrow != self._narrow:
+            most, same = self._narrow = outcomes.narrow
+            bits = "the same bits" if same else "bits may differ from those of whole chunks"
+            text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
+            self._books.folder.fault(
+                {"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text}
+            )
+            self._progress.note(f"round {outcomes.version + 1}: {text}")
+
+    def _outcomes(self) -> Outcomes:
+        """Wait for the oldest task."""
+        try:
+            with self._watch.during("wait"):
+                return self._pipeline.outcomes()
+        except FleetError as error:
+            closed = self._pending[0].plan.closed / SECOND
+            raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None
+
+    def _without(self, outcomes: Outcomes) -> Outcomes:
+        """Set bad updates of the oldest task aside, and return what comes of it without them."""
+        plan, task, standing = self._pending[0]
+        clients = sorted({client for client, _ in outcomes.bad})
+        self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
+        self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
+        plan = quarantined(plan, clients)
+        task = self._task(plan, standing, last=task.examine)
+        self._pending[0] = _Due(plan, task, standing)
+        self._pipeline.amend(task)
+        return self._outcomes()
+
+    def _checkpoint(self) -> Checkpoint:
+        """Return what is known now, for a checkpoint."""
+        books = self._books
+        books.folder.sync()  # a checkpoint must not outlive the lines it counts
+        return replace(
+            self._start,
+            plans=books.plans,
+            digests=books.digests,
+            metrics_bytes=books.folder.metrics_length(),
+            quarantined=dict(self._aside),
+            final=books.final,
+        )
+
+    def _save(self) -> None:
+        """Write a checkpoint of this moment, and wait for it."""
+        if self._books.plans > self._start.plans:
+            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._saver.finish()
+
+    def _close_after(self, error: BaseException) -> None:
+        """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
+        path = self._books.folder.path
+        whole = self._books.whole  # else a disk that is full has taken half a round: the last checkpoint stands
+        try:
+            for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
+                try:
+                    step()
+                except (OSError, Fault, FleetError) as further:
+                    self._progress.note(f"{path}: not all could be saved: {further}")
+        finally:  # also of whoever cannot wait
+            if saved := checkpoints(path):
+                self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
+
+    def _conclude(self, ended: str) -> Result:
+        scenario, state = self._prepared.scenario, self._state()
+        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
+        said["wire"] = self._prepared.wire
+        summary = self._books.summary(said, ended, self._wall(), state)
+        if state:
+            self._books.folder.model(state)
+        self._books.folder.summary(summary)
+        return Result(self._books.folder.path, summary, list(self._books.rows), state)
+
+    def _state(self) -> dict[str, NDArray[np.float32]]:
+        """Return the last state that is complete; nothing if the fleet is gone."""
+        try:
+            return self._pipeline.state(self._books.plans)
+        except (Fault, FleetError):
+            return {}
+
+    def _wall(self) -> dict[str, float]:
+        price = self._prepared.scenario.cluster.price_per_node_hour
+        return spent(self._began, self._before, None if price is None else price * self._nodes)
+
+    def _fault(self, version: int, fault: Fault) -> None:
+        row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
+        self._books.folder.fault(row)
+        again = "; the work is given to another host" * (version >= self._books.plans)
+        self._progress.note(f"round {version + 1}: {fault.cause}{again}")

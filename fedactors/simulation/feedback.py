@@ -1,0 +1,60 @@
+"""What was learned, on its way to the clock: the losses by which some policies select clients.
+
+They are written into the rows of metrics, so that a run that goes on, and a replay, can tell the clock the same again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedactors.clock.clock import Clock
+from fedactors.clock.selections.base import Loss
+from fedactors.errors import RunFolderError
+from fedactors.plan import Plan
+from fedactors.run_files.files import lines_of
+
+Losses = Mapping[int, Loss]
+Told = Callable[[Plan], Losses]
+
+
+def noted(losses: Iterable[tuple[int, float, float]]) -> dict[str, Any]:
+    """Return losses as a row of metrics holds them; what is not finite says nothing."""
+    told = {str(client): [mean, square] for client, mean, square in losses if math.isfinite(mean + square)}
+    return {"losses": told}
+
+
+def losses_in(row: Mapping[str, Any]) -> Losses:
+    """Return the losses that a row of metrics holds."""
+    return {int(client): Loss(*values) for client, values in row.get("losses", {}).items()}
+
+
+def nothing(plan: Plan) -> Losses:
+    """Return the losses of a plan of which nothing was learned."""
+    return {}
+
+
+def heeding(clock: Clock, told: Told = nothing) -> Iterator[Plan]:
+    """Yield the plans of a clock that is `told` losses where it wants them."""
+    for plan in clock:
+        yield plan
+        if clock.steered:
+            clock.feedback(plan.version, told(plan))
+
+
+def losses_of(run: Path) -> Told:
+    """Return what a run has noted of each plan. Raises RunFolderError if it cannot be read, or lacks the plan."""
+    path = run / "metrics.jsonl"
+    try:
+        found = {row["round"] - 1: losses_in(row) for row in lines_of(path) if "losses" in row}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RunFolderError(f"{path}: damaged: not lines of JSON with the losses of a run") from None
+
+    def of(plan: Plan) -> Losses:
+        if plan.version not in found:
+            raise RunFolderError(f"{path}: holds no losses of round {plan.version + 1} (accepted: --rounds, or a run)")
+        return found[plan.version]
+
+    return of

@@ -1,0 +1,92 @@
+"""The machines of a run: which fleet it is executed on, and what of a cluster would be asked for in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, Literal
+
+from fedactors.errors import ClusterError
+from fedactors.fleet.base import Fleet
+from fedactors.scenario.model import Cluster, Server
+from fedactors.scenario.population import Group
+from fedactors.simulation.prepare import Prepared
+
+FleetKind = Literal["ray", "local"]
+
+
+def open_fleet(
+    cluster: Cluster,
+    kind: FleetKind,
+    actors: int | None = None,
+    address: str | None = None,
+    groups: Sequence[Group] = (),
+    central: bool = False,
+    near: bool = False,
+) -> Fleet:
+    """Return the fleet that a run over `groups` is executed on, with a `central` learner or without.
+
+    `near` says whether calls may go past Ray, see `is_near`.
+
+    Raises ClusterError if it cannot be had.
+    """
+    if kind == "local":
+        if (actors or 1) > 1 or address:
+            raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
+        from fedactors.fleet.local import LocalFleet
+
+        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
+    import os
+
+    from fedactors.fleet.layout import Want
+    from fedactors.fleet.ray.ray_fleet import RayFleet
+
+    joined = address or cluster.address
+    here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
+    return RayFleet(
+        actors or cluster.actors or (None if joined else here),
+        cluster.cpus_per_actor,
+        cluster.gpus_per_actor,
+        joined,
+        server_gpus=cluster.server_gpus,
+        central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
+        store=cluster.object_store,
+        classes=classes(cluster, groups),
+        near=near,
+    )
+
+
+def classes(cluster: Cluster, groups: Sequence[Group]) -> Any:
+    """Return which client hosts need which resources, by the clients of the `groups` they are for."""
+    from fedactors.fleet.layout import Classes
+
+    wanted = [cluster.resources.get(group.name, {}) for group in groups] or [{}]
+    different = [one for number, one in enumerate(wanted) if one not in wanted[:number]]
+    first = accumulate((group.count for group in groups[:-1]), initial=0)
+    return Classes(different, list(first), [different.index(one) for one in wanted])
+
+
+def is_near(server: Server) -> bool:
+    """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
+    return not server.algorithm.keeps and not server.timing.asynchronous
+
+
+def has_centre(prepared: Prepared) -> bool:
+    """Whether a central learner works beside the server."""
+    return prepared.scenario.server.algorithm.centre in ("before", "beside")
+
+
+def refuse_idle(prepared: Prepared) -> None:
+    """Raise ClusterError if a GPU, or a core of a central learner, is asked for that nothing would be computed on."""
+    cluster, server = prepared.scenario.cluster, prepared.scenario.server
+    centre = has_centre(prepared)
+    if not centre and (kept := [key for key in ("central_cpus", "central_gpus") if getattr(cluster, key)]):
+        raise ClusterError(
+            f'cluster.{kept[0]}: "{server.algorithm.name}" has no central learner (accepted: leave it out)'
+        )
+    busy = server.algorithm.learns and not centre
+    if cluster.server_gpus and not (busy or server.pretraining or server.dissimilarity_every):
+        raise ClusterError(
+            f'cluster.server_gpus: under "{server.algorithm.name}" the server adds vectors, on a core, and would leave'
+            " the GPU idle (accepted: leave it out)"
+        )

@@ -1,0 +1,204 @@
+"""Works the books of a run out again, from its folder alone: every number that another one implies is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, groupby, islice, repeat
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import ConservationError, RunFolderError
+from fedactors.plan import Order, Outcome
+from fedactors.run_files.files import refuse_other_kinds
+from fedactors.run_files.records import refuse_others
+from fedactors.run_files.tables import WEIGHT_COLUMNS, rows_of
+from fedactors.simulation.inspect.audit_records import Recorded
+from fedactors.simulation.objective_state import Objective, recorded
+from fedactors.simulation.record.digests import Digests, model_digest
+from fedactors.simulation.record.energy import tariff
+from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.resume import checkpoint
+
+_MOST = 10  # complaints that are listed for each check
+
+
+def audit(run: str | Path) -> dict[str, Any]:
+    """Return {"folder", "sound", "checks": [{"name", "looked_at", "wrong": [...]}]} of a run that has ended.
+
+    Raises RunFolderError if the folder lacks a file or one cannot be read.
+    """
+    refuse_others(Path(run))
+    books = Recorded(Path(run))
+    checks = [
+        {"name": name, "looked_at": looked_at(books), "wrong": _listed(check(books))}
+        for name, looked_at, check in _CHECKS
+        if books.trained or check not in (_weights, _final)
+    ]
+    return {"folder": str(books.path), "sound": not any(check["wrong"] for check in checks), "checks": checks}
+
+
+def _times(books: Recorded) -> Iterator[str]:
+    """Look whether versions follow one another, and instants, of a round and of every trip."""
+    closed = 0
+    for number, plan in enumerate(books.plans()):
+        where = f"round {plan.version + 1}"
+        if plan.version != number:
+            yield f"{where}: found where round {number + 1} belongs"
+        if not plan.opened <= plan.closed <= plan.ready or plan.closed < closed:
+            yield f"{where}: opened {plan.opened}, closed {plan.closed}, ready {plan.ready}, the last closed {closed}"
+        closed = plan.closed
+        for order in plan.orders:
+            stages = order[5:9]
+            if list(stages) != sorted(stages) or (order.heard and order.finished > plan.closed):
+                yield f"{where}, client {order.client}: stages at {stages} in a round closed at {plan.closed}"
+
+
+def _conservation(books: Recorded) -> Iterator[str]:
+    """Look whether everybody asked ended in one outcome, which fits the steps; compare their sums with all totals."""
+    ledger = Ledger(books.wire["ahead"], tariff(books.scenario), books.scenario.devices)
+    columns = rows_of(books.path / "plans.parquet", ("asked", "heard"))
+    for plan, row, counts in zip(books.plans(), chain(books.rows, repeat({})), columns, strict=False):
+        where = f"round {plan.version + 1}"
+        if counts != (len(plan.orders), len(list(plan.heard()))):
+            yield f"{where}: plans.parquet says {counts[0]} asked and {counts[1]} heard"
+        trips = [(order.client, order.base) for order in plan.orders]
+        if trips != sorted(set(trips)):
+            yield f"{where}: clients out of order, or one of them twice"
+        yield from (
+            f"{where}, client {o.client}: {o.outcome}, {o.steps} of {o.wanted} steps"
+            for o in plan.orders
+            if not _fits(o) or not 0 <= o.base <= plan.version
+        )
+        try:
+            expected = ledger.add(plan)
+        except ConservationError as error:
+            yield str(error)
+            continue
+        yield from (f"{where}: {text}" for text in _different(expected, row, "metrics.jsonl"))
+    if ledger.plans != len(books.rows):
+        yield f"{ledger.plans} plans, {len(books.rows)} lines in metrics.jsonl"
+    yield from _different(ledger.summary(), books.summary, "summary.json")
+
+
+def _fits(order: Order) -> bool:
+    if order.outcome is Outcome.COMPLETE:
+        return order.steps == order.wanted
+    if order.outcome is Outcome.PARTIAL:
+        return 0 < order.steps < order.wanted
+    return 0 <= order.steps <= order.wanted
+
+
+def _bytes(books: Recorded) -> Iterator[str]:
+    """Compare what each trip moved with the algorithm's payload: all of it if it was heard, else at most that."""
+    wire, first = books.wire, set[int]()
+    for plan in books.plans():
+        for order in plan.orders:
+            down, up = (sent if isinstance(sent, int) else sent[order.client] for sent in (wire["down"], wire["up"]))
+            more = order.down - down
+            whole = order.heard or order.outcome is Outcome.QUARANTINED
+            if whole and (order.up != up or more not in (0, wire["once"])):
+                yield f"round {plan.version + 1}, client {order.client}: heard with {order.down} down, {order.up} up"
+            elif not 0 <= order.up <= up or not 0 <= order.down <= down + wire["once"]:
+                yield f"round {plan.version + 1}, client {order.client}: {order.down} down, {order.up} up"
+            if whole and wire["once"] and more == wire["once"]:
+                if order.client in first:
+                    yield f"round {plan.version + 1}, client {order.client}: was sent twice what is sent once"
+                first.add(order.client)
+
+
+def _weights(books: Recorded) -> Iterator[str]:
+    """Compare the weight of every update with that which the participation policy gives it."""
+    from fedactors.simulation.tasks import weights_of
+
+    tables = groupby(rows_of(books.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
+    objective = Objective(books) if books.scenario.server.membership else None
+    found: tuple[int, dict[tuple[int, int], float]] | None = None
+    for plan, row in zip(books.plans(), books.rows, strict=False):
+        if found is None and (group := next(tables, None)) is not None:
+            found = group[0], {(client, base): weight for _, client, base, weight in group[1]}
+        mine: dict[tuple[int, int], float] = {}
+        if found is not None and found[0] == plan.version:
+            mine, found = found[1], None
+        trips = ((order.client, order.base) for order in plan.heard())
+        standing = objective.at(plan, recorded(row)) if objective else None
+        expected = dict(zip(trips, weights_of(plan, books, standing), strict=True))
+        for trip in sorted({*mine, *expected}):
+            if mine.get(trip, 0.0) != expected.get(trip, 0.0):
+                weights = f"{mine.get(trip, 0.0)!r} in place of {expected.get(trip, 0.0)!r}"
+                yield f"round {plan.version + 1}, client {trip[0]}: weight {weights}"
+
+
+def _digests(books: Recorded) -> Iterator[str]:
+    """Compare digests of plans, metrics and model, and those that checkpoints hold."""
+    digests, saved = Digests(), {}
+    for path in checkpoint.checkpoints(books.path):
+        try:
+            one = checkpoint.read(path)
+        except RunFolderError as error:
+            yield str(error)
+        else:
+            saved[one.plans] = one.digests
+    for count, (plan, row) in enumerate(zip(books.plans(), books.rows, strict=False), start=1):
+        digests.plan(plan)
+        digests.metrics(row)
+        if count in saved and saved[count] != digests.values():
+            yield f"checkpoint of round {count}: other digests"
+    expected = books.summary.get("digests", {})
+    found = digests.values() | ({"model": _model(books.path)} if books.trained else {})
+    yield from (
+        f"{part}: {found[part]} in place of {expected[part]}" for part in expected if found[part] != expected[part]
+    )
+
+
+def _model(run: Path) -> str:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = run / "checkpoint/model.safetensors"
+    refuse_other_kinds(path)
+    try:
+        return model_digest(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise RunFolderError(f"{path}: cannot be read: {error}") from None
+
+
+def _final(books: Recorded) -> Iterator[str]:
+    """Compare the final figures with the last evaluation."""
+    rows = [row for row in books.rows if "accuracy" in row]
+    final = books.summary.get("final")
+    if books.scenario.server.selection.steers:
+        return  # nobody knew which round would be the last: it may have been evaluated afterwards
+    if bool(rows) != bool(final):
+        yield f"{len(rows)} evaluations, final figures {final}"
+    elif final:
+        yield from _different(final, rows[-1], "metrics.jsonl")
+
+
+def _different(expected: Mapping[str, Any], found: Mapping[str, Any], where: str) -> Iterator[str]:
+    """Yield where `found` differs from `expected`, whose keys it must have."""
+    for key, value in expected.items():
+        if found.get(key) != value:
+            yield f"{key}: {found.get(key)} in {where}, {value} by the orders"
+
+
+def _listed(wrong: Iterable[str]) -> list[str]:
+    """Return the first complaints; numbers that fit nowhere are one."""
+    found: list[str] = []
+    try:
+        found.extend(islice(wrong, _MOST))  # keeps those before an error
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        found.append(f"cannot be worked out: {type(error).__name__}: {error}")
+    return found
+
+
+_Looked = Callable[[Recorded], str]
+_Check = Callable[[Recorded], Iterable[str]]
+_CHECKS: tuple[tuple[str, _Looked, _Check], ...] = (
+    ("times", lambda books: f"{len(books.rows):,} rounds", _times),
+    ("conservation", lambda books: f"{books.summary.get('asked', 0):,} orders", _conservation),
+    ("bytes", lambda books: "what each trip moved", _bytes),
+    ("weights", lambda books: f"{len(books.held):,} clients", _weights),
+    ("final", lambda books: "the last evaluation", _final),
+    ("digests", lambda books: ", ".join(books.summary.get("digests", {})), _digests),
+)

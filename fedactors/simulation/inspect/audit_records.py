@@ -1,0 +1,89 @@
+"""A run folder as its audit reads it: tables, rows and summary, under the names that a prepared scenario gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.errors import RunFolderError
+from fedactors.plan import Plan
+from fedactors.run_files.files import lines_of, summary_of
+from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
+from fedactors.scenario.loading import data_of, validate
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.prepare import workloads_of
+from fedactors.workload import Workload
+
+
+@dataclass(frozen=True)
+class People:
+    """Columns over the clients: samples trained on, instants of arrival and departure, ns."""
+
+    samples: NDArray[np.int64]
+    arrive: NDArray[np.int64]
+    depart: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run folder as the checks read it; what weights depend on has the names that `Prepared` gives it."""
+
+    path: Path
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The resolved scenario."""
+        path = self.path / "scenario.yaml"
+        return validate(data_of(path), str(path))
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        return summary_of(self.path)
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """Bytes on the wire, see `Prepared.wire`."""
+        found = self.summary.get("wire")
+        if not isinstance(found, dict) or not {"down", "up", "once", "ahead"} <= found.keys():
+            raise RunFolderError(f'{self.path / "summary.json"}: does not say what a trip moves ("wire")')
+        return found
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        return lines_of(self.path / "metrics.jsonl")
+
+    @cached_property
+    def held(self) -> NDArray[np.int64]:
+        """Samples that each client trains on."""
+        return self.population.samples
+
+    @cached_property
+    def population(self) -> People:
+        """Who takes part."""
+        found = np.array([row[2:] for row in rows_of(self.path / "clients.parquet", CLIENT_COLUMNS)], np.int64)
+        return People(*found.reshape(-1, 3).T)
+
+    @cached_property
+    def workloads(self) -> list[Workload]:
+        """What each client is asked to do."""
+        return workloads_of(self.held, self.scenario.server.local)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is the folder of a run, not of a replay."""
+        return "model" in self.summary.get("digests", {})
+
+    def plans(self) -> Iterator[Plan]:
+        """Yield the plans."""
+        return plans_of(self.path)

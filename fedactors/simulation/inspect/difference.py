@@ -1,0 +1,103 @@
+"""Where two runs part, and how: their scenarios, the first plan and the first figures that differ, and how they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import RunFolderError
+from fedactors.run_files.files import lines_of, refuse_other_kinds, summary_of
+from fedactors.scenario.loading import data_of
+from fedactors.simulation.record.digests import WALL
+from fedactors.simulation.resume.resume import differences
+
+_MOST = 20  # differences of one kind that are told
+
+Rows = list[dict[str, Any]]
+
+
+def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
+    """Compare two run folders. Raises RunFolderError if one cannot be read.
+
+    {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
+    "rounds": [n, n], "final": [{…}, {…}], "model_equal"}; `first` is the first round that differs, with what it has in
+    each run, or None.
+    """
+    folders = Path(one), Path(other)
+    before, now = (data_of(folder / "scenario.yaml") for folder in folders)
+    metrics = [lines_of(folder / "metrics.jsonl") for folder in folders]
+    plans = [_plans(folder) for folder in folders]
+    ends = [_end(folder) for folder in folders]
+    return {
+        "runs": [str(folder) for folder in folders],
+        "scenario": list(differences(before, now)),
+        "rounds": [len(rows) for rows in metrics],
+        "plans": _parting(*plans),
+        "metrics": _parting(*metrics),
+        "final": [final for final, _ in ends],
+        "model_equal": ends[0][1] == ends[1][1],
+    }
+
+
+def _parting(one: Rows, other: Rows) -> dict[str, Any]:
+    """Return how many rows at the beginning are equal, and what differs in the first that is not."""
+    for number, (left, right) in enumerate(zip(one, other, strict=False)):
+        keys = [key for key in {**left, **right} if key not in WALL and left.get(key) != right.get(key)]
+        if keys:
+            apart = {key: [left.get(key), right.get(key)] for key in keys[:_MOST]}
+            return {"equal_rounds": number, "first": {"round": number + 1, "apart": apart}}
+    return {"equal_rounds": min(len(one), len(other)), "first": None}
+
+
+def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
+    """Return the last figures of a run, None if it was never examined, and the digest of its model."""
+    found = summary_of(folder)
+    try:
+        return found["final"], found["digests"]["model"]
+    except (KeyError, TypeError) as error:
+        raise RunFolderError(f"{folder / 'summary.json'}: damaged: no final figures and digests ({error})") from None
+
+
+def _plans(folder: Path) -> Rows:
+    """Return one row for each plan, its orders by client among the keys."""
+    import pyarrow.parquet as pq
+
+    for name in ("plans", "orders"):
+        refuse_other_kinds(folder / f"{name}.parquet")
+    try:
+        plans, orders = (pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("plans", "orders"))
+        rows = {plan["version"]: dict(plan) for plan in plans}
+        for order in orders:
+            rows[order["version"]][f"client {order['client']}"] = {k: v for k, v in order.items() if k != "client"}
+    except (OSError, ValueError, KeyError) as error:  # Arrow's own are among them
+        raise RunFolderError(f"{folder}: its plans cannot be read: {error}") from None
+    return [rows[version] for version in sorted(rows)]
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """Return a comparison for a terminal."""
+    one, other = found["runs"]
+    lines = [f"{one}\n{other}"]
+    lines += [f"  scenario   {change}" for change in found["scenario"][:_MOST]] or ["  scenario   the same"]
+    for kind in ("plans", "metrics"):
+        first, equal = found[kind]["first"], found[kind]["equal_rounds"]
+        if first is None:
+            lines.append(f"  {kind:<10} the same in {equal} rounds")
+            continue
+        lines.append(f"  {kind:<10} the same until round {equal}; in round {first['round']}:")
+        lines += [f"    {key}: {_short(a)}, now {_short(b)}" for key, (a, b) in first["apart"].items()]
+    for rounds, final in zip(found["rounds"], found["final"], strict=True):
+        lines.append(f"  end        after {rounds} rounds: {_figures(final)}")
+    lines.append(f"  model      {'the same bits' if found['model_equal'] else 'differs'}")
+    return "\n".join(lines)
+
+
+def _figures(final: Mapping[str, float] | None) -> str:
+    return "never examined" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
+
+
+def _short(value: Any) -> str:
+    said = json.dumps(value)
+    return said if len(said) <= 70 else f"{said[:67]}..."

@@ -1,0 +1,173 @@
+"""The objective set along a run: follows the moves in the Plans, as the scenario's membership policy wants it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.algorithms.participation import Members
+from fedactors.plan import Outcome, Plan
+from fedactors.simulation.prepare import Dealt
+
+OPEN = ("auto", "lookahead")  # policies that decide case by case
+
+
+class Verdict(NamedTuple):
+    """What becomes of a device that left, and the numbers behind it."""
+
+    exclude: bool
+    numbers: Mapping[str, Any] = {}
+
+
+class Move(NamedTuple):
+    """An arrival or a departure that the objective has answered."""
+
+    client: int
+    event: str  # "arrival" or "departure"
+    after: int  # tau_0: rounds done before it counts
+    decision: str  # "include" or "exclude"
+    numbers: Mapping[str, Any] = {}
+
+
+class Standing(NamedTuple):
+    """The objective as it counts in one round."""
+
+    members: Members  # what p^k is a share of
+    round: int  # number of the round since the objective last shifted, from 1
+    factors: Mapping[int, float]  # what weights of devices that arrived are multiplied by, where it is not 1
+    audience: NDArray[np.bool_]  # (clients,): whose hold-out data are the test set
+    before: int  # members before this round's moves
+    moves: tuple[Move, ...]
+
+    def changed(self, event: str, decision: str) -> tuple[int, ...]:
+        """Return who joined or left the objective in this round, ascending."""
+        return tuple(sorted(m.client for m in self.moves if (m.event, m.decision) == (event, decision)))
+
+
+Decide = Callable[["Objective", int, int], Verdict]  # (the objective until now, client, rounds done)
+
+
+class Objective:
+    """The objective set C, from Plan to Plan.
+
+    An arrival counts from the first round that opens after it. A departure counts from the first aggregate without an
+    update of the device. Whoever is there when the first round opens belongs to C from the start.
+    """
+
+    def __init__(self, prepared: Dealt) -> None:
+        server, self._people = prepared.scenario.server, prepared.population
+        self._policy, self._lot = server.membership, server.cohort != "all"
+        self._held = prepared.held
+        self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
+        self._gone: tuple[int, ...] = ()  # departed and yet in C
+        self._joined: Mapping[int, int] = {}  # client -> its tau_0
+        self._late: tuple[int, ...] = ()  # arrived in the last round, after it had opened
+        self._leaving: tuple[int, ...] = ()  # departed in the last round, with an update in its aggregate
+        self._base = self._next_base = 0
+        self._begun = False
+
+    def fork(self) -> Objective:
+        """Return a copy that goes its own way."""
+        return copy.copy(self)  # whatever it holds is replaced, never changed
+
+    @property
+    def size(self) -> int:
+        """Number of members, N."""
+        return int(self.inside.sum())
+
+    @property
+    def base(self) -> int:
+        """Rounds done when the rate last began anew."""
+        return self._base
+
+    def share(self, client: int) -> float:
+        """Return p^k."""
+        return float(self._held[client] / self._held[self.inside].sum())
+
+    def asks(self, plan: Plan) -> bool:
+        """Say whether the objective of `plan` may need a decision that the policy leaves open."""
+        return self._policy.departures in OPEN and bool(self._leaving or plan.departed)
+
+    def at(self, plan: Plan, decide: Decide) -> Standing:
+        """Return the objective of `plan`, the next one; `decide` is asked about every departure."""
+        if not self._begun:
+            self._begun = True
+            self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
+        self._base = max(self._base, self._next_base)
+        before = self.size
+        moves = (*self._arrivals(plan), *self._departures(plan, decide))
+        sent = plan.version + 1 - self._base
+        return Standing(self._members(plan), sent, self._factors(plan), self.inside, before, moves)
+
+    def _arrivals(self, plan: Plan) -> list[Move]:
+        """Take in those who were there when this plan opened; those who came later wait for the next."""
+        arrive, depart = self._people.arrive, self._people.depart
+        new = [client for client in plan.arrived if not self.inside[client]]
+        here = (client for client in (*self._late, *new) if arrive[client] <= plan.opened < depart[client])
+        self._late = tuple(client for client in new if arrive[client] > plan.opened)
+        return [self._join(client, plan.version) for client in sorted(here)]
+
+    def _join(self, client: int, done: int) -> Move:
+        self.inside = self.inside.copy()
+        self.inside[client] = True
+        self._joined = {**self._joined, client: done}
+        self._shift(done, sent=False)
+        return Move(client, "arrival", done, "include")
+
+    def _departures(self, plan: Plan, decide: Decide) -> list[Move]:
+        """Let go of those who left before this plan's aggregate; those whose update is in it leave after it."""
+        heard = {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}
+        new = [client for client in plan.departed if self.inside[client]]
+        now = dict.fromkeys(self._leaving, False)
+        now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}
+        self._leaving = tuple(client for client in new if client in heard)
+        return [self._leave(client, plan.version, decide, sent=sent) for client, sent in sorted(now.items())]
+
+    def _leave(self, client: int, done: int, decide: Decide, *, sent: bool) -> Move:
+        verdict = decide(self, client, done)
+        if not verdict.exclude:
+            self._gone = (*self._gone, client)
+            return Move(client, "departure", done, "include", verdict.numbers)
+        self.inside = self.inside.copy()
+        self.inside[client] = False
+        self._joined = {other: after for other, after in self._joined.items() if other != client}
+        self._shift(done, sent=sent)
+        return Move(client, "departure", done, "exclude", verdict.numbers)
+
+    def _shift(self, done: int, *, sent: bool) -> None:
+        """Begin the rate anew after `done` rounds, or one later if this round's has been sent."""
+        if not self._policy.reset_rate:
+            return
+        if sent:
+            self._next_base = done + 1
+        else:
+            self._base = done
+
+    def _members(self, plan: Plan) -> Members:
+        """Return N and n of C; where a cohort is drawn by lot it stands for all who are there."""
+        clients, samples = self.size, int(self._held[self.inside].sum())
+        if not self._lot:
+            return Members(clients, samples)
+        asked = [order.client for order in plan.orders]
+        gone = int(self._held[list(self._gone)].sum())
+        more = clients / max(1, clients - len(self._gone)), samples / max(1, samples - gone)
+        return Members(len(asked) * more[0], int(self._held[asked].sum()) * more[1])
+
+    def _factors(self, plan: Plan) -> dict[int, float]:
+        found = {client: self._policy.factor(plan.version - after) for client, after in self._joined.items()}
+        return {client: factor for client, factor in found.items() if factor != 1.0}
+
+
+def recorded(row: Mapping[str, Any]) -> Decide:
+    """Return who decides as is written in a row of metrics."""
+    said = {move["client"]: move for move in row.get("moves", ()) if move["event"] == "departure"}
+    return lambda objective, client, done: Verdict(said[client]["decision"] == "exclude", said[client]["numbers"])
+
+
+def settled(policy: str) -> Decide:
+    """Return who decides by a policy that leaves nothing open."""
+    return lambda objective, client, done: Verdict(policy == "exclude")

@@ -1,0 +1,291 @@
+"""From a scenario to everything the clock needs, without loading data, torch or ray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.clock.clock import Clock
+from fedactors.clock.cohort import Works
+from fedactors.clock.device_columns import Population, build
+from fedactors.data.base import Info
+from fedactors.errors import ScenarioError, UsageError
+from fedactors.learning.algorithm import Setting
+from fedactors.models.layers import Model
+from fedactors.models.table_rows import floats, regulariser_flops, table_of
+from fedactors.plan import SECOND, Payload
+from fedactors.scenario.model import Local, Scenario
+from fedactors.scenario.units import show_duration
+from fedactors.simulation.memory_forecast import refuse_too_many
+from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.workload import IDLE, Workload, workload
+
+BYTES_PER_PARAMETER = 4  # float32
+_MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
+
+
+class Members(Protocol):
+    """When each client arrives and departs, in columns of ns."""
+
+    @property
+    def arrive(self) -> NDArray[np.int64]:
+        """First instant at which it belongs to the population."""
+        ...
+
+    @property
+    def depart(self) -> NDArray[np.int64]:
+        """First instant at which it no longer does."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Dealt(Protocol):
+    """What weights depend on: of a `Prepared`, or of a run folder."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What the server does."""
+        ...
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """Samples each client trains on."""
+        ...
+
+    @property
+    def population(self) -> Members:
+        """When each client arrives and departs."""
+        ...
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """What each client is asked to do."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario with its numbers worked out."""
+
+    scenario: Scenario
+    info: Info
+    sizes: NDArray[np.int64]  # (clients,): training samples dealt to each
+    held: NDArray[np.int64]  # (clients,): samples each trains on: those dealt to it, and the server's if it shares them
+    model: Model
+    population: Population
+    workloads: list[Workload]
+    setting: Setting
+
+    @property
+    def sampled(self) -> int:
+        """Devices whose participation is drawn from a law, instead of emerging from timing."""
+        return sum(law is not None for law in self.population.laws)
+
+    @property
+    def reallocates(self) -> bool:
+        """Whether the data are dealt anew to the clients asked in each round."""
+        return getattr(self.scenario.task.partition, "reallocate", False)
+
+    @property
+    def model_bytes(self) -> int:
+        """Size of one model on the wire."""
+        return self.model.parameters * BYTES_PER_PARAMETER
+
+    @cached_property
+    def client_bytes(self) -> int | NDArray[np.int64]:
+        """Size of a model as it travels: whole, or `(clients,)` where clients have some rows of its table only."""
+        rows = self.info.client_rows
+        if rows is None or table_of(self.model) is None or not self.scenario.server.algorithm.travels_by_rows:
+            return self.model_bytes
+        return floats(self.model, rows) * BYTES_PER_PARAMETER
+
+    @property
+    def pretraining(self) -> Workload:
+        """What the server does before the first round."""
+        server, before = self.scenario.server, self.scenario.server.pretraining
+        if before is None:
+            return IDLE
+        return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
+
+    @property
+    def payload(self) -> Payload:
+        """What a trip moves and what the server computes."""
+        payload: Payload = self.scenario.server.algorithm.payload(self.setting)
+        return payload._replace(first=payload.first + self.pretraining.samples(self.pretraining.wanted))
+
+    @property
+    def ahead(self) -> int:
+        """Bytes sent to all devices before the first round."""
+        return round(self.payload.ahead * self.model_bytes) * len(self.population)
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """Bytes of a model, of a trip `down` (and `once` more in a client's first) and `up`, and sent `ahead`.
+
+        `down` and `up` are one for each client where those have models of different sizes.
+        """
+        payload, size, each = self.payload, self.model_bytes, np.asarray(self.client_bytes)
+        parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
+        return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
+
+    @property
+    def tariff(self) -> Tariff | None:
+        """What devices pay in joules; None if the scenario does not say."""
+        return tariff(self.scenario)
+
+    def clock(self) -> Clock:
+        """Return a new clock, at time 0."""
+        return Clock(self.scenario, self.population, self.workloads, self.payload, self.client_bytes)
+
+
+def prepare(scenario: Scenario) -> Prepared:
+    """Work out sizes, model and population.
+
+    Raises ScenarioError, DataError or TraceError, naming the scenario's file, if the parts do not fit together or a
+    file is missing.
+    """
+    try:
+        return _prepared(scenario)
+    except UsageError as error:
+        raise type(error)(f"{scenario.source}: {error}") from error
+
+
+def _prepared(scenario: Scenario) -> Prepared:
+    task, clients = scenario.task, scenario.devices
+    refuse_too_many(clients)
+    info = task.info(scenario.seed, clients)
+    model = replace(task.model.build(info.input_shape, info.classes), precision=scenario.precision)
+    sizes = task.partition.sizes(info, clients, scenario.seed)
+    server = scenario.server
+    central = server.data.size(info) if server.data else 0
+    held = sizes + central if server.algorithm.shares else sizes
+    if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
+        raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
+    works = workloads_of(held, server.local)
+    if not any(work.wanted for work in works):
+        raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
+    setting = _setting(scenario, info, sizes, works, central, model)
+    _check_optimizer(server.algorithm, setting)
+    server.algorithm.check(setting)
+    people = build(scenario, model.flops).burdened(server.algorithm.effort(setting))
+    prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
+    if prepared.reallocates:
+        _check_reallocation(prepared)
+    _check_deadline(prepared)
+    if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
+        raise ScenarioError(
+            "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
+            " was learned (accepted: auto, include or exclude)"
+        )
+    return prepared
+
+
+def _check_reallocation(prepared: Prepared) -> None:
+    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
+    server, devices = prepared.scenario.server, prepared.scenario.devices
+    if server.data is not None:
+        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
+    prepared.scenario.task.partition.check_rounds(prepared.info, prepared.sizes, asked)
+
+
+def _setting(
+    scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
+) -> Setting:
+    server, clients = scenario.server, scenario.devices
+    wanted = [work.wanted for work in works if work.wanted]
+    pixels = prod(info.input_shape)
+    return Setting(
+        clients=clients,
+        cohort=_cohort(scenario),
+        samples=int(sizes.sum()),
+        central=central,
+        batch=server.local.batch,
+        epochs=server.local.epochs,
+        steps=sum(wanted) / len(wanted),
+        # images travel as bytes, other samples as float32; a label takes one byte
+        sample_size=(pixels * (1 if len(info.input_shape) == 3 else BYTES_PER_PARAMETER) + 1)
+        / (model.parameters * BYTES_PER_PARAMETER),
+        optimizer=server.local.optimizer,
+        evaluation=regulariser_flops(model) / max(1, model.flops),
+    )
+
+
+def _check_optimizer(algorithm: Any, setting: Setting) -> None:
+    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
+    asked, name = setting.optimizer.name, algorithm.name
+    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
+        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
+    if asked != "sgd" and (reason := algorithm.wants_sgd):
+        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
+
+
+def _cohort(scenario: Scenario) -> int:
+    """Return how many updates an aggregation wants, S."""
+    server, timing = scenario.server, scenario.server.timing
+    if timing.asynchronous:
+        return int(timing.updates or timing.concurrency)
+    return scenario.devices if server.cohort == "all" else server.cohort
+
+
+def workloads_of(sizes: NDArray[np.int64], local: Local) -> list[Workload]:
+    """Return what each client is asked to do, from the samples it trains on."""
+
+    @cache
+    def of(samples: int) -> Workload:
+        return workload(
+            samples,
+            local.batch,
+            epochs=local.epochs,
+            steps=local.steps,
+            drop_last=local.drop_last,
+            whole_passes=local.update_unit == "epoch",
+        )
+
+    return [of(samples) for samples in sizes.tolist()]
+
+
+def _check_deadline(prepared: Prepared) -> None:
+    """Refuse a deadline that no device can meet, even undisturbed. Raises ScenarioError."""
+    deadline = prepared.scenario.server.deadline
+    if deadline is None:
+        return
+    fastest = int(least_times(prepared).min())
+    if fastest > deadline:
+        rounded = -(-fastest // (SECOND // 1000)) * (SECOND // 1000)
+        raise ScenarioError(
+            f"server.deadline: no device can download, do one step and upload in {show_duration(deadline)}"
+            f" (accepted: at least {show_duration(rounded)}, what the fastest device needs)"
+        )
+
+
+def least_times(prepared: Prepared) -> NDArray[np.int64]:
+    """Return the ns that each device needs, undisturbed, to download, do the least that counts, and upload.
+
+    `(clients,)`; a naive device counts only with all its steps.
+    """
+    people, payload = prepared.population, prepared.payload
+    work = Works(prepared.workloads).all()
+    least = work.samples(np.where(people.aware, work.unit, work.wanted))
+    compute = least.astype(float) * people.per_sample
+    down = payload.down + payload.once
+    size = prepared.client_bytes
+    transfer = down * size / people.down + payload.up * size / people.up
+    times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)
+    return times
+
+
+def check_files(scenario: Scenario) -> None:
+    """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
+    try:
+        scenario.task.dataset.check()
+        if scenario.server.data is not None:
+            scenario.server.data.check()
+    except UsageError as error:
+        raise type(error)(f"{scenario.source}: {error}") from error

@@ -1,0 +1,1 @@
+"""What a run writes down while it goes on: totals, digests, metrics, and the files of its folder."""

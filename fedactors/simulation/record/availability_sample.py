@@ -1,0 +1,55 @@
+"""When devices were on, for the report: a sample of the population, and the devices that its timeline shows.
+
+    windows.parquet  client, sampled (whether it is of the even sample), on and off: its windows, ns, at most 2,000
+
+Nothing of a run depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from fedactors.plan import Time
+from fedactors.report.measures import every
+from fedactors.report.timeline_rows import choose
+from fedactors.run_files.records import read
+from fedactors.simulation.prepare import Prepared
+
+FILE = "windows.parquet"
+_SAMPLE = 400  # devices
+_WINDOWS = 2_000  # of one device
+
+
+def write_windows(folder: Path, prepared: Prepared) -> None:
+    """Write windows.parquet beside the tables of a run or replay that has ended."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    records = read(folder)
+    end = int(max(records.plans["ready"].max(initial=0), records.orders["finished"].max(initial=0)))
+    sample = every(len(prepared.population), _SAMPLE)
+    clients = np.union1d(sample, choose(records).devices).tolist()
+    spans = [list(islice(_spans(prepared, client, end), _WINDOWS)) for client in clients]
+    table = pa.table({
+        "client": pa.array(clients, pa.int64()),
+        "sampled": pa.array(np.isin(clients, sample)),
+        "on": pa.array([[on for on, _ in found] for found in spans], pa.list_(pa.int64())),
+        "off": pa.array([[off for _, off in found] for found in spans], pa.list_(pa.int64())),
+    })  # fmt: skip
+    pending = folder / f".{FILE}.part"
+    pq.write_table(table, pending)
+    pending.replace(folder / FILE)
+
+
+def _spans(prepared: Prepared, client: int, end: Time) -> Iterator[tuple[Time, Time]]:
+    """Yield when a device is on and belongs to the population, up to `end`."""
+    people = prepared.population
+    first, last = int(people.arrive[client]), min(int(people.depart[client]), end)
+    for on, off in people.availability.spans(client, first):
+        if on >= last:
+            return
+        yield on, min(off, last)

@@ -1,0 +1,95 @@
+"""All that is written down about a run, kept in step: totals, digests, rows of metrics, and the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from fedactors.errors import RunFolderError
+from fedactors.fleet.messages import Outcomes, Task
+from fedactors.plan import Plan
+from fedactors.simulation.record.digests import Digests, model_digest
+from fedactors.simulation.record.learning_curve import summary as curve
+from fedactors.simulation.record.metric_rows import Rows
+from fedactors.simulation.record.milestones import milestones
+from fedactors.simulation.record.run_folder import METRICS, RunFolder, finite
+from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.resume.checkpoint import Checkpoint
+
+Figures = Mapping[str, Any]
+
+
+class Books:
+    """The books of one run, which keep a `ledger`."""
+
+    def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
+        self.folder, self.rows = folder, Rows(folder.path / METRICS)
+        self.whole = True  # nothing has been entered by half
+        self.final: Mapping[str, float] | None = None
+        self._ledger, self._digests = ledger, Digests()
+
+    @property
+    def plans(self) -> int:
+        """Rounds written down."""
+        return self._ledger.plans
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Digests of the plans and metrics so far."""
+        return self._digests.values()
+
+    def enter(self, plan: Plan, task: Task, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
+        """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
+        self.whole = False
+        row = finite({**self._ledger.add(plan), **_learned(outcomes, task), **said})
+        self.final = outcomes.examined or self.final
+        self._digests.plan(plan)
+        self._digests.metrics(row)
+        row |= wall
+        self._tabulate(plan, task)
+        self.folder.metrics(row)
+        self.rows.add(row)
+        self.whole = True
+
+    def recall(self, plan: Plan, task: Task, row: dict[str, Any]) -> None:
+        """Take in a round of the past, whose row of metrics is in the folder already."""
+        self._ledger.add(plan)
+        self._digests.plan(plan)
+        self._digests.metrics(row)
+        self.rows.add(row)
+        self._tabulate(plan, task)
+
+    def _tabulate(self, plan: Plan, task: Task) -> None:
+        self.folder.plan(plan)
+        rows = (zip(chunk.clients, chunk.trips, chunk.weights, strict=True) for chunk in task.chunks)
+        self.folder.weights(plan.version, chain.from_iterable(rows))
+
+    def check_past(self, start: Checkpoint) -> None:
+        """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
+        self.final = start.final
+        if start.plans and self.digests["plans"] != start.digests["plans"]:
+            raise RunFolderError(
+                f"{self.folder.path}: the clock gives other plans than when the checkpoint was written"
+                " (accepted: the same recordings, scenario and version of fedactors)"
+            )
+
+    def summary(self, said: Figures, ended: str, wall: Figures, state: Figures) -> dict[str, Any]:
+        """Return the summary of the run, which `said` opens, from the server's last `state`."""
+        return {
+            **said,
+            **self._ledger.summary(),
+            **wall,
+            "ended_because": ended,
+            "final": self.final,
+            "curve": curve(self.rows),
+            "to_accuracy": milestones(self.rows),
+            "digests": {**self.digests, "model": model_digest(state)},
+        }
+
+
+def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
+    """Return the columns of a metrics row that come from training."""
+    steps = sum(chunk.cost for chunk in task.chunks)
+    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
+    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})

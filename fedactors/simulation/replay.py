@@ -1,0 +1,87 @@
+"""The clock alone: who would take part, when, and how far they would get. No training, no torch, no ray."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedactors.errors import ScenarioError
+from fedactors.report.notebook import Shown
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.feedback import Told, heeding, losses_of, nothing
+from fedactors.simulation.prepare import Prepared, prepare
+from fedactors.simulation.record.availability_sample import write_windows
+from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.record.run_folder import RunFolder
+from fedactors.simulation.record.run_totals import Ledger
+
+
+@dataclass(frozen=True)
+class Replay(Shown):
+    """What a replay leaves: its summary, and its folder if one was asked for; then also frames and pictures."""
+
+    folder: Path | None
+    summary: dict[str, Any]
+
+
+def replay(
+    scenario: Scenario,
+    out: str | Path | None = None,
+    *,
+    rounds: int | None = None,
+    feedback: str | Path | None = None,
+) -> Replay:
+    """Run the clock of `scenario`, of its first `rounds` rounds if given; write plans to the folder `out` if given.
+
+    A scenario that selects clients by what was learned needs the `feedback` that the folder of a run of it holds.
+    Raises UsageError for what the user can mend.
+    """
+    prepared = prepare(scenario)
+    selection = scenario.server.selection
+    if selection.steers and feedback is None:
+        raise ScenarioError(
+            f'{scenario.source}: server.selection: "{selection.name}" looks at losses, and a replay learns nothing'
+            " (accepted: the folder of a run that has: --feedback RUN)"
+        )
+    told = nothing if feedback is None else losses_of(Path(feedback))
+    if out is None:
+        return Replay(None, play(prepared, None, rounds, told))
+    with RunFolder(Path(out), scenario) as folder:
+        summary = play(prepared, folder, rounds, told)
+        folder.summary(summary)
+    write_windows(folder.path, prepared)
+    return Replay(folder.path, summary)
+
+
+def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told: Told = nothing) -> dict[str, Any]:
+    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans.
+
+    A clock that selects clients by what was learned is `told` that.
+    """
+    began, ledger = time.perf_counter(), Ledger(prepared.ahead, prepared.tariff, len(prepared.population))
+    digests, clock = Digests(), prepared.clock()
+    fractions: list[int] = [0] * 11
+    for plan in heeding(clock, told):
+        row = ledger.add(plan)
+        digests.plan(plan)
+        for order in plan.heard():
+            fractions[order.steps * 10 // order.wanted] += 1
+        if folder is not None:
+            folder.plan(plan)
+            folder.metrics(row)
+        if rounds is not None and ledger.plans >= rounds:
+            break
+    return {
+        "name": prepared.scenario.name,
+        "seed": prepared.scenario.seed,
+        "devices": len(prepared.population),
+        "sampled_devices": prepared.sampled,
+        "wire": prepared.wire,
+        **ledger.summary(),
+        "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
+        "wall_seconds": round(time.perf_counter() - began, 3),
+        "ended_because": clock.ended_because or f"asked for {rounds} rounds",
+        "digests": {"plans": digests.values()["plans"]},
+    }

@@ -1,0 +1,196 @@
+"""Checkpoints: all that a run needs to go on with the same bits, in folders that appear whole or not at all.
+
+    checkpoint/round-00000060/
+        checkpoint.json               what is known after 60 rounds, and length and SHA-256 of every file beside it
+        server.safetensors            "60/x": the server's state before the next round; "58/x": an older version that
+                                      later updates still start from
+        clients-00000000.safetensors  what clients keep, 64 of them in a file: "17/c"
+
+The clock is not in it: it is run again from the start, which is cheap and gives the same Plans. A checkpoint is written
+to the side, synced, and renamed; the one before it stays. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from fedactors.errors import RunFolderError
+from fedactors.fleet.messages import Saved
+from fedactors.run_files.files import json_of, refuse_other_kinds, text_of
+from fedactors.simulation.resume import client_state_files
+
+FORMAT = "fedactors checkpoint"
+FORMAT_VERSION = 1
+_HEADER, _SERVER = "checkpoint.json", "server.safetensors"
+_AT_ONCE = 1 << 20  # bytes that are hashed at a time
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is known of a run after `plans` of its rounds; `path` is where its tensors lie."""
+
+    plans: int
+    scenario: Mapping[str, Any]  # resolved, every default shown
+    folder: str  # where the scenario's relative paths start
+    devices: Mapping[str, str]  # device type of "clients" and "server": bits depend on them
+    data: str  # digest of the samples
+    made_with: Mapping[str, str]  # versions of programs: bits may depend on them
+    digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
+    metrics_bytes: int = 0  # length of metrics.jsonl
+    quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
+    final: Mapping[str, float] | None = None  # accuracy and loss of the last examination
+    path: Path = Path()
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> {"bytes", "sha256"}
+
+    def saved(self) -> Saved | None:
+        """Return the tensors, those of clients one file after the other; None before the first round."""
+        if not self.files:
+            return None
+        states: dict[int, dict[str, Any]] = {}
+        for (version, name), value in client_state_files.numbered(self.path / _SERVER).items():
+            states.setdefault(version, {})[name] = value
+        shards = [self.path / name for name in self.files if name != _SERVER]
+        return Saved(self.plans, states.pop(self.plans), client_state_files.load(shards), states)
+
+
+def save(run: Path, checkpoint: Checkpoint, saved: Saved | None, kept: int = 2) -> None:
+    """Write a checkpoint into the run folder `run`, and remove all but the last `kept` of them."""
+    root = run / "checkpoint"
+    final = root / f"round-{checkpoint.plans:08}"
+    pending = root / f".{final.name}.part"
+    shutil.rmtree(pending, ignore_errors=True)
+    pending.mkdir(parents=True)
+    files = {} if saved is None else _tensors(pending, saved)
+    known = {key: value for key, value in asdict(checkpoint).items() if key not in ("path", "files")}
+    header = {"format": FORMAT, "version": FORMAT_VERSION, **known, "files": files}
+    text = json.dumps(header | {"sha256": _digest_of(header)}, indent=1) + "\n"
+    (pending / _HEADER).write_text(text, encoding="utf-8")
+    _sync(pending / _HEADER)
+    _sync(pending)
+    shutil.rmtree(final, ignore_errors=True)
+    pending.rename(final)
+    _sync(root)
+    for old in checkpoints(run)[kept:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """Return the checkpoints of a run folder, the last one first."""
+    return sorted((run / "checkpoint").glob("round-*"), reverse=True)
+
+
+def load(run: Path, *, previous: bool = False) -> Checkpoint:
+    """Return the last checkpoint of the run folder `run`, or the one before it; every file has been verified.
+
+    Raises RunFolderError if there is none, or names the part that is damaged or not ours.
+    """
+    found = checkpoints(run)
+    if len(found) <= previous:
+        raise RunFolderError(
+            f"{run}: holds no {'previous ' * previous}checkpoint (accepted: the folder of a `fedactors run`"
+            " that got as far as its first)"
+        )
+    try:
+        return read(found[previous])
+    except RunFolderError as error:
+        hint = "; the checkpoint before it may be whole: --previous" if not previous and len(found) > 1 else ""
+        raise RunFolderError(f"{error}{hint}") from None
+
+
+def at_most(run: Path, plans: int) -> Checkpoint | None:
+    """Return the last checkpoint of the run folder `run` after at most so many rounds, verified; None if it has none.
+
+    Raises RunFolderError that names the part that is damaged.
+    """
+    return next((read(path) for path in checkpoints(run) if _header(path / _HEADER).plans <= plans), None)
+
+
+def discard_after(run: Path, checkpoint: Checkpoint) -> None:
+    """Remove checkpoints later than `checkpoint`, from which the run goes on."""
+    for path in checkpoints(run):
+        if path.name > checkpoint.path.name:
+            shutil.rmtree(path)
+
+
+def read(path: Path) -> Checkpoint:
+    """Return the checkpoint in the folder `path`. Raises RunFolderError if a part is damaged or not ours."""
+    known = _header(path / _HEADER)
+    for name, expected in known.files.items():
+        _verify(path / name, expected)
+    return replace(known, path=path)
+
+
+def _header(path: Path) -> Checkpoint:
+    """Return a checkpoint's header. Raises RunFolderError if it is damaged, not ours, or too new."""
+    header = json_of(path, text_of(path))
+    if header.get("format") != FORMAT:
+        raise RunFolderError(f'{path}: not a checkpoint of fedactors (accepted: "format": "{FORMAT}")')
+    if header.get("version") != FORMAT_VERSION:
+        raise RunFolderError(f"{path}: version {header.get('version')!r} of the format (accepted: {FORMAT_VERSION})")
+    if header.pop("sha256", None) != _digest_of(header):
+        raise RunFolderError(f"{path}: damaged: its checksum does not fit")
+    try:
+        known = {one.name: header[one.name] for one in fields(Checkpoint) if one.name != "path"}
+        found = TypeAdapter(Checkpoint).validate_python(known)
+    except (KeyError, ValidationError) as error:
+        raise RunFolderError(f"{path}: damaged: {' '.join(str(error).split())[:200]}") from None
+    if any(Path(name).name != name for name in found.files):
+        raise RunFolderError(f"{path}: damaged: names a file outside its folder")
+    return found
+
+
+def _verify(path: Path, expected: Mapping[str, Any]) -> None:
+    """Raise RunFolderError if a file is not the one that was written."""
+    refuse_other_kinds(path)
+    try:
+        found = _facts(path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
+    if found["bytes"] != expected["bytes"]:
+        raise RunFolderError(f"{path}: damaged: {found['bytes']:,} bytes in place of {expected['bytes']:,}")
+    if found != expected:
+        raise RunFolderError(f"{path}: damaged: its checksum does not fit")
+
+
+def _tensors(folder: Path, saved: Saved) -> dict[str, dict[str, Any]]:
+    """Write server and client states into `folder` and return the facts of each file."""
+    states = {saved.version: saved.state, **saved.older}
+    tensors = {f"{at}/{name}": np.asarray(v, order="C") for at, one in states.items() for name, v in one.items()}
+    client_state_files.write(folder / _SERVER, tensors)
+    files = {}
+    for path in (folder / _SERVER, *client_state_files.save(folder, saved.kept)):
+        _sync(path)
+        files[path.name] = _facts(path)
+    return files
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while part := file.read(_AT_ONCE):
+            digest.update(part)
+            size += len(part)
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _digest_of(header: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Have what a file or folder holds reach the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

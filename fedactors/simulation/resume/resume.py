@@ -1,0 +1,130 @@
+"""What a run must share with a checkpoint to go on from it, and what it takes over from the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedactors.errors import RunFolderError
+from fedactors.run_files.files import json_of, refuse_other_kinds
+from fedactors.scenario.loading import apply_override, data_of, validate
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.resume.checkpoint import Checkpoint
+
+_FREE = ("cluster",)  # parts of a scenario that change no result
+_STRIDE = 101  # of the samples that are looked at to know a data set again
+_MOST = 20  # differences that are listed
+
+
+def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
+    """Return the checkpoint of a run that has not done a round; `data` is what `load` returns."""
+    from fedactors import __version__
+
+    cluster = scenario.cluster
+    return Checkpoint(
+        plans=0,
+        scenario=json.loads(json.dumps(scenario.dump())),
+        folder=str(scenario.folder.resolve()),
+        devices={
+            "clients": "cuda" if cluster.gpus_per_actor else "cpu",
+            "server": "cuda" if cluster.server_gpus else "cpu",
+        },
+        data=_data_digest(data),
+        made_with={"fedactors": __version__, **{name: version(name) for name in ("torch", "numpy")}},
+    )
+
+
+def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> Scenario:
+    """Return the scenario of the run folder, its cluster changed by `overrides`.
+
+    Raises RunFolderError, listing the differences, if anything else is not what it was at the checkpoint.
+    """
+    path = run / "scenario.yaml"
+    kept = data_of(path)
+    for override in overrides:
+        apply_override(kept, override)
+    scenario = validate(kept, str(path), folder=Path(start.folder))
+    refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
+    return scenario
+
+
+def refuse_changes(run: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise RunFolderError, listing them, if two resolved scenarios differ in what changes results."""
+    found = [change for change in differences(before, now) if not change.startswith(_FREE)]
+    if found:
+        more = [f"  … and {len(found) - _MOST} more"] if len(found) > _MOST else []
+        raise RunFolderError(
+            "\n".join(
+                [
+                    f"{run}: the scenario is not the one of the checkpoint:",
+                    *(f"  {change}" for change in found[:_MOST]),
+                    *more,
+                    "(accepted: the same scenario; only its cluster may change)",
+                ]
+            )
+        )
+
+
+def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
+    """Yield "key.path: before, now NOW" for every value that differs between two trees of plain data."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in [*before, *(key for key in now if key not in before)]:
+            yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for number, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from differences(one, other, f"{path}.{number}")
+    elif before != now:
+        yield f"{path}: {_short(before)}, now {_short(now)}"
+
+
+def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[[str], None]) -> None:
+    """Raise RunFolderError if the data or the device types are not those of the checkpoint; note other programs."""
+    for part, found in now.devices.items():
+        if found != start.devices.get(part):
+            raise RunFolderError(
+                f"{run}: computed on {start.devices.get(part)} so far, not on {found} ({part}): bits would differ"
+                " (accepted: cluster.gpus_per_actor and server_gpus as they were)"
+            )
+    if now.data != start.data:
+        raise RunFolderError(f"{run}: the data set is not the one of the checkpoint (accepted: the same files)")
+    for change in differences(start.made_with, now.made_with):
+        note(f"{run}: another version than before, bits may differ: {change}")
+
+
+def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
+    """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
+    path = run / "metrics.jsonl"
+    refuse_other_kinds(path)
+    try:
+        with path.open("rb") as file:
+            text = file.read(start.metrics_bytes)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
+    rows, digests = [json_of(path, line) for line in text.splitlines()], Digests()
+    for row in rows:
+        digests.metrics(row)
+    if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
+        raise RunFolderError(f"{path}: damaged: not the {start.plans} lines that the checkpoint was written with")
+    return rows
+
+
+def _data_digest(data: Iterable[Any]) -> str:
+    """Return a digest by which a data set is known again: shapes, all labels, and some of the samples."""
+    _, samples, exam, own = data
+    digest = hashlib.sha256()
+    for x, y in ((samples.x, samples.y), (exam.x, exam.y), own):
+        digest.update(f"{x.shape} {y.shape}".encode())
+        digest.update(np.ascontiguousarray(y).tobytes() + np.ascontiguousarray(x[::_STRIDE]).tobytes())
+    return digest.hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,169 @@
+"""Runs a scenario, or goes on with a run: opens a fleet, loads the data, has every Plan executed, draws the report."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedactors.data.base import Data
+from fedactors.data.evaluation_set import Exam
+from fedactors.data.partitions.assignment import Split
+from fedactors.data.partitions.reassignment import Redealt
+from fedactors.fleet.base import Fleet
+from fedactors.learning.training_task import Central, Lesson, Pretraining, Samples, share
+from fedactors.models.layers import REGULARISERS
+from fedactors.report.html import write as write_report
+from fedactors.scenario.model import Scenario, Server
+from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
+from fedactors.simulation.memory_forecast import refuse_too_much
+from fedactors.simulation.prepare import Prepared, check_files, prepare
+from fedactors.simulation.progress import Progress, Silent
+from fedactors.simulation.record.availability_sample import write_windows
+from fedactors.simulation.record.run_folder import RunFolder, check_free, check_unclaimed, new_path
+from fedactors.simulation.result import Result
+from fedactors.simulation.resume.checkpoint import discard_after, save
+from fedactors.simulation.resume.checkpoint import load as load_checkpoint
+from fedactors.simulation.resume.resume import beginning, read_past, refuse_others, scenario_of
+
+if TYPE_CHECKING:
+    from fedactors.simulation.execution import Execution, Labelled, Loaded
+
+
+def run(
+    scenario: Scenario,
+    out: str | Path | None = None,
+    *,
+    fleet: FleetKind = "ray",
+    actors: int | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+    report: bool = True,
+    stop_after: int | None = None,
+) -> Result:
+    """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
+
+    `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn; a run
+    that is to `stop_after` some rounds leaves a checkpoint of that moment. Raises UsageError for what the user can
+    mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or Inf.
+    """
+    began = time.perf_counter()
+    prepared = _ready(scenario, address)
+    if out is not None:
+        check_free(Path(out))
+    with _opened(prepared, fleet, actors, address) as opened:
+        data = load(prepared)
+        with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
+            start = beginning(scenario, data)
+            save(folder.path, start, None)
+            execution = _execution()(prepared, opened, data, folder, progress or Silent(), start, began)
+            result = execution.play([], stop_after)
+    _draw(folder.path, prepared, progress or Silent(), report=report)
+    return result
+
+
+def resume(
+    run: str | Path,
+    overrides: Iterable[str] = (),
+    *,
+    previous: bool = False,
+    fleet: FleetKind = "ray",
+    actors: int | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+    report: bool = True,
+    stop_after: int | None = None,
+) -> Result:
+    """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
+
+    `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
+    is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
+    """
+    began, path, shown = time.perf_counter(), Path(run), progress or Silent()
+    check_unclaimed(path)
+    start = load_checkpoint(path, previous=previous)
+    scenario = scenario_of(path, start, overrides)
+    prepared = _ready(scenario, address)
+    past = read_past(path, start)
+    with _opened(prepared, fleet, actors, address) as opened:
+        data = load(prepared)
+        refuse_others(start, beginning(scenario, data), path, shown.note)
+        with RunFolder(path, scenario, start.metrics_bytes) as folder:
+            discard_after(path, start)
+            result = _execution()(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
+    _draw(folder.path, prepared, shown, report=report)
+    return result
+
+
+def _ready(scenario: Scenario, address: str | None) -> Prepared:
+    """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
+    prepared = prepare(scenario)
+    check_files(scenario)
+    refuse_idle(prepared)
+    refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
+    return prepared
+
+
+def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: str | None) -> Fleet:
+    """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
+    scenario = prepared.scenario
+    threading.Thread(target=_execution, name="imports", daemon=True).start()
+    central, near = has_centre(prepared), is_near(scenario.server)
+    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
+
+
+def _execution() -> type[Execution]:
+    """Return the class, imported when it is needed: torch takes seconds, in which others can start."""
+    from fedactors.simulation.execution import Execution
+
+    return Execution
+
+
+def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
+    """Draw the report, and note what it needs; a run whose figures cannot be drawn is a run all the same."""
+    try:
+        write_windows(folder, prepared)
+        if report:
+            write_report(folder)
+    except Exception as error:
+        progress.note(f"{folder}: the report could not be drawn: {type(error).__name__}: {error}")
+
+
+def load(prepared: Prepared) -> Loaded:
+    """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
+    scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
+    data = task.load(scenario.seed, scenario.devices)
+    dealt = (data.y, data.classes, prepared.sizes, scenario.seed)
+    split = Redealt(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
+    own = _own(server, data, split, scenario.seed)
+    samples = Samples(data.x, data.y, split)
+    if server.algorithm.centre == "at clients":
+        samples = replace(samples, central=Central(*own, server.algorithm.central_work(prepared.setting).batch))
+    before = Pretraining(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
+    lesson = Lesson(
+        prepared.model,
+        server.algorithm,
+        scenario.seed,
+        tuple(prepared.workloads),
+        prepared.setting,
+        before,
+        task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
+        server.selection.steers,
+    )
+    exam = Exam(data.test_x, data.test_y, data.test_central)
+    return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
+
+
+def _own(server: Server, data: Data, split: Split | Redealt, seed: int) -> Labelled:
+    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
+    if server.algorithm.central_loss in REGULARISERS:
+        return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
+    if server.data is None:
+        return data.x[:0], data.y[:0]
+    drawn: Labelled = server.data.draw(data, split, seed)
+    return drawn

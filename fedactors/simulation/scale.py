@@ -1,0 +1,184 @@
+"""How speed grows with actors and clients: a grid of short runs, timed, without a word to disk but their figures.
+
+A point is `rounds` rounds of one scenario with a number of clients in each round and a number of actors. Where the
+time of a round goes is measured where it is spent: plans and tasks by the conductor (clock), local steps by the hosts
+(compute, per actor), sums and the server's step by hosts and server (reduce), examinations by the evaluator (evaluate).
+What is left is broadcast: sending models and calls, and waiting for one another.
+
+With `step` local steps are slept instead of computed, so that the orchestration shows alone, with more actors than
+cores. `ideal` is then what the slowest host of each round sleeps, and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import accumulate, islice
+from pathlib import Path
+
+from fedactors.fleet.messages import Task
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.fleet.profiling import Lane, collect
+from fedactors.fleet.ray.ray_fleet import RayFleet
+from fedactors.fleet.sleeping_host import SleepingHost
+from fedactors.scenario.loading import validate
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.feedback import heeding
+from fedactors.simulation.fleet_choice import is_near
+from fedactors.simulation.prepare import Prepared, prepare
+from fedactors.simulation.runner import load
+from fedactors.simulation.tasks import task_of
+
+_CORES = 0.01  # of an actor that sleeps
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the grid; times in seconds, those of a round on average."""
+
+    clients: int
+    actors: int
+    rounds: int
+    steps: int
+    seconds: float
+    steps_per_second: float
+    strong_efficiency: float | None  # speed per actor, against the fewest actors with as many clients
+    weak_efficiency: float | None  # speed per actor, against the fewest actors with as many clients per actor
+    ideal: float | None  # of simulated steps
+    overhead: float | None  # above the ideal: 0.05 is 5 %
+    round: float
+    clock: float
+    broadcast: float
+    compute: float
+    reduce: float
+    evaluate: float
+    bytes_reduced: int  # in a round
+
+
+def scale(
+    scenario: Scenario,
+    actors: Sequence[int],
+    clients: Sequence[int],
+    *,
+    rounds: int = 5,
+    step: float | None = None,
+    address: str | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Point]:
+    """Return a point for each number of clients and of actors. Raises what a run raises."""
+    points: list[Point] = []
+    for count in sorted(clients):
+        prepared = prepare(resized(scenario, count, rounds + 1))
+        for hosts in sorted(actors):
+            tell(f"{count:,} clients, {hosts} actors")
+            points.append(_point(prepared, count, hosts, rounds, step, address))
+    return [_compared(point, points) for point in points]
+
+
+def resized(scenario: Scenario, clients: int, rounds: int) -> Scenario:
+    """Return `scenario` with `clients` devices, all of them asked in each of `rounds` rounds; groups keep their shares.
+
+    Raises ScenarioError if the scenario cannot have that many.
+    """
+    found, total = scenario.dump(), scenario.devices
+    ends = [round(upto * clients / total) for upto in accumulate(group.count for group in scenario.population)]
+    for group, begin, end in zip(found["population"], [0, *ends], ends, strict=False):
+        group["count"] = end - begin
+    found["population"] = [group for group in found["population"] if group["count"]]
+    found["server"] |= {"rounds": rounds, "among": "members"}
+    if not scenario.server.timing.asynchronous:
+        found["server"] |= {"cohort": "all", "over_selection": 0, "quorum": None}
+    return validate(found, scenario.source, folder=scenario.folder)
+
+
+def _point(prepared: Prepared, clients: int, hosts: int, rounds: int, step: float | None, address: str | None) -> Point:
+    cluster = prepared.scenario.cluster
+    cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
+    data = load(prepared)
+    near, joined = is_near(prepared.scenario.server), address or cluster.address
+    with RayFleet(hosts, cores, gpus, joined, torch=step is None, near=near) as fleet:
+        vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
+        role = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
+        pipeline = Pipeline(fleet, *data, host_role=role)
+        tasks = _tasks(prepared, fleet.device)
+        pipeline.submit(next(tasks)[0])  # processes start, imports happen, the engine warms up
+        pipeline.finish()
+        return _timed(fleet, pipeline, islice(tasks, rounds), clients, step)
+
+
+def _uploads(prepared: Prepared) -> tuple[str, ...]:
+    return ("delta", *prepared.scenario.server.algorithm.plain)
+
+
+def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[Task, float]]:
+    """Yield tasks, each with the seconds that it took to make."""
+    plans = heeding(prepared.clock())
+    while True:
+        began = time.perf_counter()
+        if (plan := next(plans, None)) is None:
+            return
+        task = task_of(plan, prepared, device, last=False)
+        yield task, time.perf_counter() - began
+
+
+def _timed(
+    fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[Task, float]], clients: int, step: float | None
+) -> Point:
+    """Play the tasks and add up where the time went."""
+    collect(fleet, pipeline)  # what is noted so far is no part of it
+    began, clock, moved, ideal = time.perf_counter(), 0.0, 0, 0.0
+    pending: deque[Task] = deque()
+    rounds = steps = 0
+    for task, seconds in tasks:
+        clock, rounds, steps = clock + seconds, rounds + 1, steps + sum(chunk.cost for chunk in task.chunks)
+        ideal += max(pipeline.loads(task), default=0) * (step or 0.0)
+        pipeline.submit(task)
+        pending.append(task)
+        if len(pending) >= fleet.ahead:
+            moved += pipeline.finish().moved
+            pending.popleft()
+    moved += sum(pipeline.finish().moved for _ in pending)
+    wall, each, hosts = time.perf_counter() - began, max(rounds, 1), len(pipeline.hosts)
+    spent = _spent(collect(fleet, pipeline), hosts)
+    shares = {name: value / each for name, value in {"clock": clock, **spent}.items()}
+    return Point(
+        clients, hosts, rounds, steps, wall, steps / wall, None, None,
+        ideal if step else None, wall / ideal - 1 if ideal else None,
+        wall / each, broadcast=max(0.0, wall / each - sum(shares.values())), **shares, bytes_reduced=moved // each,
+    )  # fmt: skip
+
+
+def _spent(lanes: Sequence[Lane], hosts: int) -> dict[str, float]:
+    """Return the seconds of each part: those of local steps on average over the hosts."""
+    total = {"learn": 0.0, "fold": 0.0, "aggregate": 0.0, "examine": 0.0}
+    for span in (span for lane in lanes for span in lane.spans if span.what in total):
+        total[span.what] += span.ended - span.began
+    reduce = total["fold"] + total["aggregate"]
+    return {"compute": total["learn"] / hosts, "reduce": reduce, "evaluate": total["examine"]}
+
+
+def _compared(point: Point, points: Sequence[Point]) -> Point:
+    """Return `point` with its efficiencies, against the points with the fewest actors that it can be held against."""
+
+    def against(others: list[Point]) -> float | None:
+        base = min(others, key=lambda other: other.actors)
+        if base.actors == point.actors and len(others) == 1:
+            return None
+        return point.steps_per_second / point.actors / (base.steps_per_second / base.actors)
+
+    strong = against([other for other in points if other.clients == point.clients])
+    weak = against([other for other in points if other.clients * point.actors == point.clients * other.actors])
+    return Point(**{**asdict(point), "strong_efficiency": strong, "weak_efficiency": weak})
+
+
+def write(points: Sequence[Point], path: Path) -> None:
+    """Write the points as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow([one.name for one in fields(Point)])
+        for point in points:
+            rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])

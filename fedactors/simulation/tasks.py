@@ -1,0 +1,151 @@
+"""From a Plan to the task the fleet executes: who counts with what weight, cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fedactors.algorithms.participation import Members, Update
+from fedactors.fleet.messages import Task
+from fedactors.learning.algorithm import Round
+from fedactors.learning.chunks import chunk_sizes
+from fedactors.learning.reduction import branches
+from fedactors.learning.training_task import Chunk
+from fedactors.plan import Order, Plan
+from fedactors.simulation.objective_state import Standing
+from fedactors.simulation.prepare import Dealt, Prepared
+
+T = TypeVar("T")
+_GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
+
+
+def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing: Standing | None = None) -> Task:
+    """Return the task of `plan`; the `last` one is always examined.
+
+    `standing` is the objective as it counts in this round, where it follows arrivals and departures.
+
+    Chunks depend on the Plan, the model and the device type, never on the number of hosts. An update whose weight is
+    0 (an incomplete one under Scheme A) cannot change the model and is not computed.
+    """
+    server = prepared.scenario.server
+    weights = weights_of(plan, prepared, standing)
+    counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
+    shift = standing.round - plan.version if standing else 1  # rounds of the schedule, against versions
+    bases = tuple(sorted({order.base for order, _ in counted}))
+    ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
+    active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
+    runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], server.schedule, shift)]
+    places = branches(len(runs))
+    chunks = tuple(
+        _chunk(plan, run, bases, lr, active)._replace(branch=b) for (lr, run), b in zip(runs, places, strict=True)
+    )
+    facts = Round(
+        plan.version,
+        len(counted),
+        sum(weight for _, weight in counted),
+        server.schedule.rate(plan.version + shift),
+        prepared.setting,
+        *_moved(plan, prepared, standing),
+        mixed=_mixed(counted, bases) if server.timing.mixes else (),
+        steps=sum(order.steps for order, _ in counted),
+    )
+    examine = last or (plan.version + 1) % server.evaluate_every == 0
+    audience = standing.audience if standing else None
+    return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
+
+
+def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> list[float]:
+    """Return the weight of each update heard: its participation's, by how old the model is that it started from.
+
+    Those of devices that have just arrived are as the membership policy says.
+    """
+    orders = list(plan.heard())
+    members = standing.members if standing else _members(plan, dealt)
+    server = dealt.scenario.server
+    shares = server.participation.weights(_updates(orders, dealt), members)
+    ages = [plan.version - order.base for order in orders]
+    weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
+    if standing is None or not standing.factors:
+        return weights
+    factors = (standing.factors.get(order.client, 1.0) for order in orders)
+    return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
+
+
+def _moved(plan: Plan, prepared: Prepared, standing: Standing | None) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
+    if standing is None:
+        before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)
+        return before, plan.arrived, plan.departed
+    return standing.before, standing.changed("arrival", "include"), standing.changed("departure", "exclude")
+
+
+Counted = Sequence[tuple[Order, float]]  # with its weight
+
+
+def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, Counted]]:
+    """Yield (learning rate, trips) of each run of trips with the same rate, which is that of their base version."""
+    rates = {base: float(schedule.rate(base + shift)) for base in {order.base for order, _ in part}}
+    for rate, run in groupby(part, lambda one: rates[one[0].base]):
+        yield rate, list(run)
+
+
+def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
+    """Return what share of each of the models `bases` is mixed into the server's."""
+    return tuple(sum(weight for order, weight in counted if order.base == base) for base in bases)
+
+
+def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
+    """Return clients in groups, in a round whose dissimilarity is wanted.
+
+    All that hold data; with a central learner only those heard, which began from this version.
+    """
+    server, mixed = prepared.scenario.server, prepared.scenario.server.algorithm.centre in ("before", "beside")
+    if server.dissimilarity_every is None or plan.version % server.dissimilarity_every:
+        return ()
+    heard = [order.client for order in plan.heard() if order.base == plan.version]
+    clients = heard if mixed else np.flatnonzero(prepared.held > 0).tolist()
+    return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
+
+
+def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
+    works, sizes = prepared.workloads, prepared.held[[order.client for order in orders]].tolist()
+    return [
+        Update(size, works[order.client].samples(order.steps), order.steps, order.wanted)
+        for size, order in zip(sizes, orders, strict=True)
+    ]
+
+
+def _members(plan: Plan, prepared: Dealt) -> Members:
+    """Return the set over which p^k is a share: everybody asked, heard or not.
+
+    Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
+    """
+    return Members(len(plan.orders), int(prepared.held[[order.client for order in plan.orders]].sum()))
+
+
+def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, active: tuple[int, ...]) -> Chunk:
+    orders = [order for order, _ in counted]
+    return Chunk(
+        version=plan.version,
+        clients=tuple(order.client for order in orders),
+        bases=tuple(bases.index(order.base) for order in orders),
+        trips=tuple(order.base for order in orders),
+        steps=tuple(order.steps for order in orders),
+        weights=tuple(weight for _, weight in counted),
+        lr=lr,
+        active=active,
+    )
+
+
+def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Yield each item with whether it is the last one."""
+    waiting: list[T] = []
+    for item in items:
+        if waiting:
+            yield waiting.pop(), False
+        waiting.append(item)
+    for item in waiting:
+        yield item, True

@@ -1,0 +1,160 @@
+"""A comparison as text, as CSV for programs, and as a LaTeX table for papers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fedactors.study.comparison import Comparison, Estimate
+from fedactors.study.run_figures import MEASURES, Measure, Row, figures
+from fedactors.study.statistics import Interval
+
+_SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
+_NONE = "-"
+
+
+def columns(comparison: Comparison) -> list[str]:
+    """Return the measures that a table shows, of those that there are."""
+    there = {estimate.measure for estimate in comparison.estimates()}
+    return [name for name in _SHOWN if name in there] or ["accuracy"]
+
+
+def text(comparison: Comparison) -> str:
+    """Return the table as text, with what a reader has to know below."""
+    return "\n".join([title(comparison), "", *aligned([heads(comparison), *lines(comparison)]), "", *notes(comparison)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines of text, the first column flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in rows
+    ]
+
+
+def heads(comparison: Comparison) -> list[str]:
+    """Return the heads of the table: the first measure is followed by its difference."""
+    first, *rest = (MEASURES[name].name for name in columns(comparison))
+    return ["", first, "difference", *rest]
+
+
+def lines(comparison: Comparison) -> list[list[str]]:
+    """Return the cells of the table, a line for each variant."""
+    return [_line(comparison, variant, columns(comparison)) for variant in comparison.variants]
+
+
+def title(comparison: Comparison) -> str:
+    """Return what is compared, in a line."""
+    seeds = len(comparison.seeds)
+    return f"{comparison.name}: {len(comparison.variants)} variants, {seeds} seed{'s' * (seeds != 1)} each"
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """Return what the figures mean, and whether all variants faced the same events."""
+    percent = f"{comparison.confidence:.0%}"
+    found = [f"± and differences from {comparison.baseline}: {percent} confidence, Student's t; * leaves out 0."]
+    if len(comparison.seeds) < 2:
+        found = ["One seed tells no confidence: give --seeds 2 or more."]
+    if comparison.target is not None:
+        found.append(f'Target: accuracy {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
+    if comparison.window > 1:
+        found.append(f"Accuracies are means over the last {comparison.window} rounds.")
+    unlike = comparison.unlike()
+    if not unlike:
+        found.append("All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed.")
+    else:
+        found.append(
+            f"Plans other than those of {comparison.baseline}: {', '.join(unlike)} (other traffic, server work or"
+            " devices); what happens to each device is drawn alike."
+        )
+    failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
+    return [*found, *(f"Not finished: {why}" for why in failed)]
+
+
+def _line(comparison: Comparison, variant: str, shown: Sequence[str]) -> list[str]:
+    found = {one.measure: one for one in comparison.estimates() if one.variant == variant}
+    runs = len(comparison.variants[variant])
+    first, *rest = (written(found[name].value, MEASURES[name], runs) for name in shown)
+    return [variant, first, _difference(found[shown[0]], comparison), *rest]
+
+
+def _difference(estimate: Estimate, comparison: Comparison) -> str:
+    apart = estimate.difference
+    if apart is None:
+        return "" if estimate.variant == comparison.baseline else _NONE
+    measure = MEASURES[estimate.measure]
+    sign = "+" if apart.mean >= 0 else ""
+    half = "" if apart.half is None else f" ± {measure.show(apart.half)}"
+    return f"{sign}{measure.show(apart.mean)}{half}{' *' if apart.apart else ''}"
+
+
+def written(value: Interval | None, measure: Measure, runs: int) -> str:
+    """Return a mean with its interval, and in how many of the runs there was one if not in all."""
+    if value is None:
+        return _NONE
+    half = "" if value.half is None else f" ± {measure.show(value.half)}"
+    few = "" if value.n == runs else f" ({value.n} of {runs})"
+    return f"{measure.show(value.mean)}{half}{few}"
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return a line for each variant and measure: means, intervals and differences, unrounded."""
+    head = [
+        "variant",
+        "measure",
+        "n",
+        "mean",
+        "low",
+        "high",
+        "difference_n",
+        "difference",
+        "difference_low",
+        "difference_high",
+    ]
+    body = [[one.variant, one.measure, *_ends(one.value), *_ends(one.difference)] for one in comparison.estimates()]
+    return sheet([head, *body])
+
+
+def _ends(value: Interval | None) -> list[Any]:
+    return [0, None, None, None] if value is None else [value.n, value.mean, value.low, value.high]
+
+
+def runs_csv(rows: Sequence[Row], target: float | None, window: int) -> str:
+    """Return a line for each run: where it stands, its figures, its folder, and why it failed if it did."""
+    axes = list(dict.fromkeys(axis for one in rows for axis in one.labels))
+    body = [
+        [*map(one.labels.get, axes), one.seed, *figures(one, target, window).values(), one.folder, one.failure]
+        for one in rows
+    ]
+    return sheet([[*axes, "seed", *MEASURES, "folder", "failure"], *body])
+
+
+def sheet(rows: Sequence[Sequence[Any]]) -> str:
+    """Return rows as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+def latex(comparison: Comparison) -> str:
+    r"""Return a `tabular` for `booktabs`; a difference in bold leaves out 0."""
+    first, *rest = [heads(comparison), *lines(comparison)]
+    said = [f"% {line}" for line in [title(comparison), *notes(comparison)]]
+    begin = [rf"\begin{{tabular}}{{l{'r' * (len(first) - 1)}}}", r"\toprule", _latex_line(first), r"\midrule"]
+    return "\n".join([*said, *begin, *map(_latex_line, rest), r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex_cell, cells)) + r" \\"
+
+
+def _latex_cell(text: str) -> str:
+    bold, text = text.endswith(" *"), text.removesuffix(" *")
+    escaped = re.sub(r"([#$%&_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
+    escaped = escaped.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}").replace("±", r"$\pm$")
+    escaped = re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
+    return rf"\textbf{{{escaped}}}" if bold else escaped

@@ -1,0 +1,118 @@
+"""What a study keeps of a run: its figures, worked out from the run folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+
+from fedactors.report.terminal_text import joules, size, span
+from fedactors.run_files.records import Records, read
+from fedactors.simulation.record.learning_curve import rolling
+from fedactors.study.runs import failure
+from fedactors.study.study_cells import SEED, Cell, Label
+
+Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
+
+
+class Measure(NamedTuple):
+    """A figure of a run: what it is called, and how it is written in tables."""
+
+    name: str
+    kind: str  # share, number, seconds, bytes, joules
+
+    def show(self, value: float) -> str:
+        """Return a value as a person reads it."""
+        shown = {"seconds": span, "bytes": size, "joules": joules}.get(self.kind)
+        if shown is None:
+            return f"{value:.3f}" if self.kind == "share" else f"{value:,.1f}"
+        return f"-{shown(-value)}" if value < 0 else shown(value)
+
+
+MEASURES = {
+    "accuracy": Measure("accuracy", "share"),
+    "loss": Measure("loss", "share"),
+    "heard": Measure("heard of asked", "share"),
+    "rounds": Measure("rounds", "number"),
+    "seconds": Measure("virtual time", "seconds"),
+    "bytes": Measure("traffic", "bytes"),
+    "joules": Measure("energy", "joules"),
+    "wall": Measure("wall time", "seconds"),
+    "rounds_to": Measure("rounds to target", "number"),
+    "seconds_to": Measure("time to target", "seconds"),
+    "bytes_to": Measure("bytes to target", "bytes"),
+    "joules_to": Measure("energy to target", "joules"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a study: where it stands, and the records it left; `failure` says why it could not be finished."""
+
+    labels: Mapping[str, Label]
+    seed: int
+    folder: Path
+    records: Records
+    failure: str = ""
+
+    @property
+    def plans(self) -> str:
+        """Digest of its plans."""
+        return str(self.records.summary.get("digests", {}).get("plans", ""))
+
+
+def row(cell: Cell, folder: Path) -> Row:
+    """Return the row of a finished run. Raises RunFolderError if its folder is damaged."""
+    labels = {axis: label for axis, label in cell.labels if axis != SEED}
+    return Row(labels, int(cell.at(SEED) or 0), folder, read(folder, tables=False), failure(folder))
+
+
+def figures(one: Row, target: float | None = None, window: int = 1) -> Figures:
+    """Return the figures of a run; accuracies are means over the last `window` rounds.
+
+    `target` is the accuracy that the measures ending in `_to` tell the way to. A run that diverged has no figures.
+    """
+    found: dict[str, float | None] = dict.fromkeys(MEASURES)
+    if one.failure or not one.records.rounds:
+        return found
+    metrics = one.records.metrics
+    spent = _spent(one.records)
+    found |= {name: float(column[-1]) for name, column in spent.items() if np.isfinite(column[-1])}
+    asked = float(metrics["asked"].sum())
+    found["heard"] = float(metrics["heard"].sum()) / asked if asked else None
+    seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
+    if not len(seen):
+        return found
+    accuracy = metrics["accuracy"][seen]
+    if window > 1:
+        accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
+    found |= {"accuracy": float(accuracy[-1]), "loss": float(metrics["loss"][seen[-1]])}
+    reached = np.flatnonzero(accuracy >= (np.inf if target is None else target))
+    if len(reached):
+        at = seen[reached[0]]
+        names = [name for name in spent if f"{name}_to" in MEASURES]
+        found |= {f"{name}_to": float(spent[name][at]) for name in names if np.isfinite(spent[name][at])}
+    return found
+
+
+def _spent(records: Records) -> dict[str, np.ndarray]:
+    """Return what was spent by the end of each round, in columns."""
+    metrics = records.metrics
+    joules = metrics["joules"]
+    return {
+        "rounds": metrics["round"],
+        "seconds": metrics["virtual_seconds"],
+        "bytes": np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"]),
+        "joules": np.cumsum(joules),  # stays NaN where none are counted
+        "wall": metrics["wall_seconds"],
+    }
+
+
+def common_target(rows: Sequence[Row], window: int) -> float | None:
+    """Return 90 % of the mean final accuracy of `rows`, in whole percent; None if none was evaluated."""
+    finals = [value for one in rows if (value := figures(one, None, window)["accuracy"]) is not None]
+    return int(90 * mean(finals)) / 100 if finals else None

@@ -1,0 +1,62 @@
+"""Studies drawn with matplotlib, for notebooks and papers. It is an extra: `pip install fedactors[notebook]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedactors.extras import needed
+from fedactors.report.bands import mean_curve
+from fedactors.report.heat import SHADES
+from fedactors.report.palette import RUNS
+from fedactors.study.run_figures import MEASURES
+from fedactors.study.statistics import interval
+
+if TYPE_CHECKING:
+    from fedactors.study.comparison import Comparison
+    from fedactors.study.sweep import Swept
+
+
+def accuracies(comparison: Comparison, axes: Any = None) -> Any:
+    """Draw mean accuracies over rounds, each in the band of its confidence interval; return the axes."""
+    axes = axes or needed("matplotlib.pyplot", "notebook").figure(figsize=(6.4, 4)).subplots()
+    for k, (name, rows) in enumerate(comparison.variants.items()):
+        runs = [one.records for one in rows if not one.failure]
+        rounds, values, _ = mean_curve(runs, "accuracy") if runs else (np.zeros(0), np.zeros((0, 0)), {})
+        if not len(rounds):
+            continue
+        color, middle = RUNS[k % len(RUNS)], values.mean(axis=0)
+        axes.plot(rounds, middle, color=color, label=name)
+        half = np.array([_half(column.tolist(), comparison.confidence) for column in values.T])
+        axes.fill_between(rounds, middle - half, middle + half, color=color, alpha=0.16, linewidth=0)
+    axes.set(xlabel="round", ylabel="accuracy on the test set", title=comparison.name)
+    axes.legend(frameon=False)
+    return axes
+
+
+def _half(values: list[float], confidence: float) -> float:
+    found = interval(values, confidence)
+    return 0.0 if found is None or found.half is None else found.half
+
+
+def heat_maps(found: Swept, figure: Any = None) -> Any:
+    """Draw the heat maps of a sweep side by side, in shades that they share; return the figure."""
+    plt, colors = needed("matplotlib.pyplot", "notebook"), needed("matplotlib.colors", "notebook")
+    maps = found.maps()
+    figure = figure or plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.4), layout="constrained")
+    shades = colors.LinearSegmentedColormap.from_list("shades", SHADES)
+    grid = figure.subplots(1, len(maps), squeeze=False)[0]
+    low, high = (f(np.concatenate([one.values.ravel() for one in maps])) for f in (np.nanmin, np.nanmax))
+    drawn = None
+    for axes, one in zip(grid, maps, strict=True):
+        drawn = axes.imshow(one.values, cmap=shades, vmin=low, vmax=high, origin="lower", aspect="auto")
+        axes.set_xticks(range(len(one.across.values)), [str(label) for label in one.across.values])
+        axes.set_yticks(range(len(one.up.values)), [str(label) for label in one.up.values])
+        axes.set(xlabel=one.across.name, ylabel=one.up.name, title=", ".join(map(str, one.at.values())))
+        for (y, x), value in np.ndenumerate(one.values):
+            if np.isfinite(value):
+                ink = "black" if value - low > 0.55 * (high - low) else "white"
+                axes.text(x, y, MEASURES[found.measure].show(value), ha="center", va="center", color=ink, fontsize=8)
+    figure.colorbar(drawn, ax=list(grid), label=MEASURES[found.measure].name)
+    return figure

@@ -1,0 +1,1 @@
+"""One file per format of recording; each registers itself in `fedactors.traces.format_registry`."""

@@ -1,0 +1,132 @@
+"""Our own formats of rates over time, device tables and latencies, as CSV to write by hand and as Parquet.
+
+    row,from,to,bytes/s        or row,from,to,ppm: a Series; each line is a piece, in order, from 0 without gaps
+    device,inference_ns,…      a Table: `device` and any of its columns
+    from,to,ns                 a Matrix: one line for each pair of places
+
+Reading what was written gives the same: names, values and their order. Repairs are not stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedactors.errors import TraceError
+from fedactors.traces import device_tables, sheet
+from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series
+from fedactors.traces.sheet import Sheet
+from fedactors.traces.source import Mender, Source, device, shown
+
+_UNITS = (BYTES_PER_SECOND, PPM)
+_NUMBERS = (
+    device_tables.SAMPLE,
+    device_tables.TRAIN,
+    device_tables.FLOPS,
+    device_tables.DOWN,
+    device_tables.UP,
+    device_tables.SAMPLES,
+    device_tables.SCORE,
+)
+_LABELS = (device_tables.BENCHMARK,)
+
+
+def pack(recording: Series | Table | Matrix, parquet: bool) -> bytes:
+    """Return `recording` as a file. Raises ValueError if a name is no Unicode text."""
+    kind, flat = _flat(recording)
+    return sheet.to_parquet(flat, kind) if parquet else sheet.to_csv(flat)
+
+
+def _flat(recording: Series | Table | Matrix) -> tuple[str, Sheet]:
+    if isinstance(recording, Series):
+        counts = np.diff(recording.starts)
+        rows = np.repeat(np.arange(len(recording)), counts)
+        ends = np.concatenate((recording.at[1:], [0])).astype(np.int64)
+        ends[recording.starts[1:] - 1] = recording.end
+        names = [recording.names[row] for row in rows.tolist()]
+        numbers = {"from": recording.at, "to": ends, recording.unit: recording.value}
+        return RATES.kind, Sheet(("row", *numbers), {"row": names}, numbers)
+    if isinstance(recording, Table):
+        order = ("device", *recording.labels, *recording.columns)
+        return DEVICES.kind, Sheet(order, {"device": recording.names, **recording.labels}, recording.columns)
+    places = recording.names
+    pairs = {"from": [a for a in places for _ in places], "to": [b for _ in places for b in places]}
+    return LATENCIES.kind, Sheet(("from", "to", "ns"), pairs, {"ns": recording.ns.ravel()})
+
+
+class _Rates:
+    """Reader of a Series."""
+
+    kind = "series 1"
+
+    def looks_like(self, data: bytes) -> bool:
+        """Whether `data` is our CSV or Parquet of rates."""
+        found = sheet.header(data)
+        return sheet.is_parquet(data, self.kind) or (found[:3] == ("row", "from", "to") and found[3:4] != ())
+
+    def read(self, source: Source, mender: Mender) -> Series:
+        """Read the rates. Raises TraceError if pieces leave a gap, overlap or are out of order."""
+        flat = sheet.parse(source, ("row",), ("from", "to"))
+        if flat.order[:3] != ("row", "from", "to") or flat.order[3:] not in [(unit,) for unit in _UNITS]:
+            raise source.error(
+                "", f"columns {shown(','.join(flat.order))}", f"row,from,to and one of {', '.join(_UNITS)}"
+            )
+        names, begin, end = list(flat.texts["row"]), flat.numbers["from"], flat.numbers["to"]
+        heads = [k for k in range(len(names)) if k == 0 or names[k] != names[k - 1]]
+        gaps = np.flatnonzero(begin != np.where(np.isin(np.arange(len(names)), heads), 0, np.roll(end, 1)))
+        if len(gaps):
+            k = int(gaps[0])
+            where, accepted = device(names[k]), "0 in a row's first line, then the end of the line before"
+            raise source.error(where, f"a piece from {begin[k]} ns", accepted)
+        starts = np.array([*heads, len(names)], np.int64)
+        unit, last = flat.order[3], end[starts[1:] - 1] if heads else end
+        return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, mender.repairs)
+
+
+class _Devices:
+    """Reader of a Table."""
+
+    kind = "table 1"
+
+    def looks_like(self, data: bytes) -> bool:
+        """Whether `data` is our CSV or Parquet of devices."""
+        found = sheet.header(data)
+        known = {*_NUMBERS, *_LABELS}
+        return sheet.is_parquet(data, self.kind) or (found[:1] == ("device",) and not known.isdisjoint(found))
+
+    def read(self, source: Source, mender: Mender) -> Table:
+        """Read the table. Raises TraceError if a column is unknown or a cell cannot be read."""
+        flat = sheet.parse(source, ("device", *_LABELS))
+        unknown = [name for name in flat.order if name not in ("device", *_NUMBERS, *_LABELS)]
+        if unknown or flat.order[:1] != ("device",) or len(flat.order) == 1:
+            accepted = f"device and any of {', '.join((*_NUMBERS, *_LABELS))}"
+            raise source.error("", f"columns {shown(','.join(flat.order))}", accepted)
+        labels = {name: tuple(flat.texts[name]) for name in flat.order if name in _LABELS}
+        return Table(tuple(flat.texts["device"]), dict(flat.numbers), labels, mender.repairs)
+
+
+class _Latencies:
+    """Reader of a Matrix."""
+
+    kind = "latency 1"
+
+    def looks_like(self, data: bytes) -> bool:
+        """Whether `data` is our CSV or Parquet of latencies."""
+        return sheet.is_parquet(data, self.kind) or sheet.header(data) == ("from", "to", "ns")
+
+    def read(self, source: Source, mender: Mender) -> Matrix:
+        """Read the latencies. Raises TraceError unless every pair of places stands there once, row after row."""
+        flat = sheet.parse(source, ("from", "to"))
+        if flat.order != ("from", "to", "ns"):
+            raise source.error("", f"columns {shown(','.join(flat.order))}", "from,to,ns")
+        size = int(len(flat) ** 0.5)
+        names = list(flat.texts["to"][:size])
+        pairs = [(a, b) for a in names for b in names]
+        if size * size != len(flat) or pairs != list(zip(flat.texts["from"], flat.texts["to"], strict=True)):
+            raise source.error("", f"{len(flat)} pairs", "every pair of places once, row after row")
+        if len(set(names)) != len(names):
+            raise TraceError("not a matrix of latencies: two places of one name")
+        return Matrix(tuple(names), flat.numbers["ns"].reshape(size, size), mender.repairs)
+
+
+RATES, DEVICES, LATENCIES = _Rates(), _Devices(), _Latencies()

@@ -1,0 +1,185 @@
+"""The two engines against each other and against torch.optim; and what a chunk promises."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedactors.algorithms.fed_ams import FedAMS
+from fedactors.algorithms.fedavg import FedAvg
+from fedactors.data.batches import bounds, sequence
+from fedactors.data.partitions.assignment import contiguous
+from fedactors.engines import dense_batched, dense_gram, sequential, vmap
+from fedactors.engines.engine_choice import engine, engine_of
+from fedactors.engines.micro_batching import Fitting
+from fedactors.learning.trainer import Trainer
+from fedactors.learning.training_task import Chunk, Lesson, Samples
+from fedactors.models.network import initial
+from fedactors.models.paper_models import FslCifar, Logistic, Mlp
+from fedactors.streams import Purpose, stream
+from fedactors.workload import workload
+
+SIZES = np.array([23, 7, 40, 1, 16])
+MODELS = {
+    "logistic": Logistic(init="uniform").build((12,), 3),
+    "mlp": Mlp(hidden=[8]).build((12,), 3),
+    "dropout": Mlp(hidden=[16], dropout=0.4).build((12,), 3),
+    "deep": Mlp(hidden=[16, 9, 7], dropout=0.2).build((3, 2, 2), 3),
+}
+
+
+def lesson(model, batch=5, drop_last=False):
+    works = tuple(workload(int(n), batch, epochs=2, steps=None, drop_last=drop_last) for n in SIZES)
+    return Lesson(model, FedAvg(), 3, works)
+
+
+def samples(model, seed=0):
+    draws = np.random.default_rng(seed)
+    x = draws.normal(size=(SIZES.sum(), *model.input_shape)).astype(np.float32)
+    return Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(SIZES))
+
+
+def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
+    clients = tuple(range(len(SIZES))) if clients is None else clients
+    count = len(clients)
+    return Chunk(2, clients, bases or (0,) * count, (2,) * count, steps, weights or (1.0,) * count, lr)
+
+
+def with_engine(engine, the_lesson, data):
+    trainer = Trainer(the_lesson, data)
+    trainer._train, trainer._adds_up = Fitting(engine.train), False
+    return trainer
+
+
+class Pulled(FedAvg):
+    """FedAvg whose clients also feel a correction and a proximal term."""
+
+    prox: ClassVar[float] = 0.3
+
+    def correction(self, sent, kept):
+        return 0.05 * sent["x"].roll(1, -1)
+
+
+PLAIN = [(algorithm, engine) for algorithm in (FedAvg(), Pulled()) for engine in (vmap, dense_batched)]
+
+
+@pytest.mark.parametrize(("algorithm", "engine"), [*PLAIN, (FedAvg(), dense_gram)])
+@pytest.mark.parametrize("name", MODELS)
+def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engine):
+    if engine is dense_gram and name == "logistic":
+        pytest.skip("the span is that of a first layer of two or more")
+    model = MODELS[name]
+    sent = [{"x": initial(model, seed)} for seed in (1, 2)]
+    work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+    the_lesson = replace(lesson(model), algorithm=algorithm)
+    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, engine))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
+    assert one.loss == pytest.approx(many.loss, rel=1e-5)
+
+
+def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
+    model = FslCifar().build((3, 32, 32), 10)
+    work = chunk((3, 0, 2, 1, 1))
+    sent = [{"x": initial(model, 1)}]
+    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
+
+
+def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
+    assert all(engine(model, "cpu") is dense_batched.train for model in MODELS.values())
+    assert not dense_batched.can(FslCifar().build((3, 32, 32), 10))
+
+
+def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
+    wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
+    assert engine_of(lesson(wide), "cpu") is dense_gram.train
+    assert engine_of(replace(lesson(wide), algorithm=Pulled()), "cpu") is dense_batched.train
+    assert engine_of(replace(lesson(wide), algorithm=FedAMS()), "cpu") is dense_batched.train
+    assert engine_of(lesson(MODELS["mlp"]), "cpu") is dense_batched.train
+    assert engine_of(lesson(Logistic().build((1000,), 100)), "cpu") is dense_batched.train
+    long = replace(lesson(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
+    assert engine_of(long, "cpu") is dense_batched.train
+    assert engine_of(lesson(wide), "cuda") is not dense_gram.train
+
+
+@pytest.mark.parametrize("batch", [1, 3, 32])
+def test_the_span_agrees_on_long_trips_of_any_batch(batch):
+    model = MODELS["deep"]
+    the_lesson = lesson(model, batch)
+    work = chunk(tuple(w.wanted for w in the_lesson.workloads))
+    sent = [{"x": initial(model, 1)}]
+    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, dense_gram))
+    np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-4, atol=1e-5)
+
+
+def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
+    model, data = MODELS["mlp"], samples(MODELS["mlp"])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
+    start = torch.from_numpy(initial(model, 1))
+    nn.utils.vector_to_parameters(start.clone(), net.parameters())
+    optimiser, work = torch.optim.SGD(net.parameters(), lr=0.1), lesson(model).workloads[0]
+    order = sequence(3, 0, 2, data.split.of(0), work, 9)
+    for first, last in bounds(work, 9):
+        batch = torch.from_numpy(order[first:last])
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(net(torch.from_numpy(data.x)[batch]), torch.from_numpy(data.y)[batch]).backward()
+        optimiser.step()
+    expected = nn.utils.parameters_to_vector(net.parameters()).detach() - start
+    learned = Trainer(lesson(model), data).learn(chunk((9,), clients=(0,)), [{"x": start.numpy()}])
+    np.testing.assert_allclose(learned.sums["delta"], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"), [*((name, dense_batched) for name in MODELS), ("mlp", dense_gram), ("deep", dense_gram)]
+)
+def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name, engine):
+    model = MODELS[name]
+    trainer, sent = with_engine(engine, lesson(model), samples(model)), [{"x": initial(model, 1)}]
+    alone = (1.0, 0.0, 0.0, 0.0, 0.0)
+    together = trainer.learn(chunk((6, 3, 9, 2, 5), weights=alone), sent)
+    pair = trainer.learn(chunk((6, 9), clients=(0, 2), weights=(1.0, 0.0)), sent)
+    assert np.array_equal(together.sums["delta"], pair.sums["delta"])
+
+
+def test_no_step_and_no_rate_leave_the_model_as_it_was():
+    model = MODELS["mlp"]
+    learned = Trainer(lesson(model), samples(model)).learn(chunk((0,) * 5), [{"x": initial(model, 1)}])
+    assert not learned.sums["delta"].any()
+    assert learned.loss == 0.0
+
+
+@pytest.mark.parametrize("engine", [sequential, vmap, dense_batched, dense_gram])
+def test_a_bad_update_is_named_with_client_and_step(engine):
+    model, data = MODELS["mlp"], samples(MODELS["mlp"])
+    data.x[data.split.of(2)[5]] = np.nan
+    trainer = with_engine(engine, lesson(model), data)
+    learned = trainer.learn(chunk((4, 2, 8, 1, 4)), [{"x": initial(model, 1)}])
+    order = sequence(3, 2, 2, data.split.of(2), lesson(model).workloads[2], 8)
+    first = int(np.flatnonzero(order == data.split.of(2)[5])[0]) // 5
+    assert learned.bad == ((2, first),)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("samples", [1, 2, 23, 500])
+def test_passes_are_the_permutations_that_one_stream_gives_one_after_the_other(samples, drop_last):
+    work = workload(samples, 5, epochs=3, steps=None, drop_last=drop_last)
+    draws, held = stream(3, Purpose.BATCH, 9, 2), np.arange(samples, dtype=np.int64) ** 2
+    passes = [held[draws.permutation(samples)][: work.pass_samples] for _ in range(3)]
+    for steps in (0, 1, work.wanted):
+        expected = np.concatenate(passes)[: work.samples(steps)]
+        assert np.array_equal(sequence(3, 9, 2, held, work, steps), expected)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_epochs_are_real_passes_in_a_new_order_each_time(drop_last):
+    work = workload(23, 5, epochs=3, steps=None, drop_last=drop_last)
+    order = sequence(3, 0, 2, np.arange(100, 123), work, work.wanted)
+    passes = np.split(order, 3)
+    for one in passes:
+        assert len(set(one.tolist())) == (20 if drop_last else 23)
+    assert not np.array_equal(passes[0], passes[1])
+    assert [last - first for first, last in bounds(work, work.wanted)][:5] == [5, 5, 5, 5, 5 if drop_last else 3]
+    assert np.array_equal(sequence(3, 0, 2, np.arange(100, 123), work, 4), order[:20])

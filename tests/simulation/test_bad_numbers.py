@@ -1,0 +1,163 @@
+"""Updates with NaN: an error, an end, or set aside as if the device had done nothing, as the scenario says."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fedactors
+from fedactors.errors import DivergedError
+from fedactors.fleet.local import LocalFleet
+from fedactors.fleet.pipeline import Pipeline
+from fedactors.plan import Outcome
+from fedactors.simulation import runner
+from fedactors.simulation.divergence import spike
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.resume import checkpoint
+from fedactors.simulation.runner import resume
+from fedactors.simulation.tasks import task_of
+from tests.simulation.test_checkpoints import ROUNDS, assert_same, run, scenario_of
+
+BAD = (19, 70)  # clients whose samples hold NaN
+
+
+@pytest.fixture
+def poisoned(monkeypatch):
+    """Give some clients NaN among their samples."""
+    original = runner.load
+
+    def load(prepared):
+        lesson, samples, *sets = original(prepared)
+        x = samples.x.copy()
+        for client in BAD:
+            x[samples.split.of(client)] = np.nan
+        return (lesson, replace(samples, x=x), *sets)
+
+    monkeypatch.setattr(runner, "load", load)
+
+
+@pytest.fixture
+def notes():
+    class Noting(Silent):
+        def __init__(self):
+            self.said = []
+
+        def note(self, text):
+            self.said.append(text)
+
+    return Noting()
+
+
+def by_hand(scenario):
+    """Return state and clients' states of the run in which the bad clients were asked and did nothing."""
+    prepared = prepare(scenario)
+    with LocalFleet() as fleet:
+        pipeline = Pipeline(fleet, *runner.load(prepared))
+        for plan in prepared.clock():
+            orders = [o._replace(outcome=Outcome.OFFLINE, steps=0) if o.client in BAD else o for o in plan.orders]
+            pipeline.submit(task_of(replace(plan, orders=tuple(orders)), prepared, "cpu", last=False))
+            pipeline.finish()
+        return pipeline.state(ROUNDS), dict(pipeline.kept())
+
+
+CASES = [(name, "samples") for name in ("fedavg", "fsl", "scaffold", "feddyn")] + [("fedavg", s) for s in "ABC"]
+
+
+@pytest.mark.parametrize(("algorithm", "weighting"), CASES)
+def test_an_update_set_aside_leaves_what_an_inactive_device_leaves(algorithm, weighting, tmp_path, poisoned):
+    """I-S4, to the bit: the model, the server's other state and what clients keep."""
+    changes = [f"server.algorithm={algorithm}", f"server.participation={weighting}", "server.bad_updates=quarantine"]
+    scenario = scenario_of(*changes, "server.data={name: iid, samples: 50}", "server.cohort=30")
+    result = run(scenario, tmp_path / "run")
+    state, kept = by_hand(scenario)
+    assert result.summary["outcomes"]["quarantined"] > 0
+    assert sum(result.summary["outcomes"].values()) == result.summary["asked"]
+    assert state.keys() == result.state.keys()
+    assert all(np.array_equal(state[name], result.state[name]) for name in state)
+    found = dict(checkpoint.load(tmp_path / "run").saved().kept)
+    assert kept.keys() == found.keys()
+    assert not set(BAD) & set(found)
+    assert all(np.array_equal(kept[c][name], found[c][name]) for c in kept for name in kept[c])
+
+
+SCAFFOLD = ("server.algorithm=scaffold", "server.bad_updates=quarantine", "server.cohort=30")
+
+
+def test_set_aside_after_a_resume_to_the_same_bits(tmp_path, poisoned, notes):
+    scenario = scenario_of(*SCAFFOLD)
+    run(scenario, tmp_path / "whole", progress=notes)
+    assert any("NaN or Inf in the update of client" in said and said.endswith("set aside") for said in notes.said)
+    run(scenario, tmp_path / "broken", stop_after=4)
+    assert checkpoint.load(tmp_path / "broken").quarantined
+    resume(tmp_path / "broken", fleet="local", report=False)
+    assert_same(tmp_path / "whole", tmp_path / "broken")
+
+
+@pytest.mark.slow
+def test_set_aside_on_ray_to_the_same_bits(tmp_path, poisoned):
+    whole = run(scenario_of(*SCAFFOLD), tmp_path / "whole").summary
+    ray = fedactors.run(scenario_of(*SCAFFOLD), tmp_path / "ray", actors=2, report=False).summary
+    assert ray["digests"] == whole["digests"]
+
+
+def test_the_default_is_an_error_with_client_step_and_time(tmp_path, poisoned):
+    wanted = r"round \d+ \(virtual time [\d.]+ s\): NaN or Inf in the update of client (19|70) from local step 0"
+    with pytest.raises(DivergedError, match=wanted):
+        run(scenario_of("server.cohort=30"), tmp_path / "run")
+
+
+def test_a_run_may_end_there_with_that_reason(tmp_path, poisoned):
+    scenario = scenario_of("server.cohort=30", "server.bad_updates=stop")
+    summary = run(scenario, tmp_path / "run").summary
+    assert summary["ended_because"].startswith("diverged: round ")
+    assert summary["plans"] < ROUNDS
+    again = resume(tmp_path / "run", fleet="local", report=False).summary
+    assert again["digests"] == summary["digests"]
+
+
+def test_a_model_that_the_server_itself_spoils_is_an_error(tmp_path, monkeypatch):
+    original = runner.load
+
+    def load(prepared):
+        *rest, (x, y) = original(prepared)
+        return (*rest, (np.full_like(x, np.nan), y))
+
+    monkeypatch.setattr(runner, "load", load)
+    scenario = scenario_of("server.algorithm=fsl", "server.data={name: iid, samples: 50}")
+    with pytest.raises(DivergedError, match="the server's model, though every update that counted was finite"):
+        run(scenario, tmp_path / "run")
+
+
+def losses(folder):
+    return [json.loads(line)["train_loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_ends_once_its_loss_is_beyond_the_threshold_also_when_resumed(tmp_path):
+    run(scenario_of("server.schedule.lr=1.0"), tmp_path / "whole")
+    whole = losses(tmp_path / "whole")
+    highest = max(range(1, ROUNDS - 1), key=lambda at: whole[at] - max(whole[:at]))
+    before = max(whole[:highest])
+    assert whole[highest] > before
+    threshold = (whole[highest] + before) / 2
+    scenario = scenario_of("server.schedule.lr=1.0", f"server.divergence_threshold={threshold}")
+    said = run(scenario, tmp_path / "run").summary["ended_because"]
+    assert losses(tmp_path / "run") == whole[: highest + 1]
+    assert said == f"diverged: train loss {whole[highest]:.4g} in round {highest + 1} is above {threshold:g}"
+    assert resume(tmp_path / "run", fleet="local", report=False).summary["ended_because"] == said
+
+
+def test_a_loss_that_jumps_is_told(tmp_path, notes, monkeypatch):
+    monkeypatch.setattr("fedactors.simulation.divergence._BEFORE", 2)
+    monkeypatch.setattr("fedactors.simulation.divergence._SPIKE", 1.05)
+    run(scenario_of("server.schedule.lr=1.0"), tmp_path / "run", progress=notes)
+    assert any("times that of the rounds before" in said for said in notes.said)
+
+
+def test_a_jump_is_three_times_the_median_of_ten_rounds():
+    steady = [{"train_loss": loss} for loss in [1.0, 2.0] * 5]
+    assert spike([*steady, {"train_loss": 4.5}]) == 3.0
+    assert spike([*steady, {"train_loss": 4.4}]) is None
+    assert spike([*steady, {"train_loss": None}]) is None
+    assert spike([*steady[1:], {"train_loss": 99.0}]) is None  # nine are not enough
