@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedactors.algorithms.departure import Constants, excludes
-from fedactors.study.runs import Work, finished
+from fedactors.study.runs import StudyRun, finished
 
 FOLDER = Path(__file__).parents[1] / "scenarios/papers/flexible"
 SEEDS, AFTER, HORIZONS = range(11, 18), (10, 50), (10, 60)
@@ -37,7 +37,7 @@ class Departure(NamedTuple):
         """Return the rows of metrics of a run of this departure."""
         membership = f"server.membership={{name: vanilla, departures: {departures}}}"
         more = (f"seed={self.seed}", f"server.rounds={rounds}", membership)
-        folder = finished(Work(self.scenario, (*self.changes, *more), out))
+        folder = finished(StudyRun(self.scenario, (*self.changes, *more), out))
         return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
 

@@ -30,12 +30,12 @@ try:
     import torch
 
     from fedactors.algorithms.fedavg import FedAvg
-    from fedactors.engines.cuda_graph import Graphed
-    from fedactors.engines.micro_batching import Fitting
+    from fedactors.engines.cuda_graph import CudaGraphEngine
+    from fedactors.engines.micro_batching import MicroBatching
     from fedactors.learning.chunks import chunk_sizes
-    from fedactors.learning.evaluation import Exam, Examiner
+    from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator
     from fedactors.learning.trainer import Trainer
-    from fedactors.learning.training_task import Chunk, Lesson, Samples
+    from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
     from fedactors.models.network import initial
     from fedactors.models.paper_models import FslCifar, Logistic, Mlp
     from fedactors.workload import workload
@@ -84,33 +84,33 @@ class Held:
         return self._rows[client]
 
 
-def generated(job: Job, tiny: bool) -> tuple[Samples, Exam]:
+def generated(job: Job, tiny: bool) -> tuple[TrainingData, EvaluationSet]:
     """Return training samples and a test set: prototypes with noise."""
     draws = np.random.default_rng(0)
     prototypes = job.signal * draws.standard_normal((CLASSES, *job.shape), dtype=np.float32)
     pool = min(POOL, job.clients * job.samples)
     y = draws.integers(0, CLASSES, pool + (100 if tiny else TEST))
     x = prototypes[y] + draws.standard_normal((len(y), *job.shape), dtype=np.float32)
-    return Samples(x[:pool], y[:pool], Held(job, pool)), Exam(x[pool:], y[pool:])
+    return TrainingData(x[:pool], y[:pool], Held(job, pool)), EvaluationSet(x[pool:], y[pool:])
 
 
-def mnist(job: Job) -> tuple[Samples, Exam] | None:
+def mnist(job: Job) -> tuple[TrainingData, EvaluationSet] | None:
     """Return MNIST for the clients of a job, if it is there."""
     if "FEDACTORS_DATA" not in os.environ or job.shape != (1, 28, 28):
         return None
     from fedactors.data.sets.mnist import Mnist
 
     data = Mnist().load(0, 1)
-    return Samples(data.x, data.y, Held(job, len(data.y))), Exam(data.test_x, data.test_y)
+    return TrainingData(data.x, data.y, Held(job, len(data.y))), EvaluationSet(data.test_x, data.test_y)
 
 
 class Cohort:
     """A job's cohort on a device, in one precision: rounds of federated averaging by the engine of a run."""
 
-    def __init__(self, job: Job, precision: str, samples: Samples, device: str) -> None:
+    def __init__(self, job: Job, precision: str, samples: TrainingData, device: str) -> None:
         model = replace(job.model.build(job.shape, CLASSES), precision=precision)
         work = workload(job.samples, job.batch, epochs=job.epochs, steps=None)
-        lesson = Lesson(model, FedAvg(), 1, (work,) * job.clients)
+        lesson = TrainingTask(model, FedAvg(), 1, (work,) * job.clients)
         self.job, self.model, self.steps = job, model, job.clients * work.wanted
         self.trainer, self._wanted, self._device = Trainer(lesson, samples, device), work.wanted, device
         self.x = initial(model, 1)
@@ -199,21 +199,23 @@ def _host(job: Job, options: argparse.Namespace, barrier: Any, results: Any) -> 
         results.put(f"{type(error).__name__}: {error}")
 
 
-def bits(cohort: Cohort, samples: Samples) -> dict[str, Any]:
+def bits(cohort: Cohort, samples: TrainingData) -> dict[str, Any]:
     """Compare an update of few steps by the run's engine with the same steps launched one by one."""
     other = Cohort(cohort.job, cohort.model.precision, samples, cohort._device)
-    other.trainer._train, other.trainer._adds_up = Fitting(Graphed(lambda step: step)), False
+    other.trainer._train, other.trainer._adds_up = MicroBatching(CudaGraphEngine(lambda step: step)), False
     one, two = (each.update(0, 3) for each in (cohort, other))
     return {"same_bits": bool(np.array_equal(one, two)), "apart": float(np.abs(one - two).max() / np.abs(two).max())}
 
 
-def accuracy(cohort: Cohort, exam: Exam) -> float:
+def accuracy(cohort: Cohort, exam: EvaluationSet) -> float:
     for version in range(cohort.job.rounds):
         cohort.round(version)
-    return float(Examiner(cohort.model, exam).examine(cohort.x)["accuracy"])
+    return float(ModelEvaluator(cohort.model, exam).examine(cohort.x)["accuracy"])
 
 
-def measured(job: Job, precision: str, data: tuple[Samples, Exam], device: str, seconds: float) -> dict[str, Any]:
+def measured(
+    job: Job, precision: str, data: tuple[TrainingData, EvaluationSet], device: str, seconds: float
+) -> dict[str, Any]:
     """Return one row of the table."""
     if device == "cuda":
         torch.cuda.empty_cache()

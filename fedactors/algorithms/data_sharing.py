@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 
 from fedactors.algorithms.fedavg import Averaging
 from fedactors.algorithms.server_learning import Incremental
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from fedactors.plan import Payload
 
 Share = Literal["lazy", "upfront"]
@@ -32,7 +32,7 @@ class DataSharing(Averaging):
     share: Share = "lazy"
     """When the server's samples are sent: with a client's first download, or to all before the first round."""
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic, and the samples once per client."""
         return shipped(Payload(), self.share, setting)
 
@@ -49,12 +49,12 @@ class DSL(Incremental):
     share: Share = "lazy"
     """When the server's samples are sent: with a client's first download, or to all before the first round."""
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic, the samples once per client, and the server's steps after the aggregation."""
         return shipped(super().payload(setting), self.share, setting)
 
 
-def shipped(payload: Payload, share: Share, setting: Setting) -> Payload:
+def shipped(payload: Payload, share: Share, setting: TaskSetting) -> Payload:
     """Return `payload` with the n_0 samples of the server added to what a client is sent once."""
     samples = setting.central * setting.sample_size
     return payload._replace(once=samples) if share == "lazy" else payload._replace(ahead=samples)

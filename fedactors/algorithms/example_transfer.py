@@ -15,14 +15,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedactors.algorithms.mixed import Mixed
-from fedactors.learning.algorithm import Round, Setting
+from fedactors.learning.algorithm import Round, TaskSetting
 from fedactors.models.layers import REGULARISERS
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class ExampleTransfer(Mixed):
@@ -37,22 +37,22 @@ class ExampleTransfer(Mixed):
         """Return nothing, as FedAvg: both losses are in the clients' own steps."""
         return ""
 
-    def batch_of(self, setting: Setting) -> int:
+    def batch_of(self, setting: TaskSetting) -> int:
         """Return b, by default a client's batch."""
         return self.central_batch or setting.batch
 
-    def effort(self, setting: Setting) -> float:
+    def effort(self, setting: TaskSetting) -> float:
         """Return how much longer a step takes than with the client's own batch alone."""
         if self.central_loss in REGULARISERS:
             return 1.0 + setting.evaluation / setting.batch
         return 1.0 + min(self.batch_of(setting), setting.central) / setting.batch
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return the model and K batches of samples down, one model up."""
         travelling = 0 if self.central_loss in REGULARISERS else self.central_samples(setting)
         return Payload(down=1.0 + travelling * setting.sample_size)
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- SERVEROPT(x, -Dbar)."""
         x, kept = self._served(state, sums)
         return {"x": x, **kept}

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from fedactors.learning.algorithm import Algorithm, Round, Setting, Trip
+from fedactors.learning.algorithm import Algorithm, ClientResult, Round, TaskSetting
 from fedactors.models.layers import Layers
 from fedactors.optim.client_optimizers import Adaptive, Decay, Optimizer
 from fedactors.plan import Payload
@@ -38,7 +38,7 @@ from fedactors.plan import Payload
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
     from fedactors.optim.client_optimizers import State, Stepped
 
 
@@ -92,7 +92,7 @@ class AdaptiveAveraging(Algorithm):
         """Say that second moments cannot be averaged that began from different ones."""
         return "Vhat takes in the mean of second moments v_i that all began from the Vhat of the same round"
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return (theta, Vhat) down, (theta_i, v_i) up."""
         return Payload(down=2.0, up=2.0)
 
@@ -104,15 +104,15 @@ class AdaptiveAveraging(Algorithm):
         """V = Vhat, m = 0 or what was kept."""
         return {"v": sent["vhat"], "vhat": sent["vhat"], **kept}
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Th_i - theta, v_i."""
         return {"delta": trip.delta, "v": trip.state["v"]}
 
-    def keep(self, trip: Trip) -> dict[str, Tensor]:
+    def keep(self, trip: ClientResult) -> dict[str, Tensor]:
         """m_i, if it persists."""
         return {name: trip.state[name] for name in self.keeps}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Theta <- theta + sum_i w_i (th_i - theta) ; Vhat <- max(Vhat, mean_i v_i)."""
         return {"x": state["x"] + sums["delta"], "vhat": state["vhat"].maximum(sums["v"] / round.heard)}
 
@@ -122,6 +122,6 @@ class FedAMS(AdaptiveAveraging):
 
     name: Literal["fed-ams"] = "fed-ams"
 
-    def optimizer(self, setting: Setting) -> Optimizer:
+    def optimizer(self, setting: TaskSetting) -> Optimizer:
         """Return the steps of the pseudo-code above."""
         return LocalAMS(beta1=self.beta1, beta2=self.beta2, eps=self.eps, corrects=self.momentum == "reset")

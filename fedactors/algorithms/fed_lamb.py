@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fedactors.algorithms.fed_ams import AdaptiveAveraging, LocalAMS
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Layers
 from fedactors.optim.client_optimizers import Layerwise, Optimizer
 
@@ -43,7 +43,7 @@ class FedLAMB(Layerwise, AdaptiveAveraging):
 
     name: Literal["fed-lamb"] = "fed-lamb"
 
-    def optimizer(self, setting: Setting) -> Optimizer:
+    def optimizer(self, setting: TaskSetting) -> Optimizer:
         """Return the steps of the pseudo-code above."""
         options = self.model_dump(include=set(LocalLAMB.model_fields) - {"name"})
         return LocalLAMB(corrects=self.momentum == "reset", **options)

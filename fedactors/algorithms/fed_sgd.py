@@ -13,7 +13,7 @@ from fedactors.learning.algorithm import Algorithm, Round
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class FedSGD(Algorithm):
@@ -27,6 +27,6 @@ class FedSGD(Algorithm):
         """Return nothing, as FedAvg."""
         return ""
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Theta <- theta + mean_i (theta_i - theta)."""
         return {"x": state["x"] + sums["delta"]}

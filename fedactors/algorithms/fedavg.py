@@ -25,7 +25,7 @@ from fedactors.optim.server_optimizers import ServerOptimizer, joined, split
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class Averaging(Algorithm):
@@ -38,7 +38,7 @@ class Averaging(Algorithm):
         """Return nothing: an older update is one more difference to add, in FedBuff's setting and FedAsync's."""
         return ""
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- x + eta_g * sum_i w_i Delta_i."""
         return {"x": state["x"] + self.global_lr * sums["delta"]}
 
@@ -60,7 +60,7 @@ class FedAvg(Averaging):
         """X, and what the server's optimiser keeps."""
         return {"x": x, **(joined(self.server_optimizer.start(x), "server") if self.server_optimizer else {})}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- SERVEROPT(x, -sum_i w_i Delta_i)."""
         if self.server_optimizer is None:
             return super().aggregate(state, sums, round, central)

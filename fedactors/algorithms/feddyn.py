@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from fedactors.algorithms.membership import mean_after
-from fedactors.learning.algorithm import Algorithm, Round, Trip
+from fedactors.learning.algorithm import Algorithm, ClientResult, Round
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class FedDyn(Algorithm):
@@ -62,15 +62,15 @@ class FedDyn(Algorithm):
         """Return -ghat_i."""
         return self.alpha * kept["r"]
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return theta_i - x, once for the weighted mean and once for R; it travels once."""
         return {"delta": trip.delta, "moved": trip.delta}
 
-    def keep(self, trip: Trip) -> dict[str, Tensor]:
+    def keep(self, trip: ClientResult) -> dict[str, Tensor]:
         """r_i <- r_i + theta_i - x."""
         return {"r": trip.kept["r"] + trip.delta}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """R <- R + (1/m) sum_i (theta_i - x) ; x <- x + sum_i w_i (theta_i - x) + R."""
         r = state["r"] + sums["moved"] / round.members
         return {"x": state["x"] + sums["delta"] + r, "r": r}

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from fedactors.algorithms.fedavg import Averaging
-from fedactors.learning.algorithm import Round, Setting, Trip
-from fedactors.optim.client_optimizers import SGD, Momentum, Optimizer
+from fedactors.learning.algorithm import ClientResult, Round, TaskSetting
+from fedactors.optim.client_optimizers import SGD, ClientMomentum, Optimizer
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class FedNova(Averaging):
@@ -59,11 +59,11 @@ class FedNova(Averaging):
         """Return mu."""
         return self.mu
 
-    def optimizer(self, setting: Setting) -> Optimizer:
+    def optimizer(self, setting: TaskSetting) -> Optimizer:
         """Return SGD, with the momentum whose a is known."""
-        return Momentum(beta=self.momentum) if self.momentum else SGD()
+        return ClientMomentum(beta=self.momentum) if self.momentum else SGD()
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """d_i, and the scalar that tau_eff is the mean of."""
         import torch
 
@@ -82,6 +82,6 @@ class FedNova(Averaging):
             return tau if not shrink else (1 - (1 - shrink) ** tau) / shrink
         return -(tau * log1p(-shrink)).expm1() / shrink
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- x + eta_g tau_eff sum_i w_i d_i."""
         return {"x": state["x"] + self.global_lr * sums["tau"] / round.weight * sums["direction"]}

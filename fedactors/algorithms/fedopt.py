@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import Literal
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.optim.server_optimizers import Adagrad, Adam, Momentum, Yogi
+from fedactors.optim.server_optimizers import Adagrad, ServerAdam, ServerMomentum, Yogi
 
 
 class FedAvgM(FedAvg):
     """Federated averaging with momentum at the server."""
 
     name: Literal["fedavgm"] = "fedavgm"  # type: ignore[assignment]
-    server_optimizer: Momentum = Momentum()
+    server_optimizer: ServerMomentum = ServerMomentum()
 
 
 class FedAdagrad(FedAvg):
@@ -35,7 +35,7 @@ class FedAdam(FedAvg):
     """Federated averaging whose server steps by Adam."""
 
     name: Literal["fedadam"] = "fedadam"  # type: ignore[assignment]
-    server_optimizer: Adam = Adam()
+    server_optimizer: ServerAdam = ServerAdam()
 
 
 class FedYogi(FedAvg):

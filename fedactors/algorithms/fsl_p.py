@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fedactors.algorithms.server_learning import ServerLearning
-from fedactors.learning.algorithm import Round, Setting
+from fedactors.learning.algorithm import Round, TaskSetting
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class FSLp(ServerLearning):
@@ -37,11 +37,11 @@ class FSLp(ServerLearning):
         """Say that the server, as one more client, needs others beside it."""
         return "its server takes part as one more client of a round, and mixing takes one client at a time" * mixing
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic; the server works beside the clients."""
         return Payload(during=self.central_samples(setting))
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- x + what the clients and the server give, in the chosen form."""
         x, own = state["x"], self._own(state["x"], round, central)
         eta_g, gamma = self.step(round.setting), self.server_weight
@@ -51,7 +51,7 @@ class FSLp(ServerLearning):
             return {"x": x + eta_g * (sums["delta"] + gamma * own) / (1 + gamma)}
         return {"x": x + eta_g * sums["delta"] + own}
 
-    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- x + the server's part alone."""
         x, own = state["x"], self._own(state["x"], round, central)
         if own is None:
@@ -59,7 +59,7 @@ class FSLp(ServerLearning):
         share = self.step(round.setting) * self.server_weight / (1 + self.server_weight)
         return {"x": x + (share * own if self.form == "convex" else own)}
 
-    def _own(self, x: Tensor, round: Round, central: Central) -> Tensor | None:
+    def _own(self, x: Tensor, round: Round, central: CentralData) -> Tensor | None:
         """Return Delta_0, or None where the server has nothing to do."""
         work, rate = self.central_work(round.setting), self._rate(round)
         return central.learn(x, rate, work, round.version) - x if work.wanted and rate else None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field, model_validator
 
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import Algorithm, Setting
+from fedactors.learning.algorithm import Algorithm, TaskSetting
 from fedactors.models.layers import REGULARISERS, Loss
 from fedactors.optim.server_optimizers import ServerOptimizer, Sgd, joined, split
 from fedactors.workload import Workload, workload
@@ -81,25 +81,25 @@ class Mixed(Algorithm):
         """The central loss, if it is another one."""
         return self.central_objective
 
-    def central_steps_of(self, setting: Setting) -> int:
+    def central_steps_of(self, setting: TaskSetting) -> int:
         """Return K_c."""
         return round(setting.steps)
 
-    def batch_of(self, setting: Setting) -> int:
+    def batch_of(self, setting: TaskSetting) -> int:
         """Return |B_c|."""
         return self.central_batch or max(1, setting.cohort * setting.batch)
 
-    def central_work(self, setting: Setting) -> Workload:
+    def central_work(self, setting: TaskSetting) -> Workload:
         """Return K_c steps of |B_c| samples, none without data; a regulariser counts as one sample."""
         samples = 1 if self.central_loss in REGULARISERS else setting.central
         return workload(samples, self.batch_of(setting), epochs=None, steps=self.central_steps_of(setting))
 
-    def central_samples(self, setting: Setting) -> int:
+    def central_samples(self, setting: TaskSetting) -> int:
         """Return the samples that the central learner processes in a round."""
         work = self.central_work(setting)
         return work.samples(work.wanted)
 
-    def check(self, setting: Setting) -> None:
+    def check(self, setting: TaskSetting) -> None:
         """Look whether there is what the central loss needs. Raises ScenarioError if not."""
         if self.learns and not setting.central:
             raise ScenarioError(f'algorithm "{self.name}": the central loss has no samples (accepted: server.data)')
@@ -130,7 +130,7 @@ class CentralTraining(Mixed):
     central_steps: int | None = Field(default=None, ge=0)
     """Central steps in a round (K_c); by default as many as a client is asked for."""
 
-    def central_steps_of(self, setting: Setting) -> int:
+    def central_steps_of(self, setting: TaskSetting) -> int:
         """Return K_c."""
         return round(setting.steps) if self.central_steps is None else self.central_steps
 

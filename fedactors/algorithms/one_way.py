@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedactors.algorithms.mixed import Mixed
-from fedactors.learning.algorithm import Round, Setting
+from fedactors.learning.algorithm import Round, TaskSetting
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class OneWay(Mixed):
@@ -31,19 +31,19 @@ class OneWay(Mixed):
 
     name: Literal["mixed-1w"] = "mixed-1w"
 
-    def central_steps_of(self, setting: Setting) -> int:
+    def central_steps_of(self, setting: TaskSetting) -> int:
         """Return 1: the only central batch of a round."""
         return 1
 
-    def batch_of(self, setting: Setting) -> int:
+    def batch_of(self, setting: TaskSetting) -> int:
         """Return |B_c|, by default K S |B_i|."""
         return self.central_batch or max(1, round(setting.steps * setting.cohort * setting.batch))
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return x and gc down, one model up; gc is computed first."""
         return Payload(down=2.0, before=self.central_samples(setting))
 
-    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Gc."""
         x, work = state["x"], self.central_work(round.setting)
         if not work.wanted:
@@ -54,7 +54,7 @@ class OneWay(Mixed):
         """Gc joins every local gradient."""
         return sent["gc"]
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- SERVEROPT(x, -Dbar)."""
         x, kept = self._served(state, sums)
         return {"x": x, **kept}

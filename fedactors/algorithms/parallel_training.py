@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import model_validator
 
 from fedactors.algorithms.mixed import CentralTraining
-from fedactors.learning.algorithm import Round, Setting
+from fedactors.learning.algorithm import Round, TaskSetting
 from fedactors.optim.server_optimizers import ServerOptimizer
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class ParallelTraining(CentralTraining):
@@ -44,22 +44,22 @@ class ParallelTraining(CentralTraining):
             raise ValueError("give central_lr or central_optimizer, whose rate is central_optimizer.lr")
         return self
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic; the central learner works beside the clients."""
         return Payload(during=self.central_samples(setting))
 
-    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Dc: K_c steps along the weighted central gradient."""
         x, work, rate = state["x"], self.central_work(round.setting), self.central_rate(round)
         xc = central.learn(x, rate, work, round.version, weight=self.central_weight, optimizer=self.central_optimizer)
         return {"central": xc - x}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- MERGEOPT(x, -(Dc + SERVEROPT(x, -Dbar) - x))."""
         xf, kept = self._served(state, sums)
         return {**kept, **self._merged(state, state["central"] + (xf - state["x"]))}
 
-    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- MERGEOPT(x, -Dc): the central part alone."""
         kept = {name: value for name, value in state.items() if name != "central"}
         return {**kept, **self._merged(state, state["central"])}

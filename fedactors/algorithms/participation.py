@@ -43,7 +43,7 @@ class Weighting(Options):
     """Whether weights are shares among all asked in a round, heard or not."""
 
 
-class Samples(Weighting):
+class SampleWeights(Weighting):
     """n_k over the sum of those heard: McMahan's weights."""
 
     name: Literal["samples"] = "samples"
@@ -53,7 +53,7 @@ class Samples(Weighting):
         return _normalised([update.samples for update in updates])
 
 
-class Uniform(Weighting):
+class UniformWeights(Weighting):
     """One over the number heard."""
 
     name: Literal["uniform"] = "uniform"
@@ -63,7 +63,7 @@ class Uniform(Weighting):
         return _normalised([1] * len(updates))
 
 
-class Examples(Weighting):
+class ExampleWeights(Weighting):
     """Samples really processed over their sum: the weights of mixed federated learning."""
 
     name: Literal["examples"] = "examples"

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from fedactors.algorithms.membership import mean_after
-from fedactors.learning.algorithm import Algorithm, Round, Setting, Trip
+from fedactors.learning.algorithm import Algorithm, ClientResult, Round, TaskSetting
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class Scaffold(Algorithm):
@@ -67,7 +67,7 @@ class Scaffold(Algorithm):
         """Say that whole models cannot be mixed; differences may come late."""
         return "its controls are made for a server that adds differences, and mixing takes whole models" * mixing
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return (x, c) down, both differences up."""
         return Payload(down=2.0, up=2.0)
 
@@ -79,15 +79,15 @@ class Scaffold(Algorithm):
         """Return c - c_i."""
         return sent["c"] - kept["c"]
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Delta y_i, Delta c_i."""
         return {"delta": trip.delta, "control": self._renewed(trip) - trip.kept["c"]}
 
-    def keep(self, trip: Trip) -> dict[str, Tensor]:
+    def keep(self, trip: ClientResult) -> dict[str, Tensor]:
         """c_i+."""
         return {"c": self._renewed(trip)}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- x + eta_g sum_i w_i Delta y_i ; c <- c + (1/N) sum_i Delta c_i."""
         eta_g = sqrt(round.setting.cohort) if self.global_lr is None else self.global_lr
         return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
@@ -96,7 +96,7 @@ class Scaffold(Algorithm):
         """Keep c = mean(c_i) over those who belong to the population now."""
         return {**state, "c": mean_after(state["c"], round, [kept["c"] for kept in gone])}
 
-    def _renewed(self, trip: Trip) -> Tensor:
+    def _renewed(self, trip: ClientResult) -> Tensor:
         """Return c_i+; c_i where nothing was done."""
         import torch
 

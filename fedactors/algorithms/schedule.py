@@ -9,7 +9,7 @@ from pydantic import Field
 from fedactors.options import Options
 
 
-class Constant(Options):
+class ConstantRate(Options):
     """The same rate in every round."""
 
     name: Literal["constant"] = "constant"
@@ -21,7 +21,7 @@ class Constant(Options):
         return self.lr
 
 
-class Staircase(Options):
+class StaircaseRate(Options):
     """eta_tau = lr0 / tau, rounds counted from 1: Ruan et al. 2021, section 5 (their tau = 0 would divide by zero)."""
 
     name: Literal["staircase"] = "staircase"

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from fedactors.learning.algorithm import Algorithm, Round, Setting
+from fedactors.learning.algorithm import Algorithm, Round, TaskSetting
 from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload, workload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class ServerLearning(Algorithm):
@@ -67,7 +67,7 @@ class ServerLearning(Algorithm):
         """Return nothing: the server learns from its own data whatever was aggregated."""
         return ""
 
-    def step(self, setting: Setting) -> float:
+    def step(self, setting: TaskSetting) -> float:
         """Return eta_g."""
         return sqrt(setting.cohort) if self.global_lr is None else self.global_lr
 
@@ -76,7 +76,7 @@ class ServerLearning(Algorithm):
         steps = self.central_work(round.setting).wanted
         return round.lr * round.setting.steps / steps if steps else 0.0
 
-    def central_work(self, setting: Setting) -> Workload:
+    def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's local steps in a round, K_0; none where their weight is 0."""
         if not self.server_weight or not setting.central:
             return IDLE
@@ -86,7 +86,7 @@ class ServerLearning(Algorithm):
         steps = (round(setting.steps) if self.server_steps is None else self.server_steps) if epochs is None else None
         return workload(setting.central, self.server_batch or setting.batch, epochs=epochs, steps=steps)
 
-    def central_samples(self, setting: Setting) -> int:
+    def central_samples(self, setting: TaskSetting) -> int:
         """Return the samples that the server processes in a round."""
         work = self.central_work(setting)
         return work.samples(work.wanted)
@@ -119,7 +119,7 @@ class Incremental(ServerLearning):
         """The conference version's rate of the server is its own."""
         return super().wants_sgd if self.version == "journal" else ""
 
-    def step(self, setting: Setting) -> float:
+    def step(self, setting: TaskSetting) -> float:
         """Return eta_g."""
         return 1.0 if self.version == "conference" else super().step(setting)
 
@@ -130,18 +130,18 @@ class Incremental(ServerLearning):
         base = self.server_lr_base
         return self.server_weight * (self.step(round.setting) * self.coupled(round) if base is None else base)
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic; the server's steps come after the aggregation, K_0 of them."""
         return Payload(after=self.central_samples(setting))
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Xbar <- x + eta_g sum_i w_i Delta_i ; x <- LocalSGD(xbar, gamma eta_0, K_0, D_0)."""
         return self._continued(state["x"] + self.step(round.setting) * sums["delta"], round, central)
 
-    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- LocalSGD(x, gamma eta_0, K_0, D_0): the server learns though nobody was heard."""
         return self._continued(state["x"], round, central)
 
-    def _continued(self, xbar: Tensor, round: Round, central: Central) -> dict[str, Tensor]:
+    def _continued(self, xbar: Tensor, round: Round, central: CentralData) -> dict[str, Tensor]:
         work = self.central_work(round.setting)
         return {"x": central.learn(xbar, self.server_rate(round), work, round.version)}

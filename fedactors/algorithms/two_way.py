@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import model_validator
 
 from fedactors.algorithms.mixed import CentralTraining
-from fedactors.learning.algorithm import Round, Setting, Trip
+from fedactors.learning.algorithm import ClientResult, Round, TaskSetting
 from fedactors.optim.server_optimizers import ServerOptimizer
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Central, Vectors
+    from fedactors.learning.algorithm import CentralData, Vectors
 
 
 class TwoWay(CentralTraining):
@@ -65,7 +65,7 @@ class TwoWay(CentralTraining):
         """Say that gf cannot be recovered from updates that were corrected differently."""
         return "gf+ is recovered with the one gc that all clients heard in a round were sent"
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return x and gc down, one model up; the central learner works beside the clients."""
         return Payload(down=2.0, during=self.central_samples(setting))
 
@@ -73,7 +73,7 @@ class TwoWay(CentralTraining):
         """X, gc = 0, gf = 0, and what the optimisers keep."""
         return {**super().start(x), "gc": x.new_zeros(x.shape), "gf": x.new_zeros(x.shape)}
 
-    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Dc: K_c steps along the weighted central gradient and gf."""
         x, work, rate = state["x"], self.central_work(round.setting), self.central_rate(round)
         xc = central.learn(x, rate, work, round.version, weight=self.central_weight, correction=state["gf"])
@@ -83,11 +83,11 @@ class TwoWay(CentralTraining):
         """Gc joins every local gradient."""
         return sent["gc"]
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return D_i, once for the weighted mean and once for gf; it travels once."""
         return {"delta": trip.delta, "moved": trip.delta}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
         xf, kept = self._served(state, sums)
         merged = self._merged(state, state["central"] + (xf - state["x"]))
@@ -95,7 +95,7 @@ class TwoWay(CentralTraining):
         gf = -sums["moved"] / length - state["gc"] if length else state["gf"]
         return {**kept, **merged, "gc": self._central_gradient(state, round), "gf": gf}
 
-    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """X <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
         kept = {name: value for name, value in state.items() if name != "central"}
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}

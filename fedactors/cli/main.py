@@ -70,7 +70,7 @@ def console() -> None:
     raise SystemExit(code)
 
 
-class _Parser(argparse.ArgumentParser):
+class _ArgumentParser(argparse.ArgumentParser):
     """Errors as ours: one message, with the closest word that exists."""
 
     def error(self, message: str) -> Any:
@@ -85,7 +85,9 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with every command and its options."""
-    parser = _Parser(prog="fedactors", description="Simulate federated learning; participation emerges from timing.")
+    parser = _ArgumentParser(
+        prog="fedactors", description="Simulate federated learning; participation emerges from timing."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (function, terminal_text, extend) in _COMMANDS.items():
         command = commands.add_parser(name, help=terminal_text, description=terminal_text)

@@ -29,13 +29,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the experiment; 0 if every asserted claim holds, else 1. Raises UsageError for what the user can mend."""
     from fedactors.papers import grid, results_text
     from fedactors.papers.catalogue import find
-    from fedactors.papers.experiment import Cell, Measures
+    from fedactors.papers.experiment import Measures
+    from fedactors.study.study_cells import StudyCell
 
     experiment = find(options.name, reduced=options.reduced)
     if not (options.scenarios / experiment.scenario).is_file():
         raise ScenarioError(f"{options.scenarios}: no {experiment.scenario} (accepted: --scenarios with such a folder)")
 
-    def tell(cell: Cell, found: Measures) -> None:
+    def tell(cell: StudyCell, found: Measures) -> None:
         where = ", ".join(f"{axis} {label}" for axis, label in cell.labels)
         print(f"{where}: accuracy {found.accuracy:.3f}, {found.wall:.1f} s", file=sys.stderr, flush=True)
 

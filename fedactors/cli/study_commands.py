@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ScenarioError
-from fedactors.study.study_cells import Axis, axis_of
+from fedactors.study.study_cells import StudyAxis, axis_of
 
 
 def extend_compare(command: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     return 0
 
 
-def _axes(options: argparse.Namespace, base: Any) -> list[Axis]:
+def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
     from fedactors.study.sweep import axes_of
 
     if options.vary:

@@ -21,7 +21,7 @@ ALWAYS = -1  # the row of a device that is never off
 
 
 @dataclass(frozen=True)
-class Windows:
+class RecordingColumns:
     """Recordings in columns. Row r holds the half-open windows starts[r] <= k < starts[r + 1], from its start."""
 
     starts: Int64  # (rows + 1,)
@@ -59,7 +59,7 @@ class Availability:
     Device d follows row `row[d]` at its own time `t + shift[d]`, again from the start after `period[d]` ns (0: once).
     """
 
-    def __init__(self, windows: Windows, row: Int64, shift: Int64, period: Int64) -> None:
+    def __init__(self, windows: RecordingColumns, row: Int64, shift: Int64, period: Int64) -> None:
         self.windows, self.row, self.shift, self.period = windows, row, shift, period
         self.before, self.total = windows.before, windows.total
         self._on, self._off = integers(windows.on), integers(windows.off)
@@ -141,11 +141,11 @@ def integers(column: Any) -> Sequence[int]:
     return cast("Sequence[int]", memoryview(column))
 
 
-def join(tables: Sequence[Windows]) -> Windows:
+def join(tables: Sequence[RecordingColumns]) -> RecordingColumns:
     """Put several tables under one another."""
     if not tables:
         nothing = np.zeros(0, np.int64)
-        return Windows(np.zeros(1, np.int64), nothing, nothing)
+        return RecordingColumns(np.zeros(1, np.int64), nothing, nothing)
     counts = np.concatenate([table.counts for table in tables])
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Windows(starts, np.concatenate([t.on for t in tables]), np.concatenate([t.off for t in tables]))
+    return RecordingColumns(starts, np.concatenate([t.on for t in tables]), np.concatenate([t.off for t in tables]))

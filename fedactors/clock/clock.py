@@ -9,13 +9,13 @@ import numpy as np
 
 from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
-from fedactors.clock.cohort import Works
+from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population
-from fedactors.clock.sampled_trips import Draws, Sampled
+from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.selections.base import Clients, Loss
 from fedactors.clock.synchronous import Events, Rounds, synchronous
-from fedactors.clock.trip import Size, Trips
-from fedactors.clock.varying import Varying
+from fedactors.clock.trip import Size, TripPlanner
+from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Payload, Plan
 from fedactors.scenario.model import Scenario
@@ -95,14 +95,14 @@ def _bytes(models: float, model_bytes: Size) -> Size:
     return each
 
 
-def planner(population: Population, seed: int, down: Size, up: Size, once: int) -> Trips:
+def planner(population: Population, seed: int, down: Size, up: Size, once: int) -> TripPlanner:
     """Return the trips that this population needs: plain ones, over flows that vary, or sampled."""
     flows = population.flows
     if flows is None:
-        return Trips(population, down, up, once)
+        return TripPlanner(population, down, up, once)
     if population.laws:
-        return Sampled(population, flows, Draws(seed, population.laws), (down, up), once)
-    return Varying(population, flows, down, up, once)
+        return SampledTripPlanner(population, flows, Draws(seed, population.laws), (down, up), once)
+    return VaryingTripPlanner(population, flows, down, up, once)
 
 
 def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
@@ -127,9 +127,9 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     return asynchronous.asynchronous(world, rules)
 
 
-def _clients(population: Population, trips: Trips, workloads: list[Workload]) -> Clients:
+def _clients(population: Population, trips: TripPlanner, workloads: list[Workload]) -> Clients:
     """Return what a selection may know of the clients."""
-    work = Works(workloads).all()
+    work = WorkloadTable(workloads).all()
     down, up = (np.asarray(column) for column in trips.transfers)
     spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
     return Clients(np.where(work.wanted > 0, work.pass_samples, 0), np.minimum(spent, NEVER).astype(np.int64))

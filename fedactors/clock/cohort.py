@@ -1,7 +1,7 @@
 """Trips of a whole cohort at once: the arithmetic of `trip` on columns, one entry per client asked.
 
-`Trips.plan` and `Trips.settle` are the reference; here every line of theirs is one operation on columns, so that a
-million trips cost seconds. A device whose figures could leave 64 bits is planned by the reference itself.
+`TripPlanner.plan` and `TripPlanner.settle` are the reference; here every line of theirs is one operation on columns, so
+that a million trips cost seconds. A device whose figures could leave 64 bits is planned by the reference itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
-from fedactors.clock.trip import REPORTED, Trip, Trips, moved
+from fedactors.clock.trip import REPORTED, Trip, TripPlanner, moved
 from fedactors.plan import NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 
@@ -25,7 +25,7 @@ _REPORTED = np.array([outcome in REPORTED for outcome in OUTCOMES])
 _FITS = 2.0**60  # ns of work that can be added to a time and stay below NEVER
 
 
-class Work:
+class CohortWork:
     """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
 
     def __init__(self, table: Int64) -> None:
@@ -46,7 +46,7 @@ class Work:
         return steps
 
 
-class Works:
+class WorkloadTable:
     """The workloads of all clients: few different ones, and which of them each client has."""
 
     def __init__(self, workloads: Sequence[Workload]) -> None:
@@ -56,13 +56,13 @@ class Works:
         self._kinds = np.array(kinds, np.int64)
         self._table = np.array([table[key] for key in different], np.int64)
 
-    def of(self, clients: Int64) -> Work:
+    def of(self, clients: Int64) -> CohortWork:
         """Return the work of `clients`."""
-        return Work(self._table[self._kinds[clients]])
+        return CohortWork(self._table[self._kinds[clients]])
 
-    def all(self) -> Work:
+    def all(self) -> CohortWork:
         """Return the work of everybody."""
-        return Work(self._table[self._kinds])
+        return CohortWork(self._table[self._kinds])
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Cohort:
     base: int
     started: Time
     origin: Int64
-    work: Work
+    work: CohortWork
     steps: Int64
     outcome: NDArray[np.int64]  # index into OUTCOMES
     ends: Int64
@@ -84,12 +84,12 @@ class Cohort:
         return len(self.clients)
 
 
-class Cohorts:
+class CohortPlanner:
     """Plans and settles the trips of cohorts."""
 
-    def __init__(self, population: Population, trips: Trips, workloads: Sequence[Workload]) -> None:
+    def __init__(self, population: Population, trips: TripPlanner, workloads: Sequence[Workload]) -> None:
         self._p, self._a, self._trips, self._workloads = population, population.availability, trips, workloads
-        self._works = Works(workloads)
+        self._works = WorkloadTable(workloads)
         self._down, self._up = (np.asarray(column) for column in trips.transfers)
         everything = self._works.all()
         work = everything.samples(everything.wanted).astype(float) * population.per_sample
@@ -173,7 +173,7 @@ class Cohorts:
         return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
 
     def _targets(
-        self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: Work
+        self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: CohortWork
     ) -> tuple[Int64, NDArray[np.int64]]:
         """Return the steps each device goes for, and what it is called if nothing arrives."""
         aware, fixed = self._p.aware[clients], self._down[clients] + self._up[clients]

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.clock.availability import ALWAYS, Availability, Int64, Windows, join
-from fedactors.clock.devices import Hardware, Setting, assigned, entity, hardware
+from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
+from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.recording_paths import locate
@@ -18,8 +18,8 @@ from fedactors.clock.synthetic_availability import windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import Always, Group, Trace
-from fedactors.scenario.synthetic_behaviour import Synthetic
+from fedactors.scenario.population import Always, GroupOptions, Trace
+from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 from fedactors.traces.format_registry import read
 from fedactors.traces.timeline import Timeline
@@ -82,7 +82,7 @@ class Population:
 class _Presence:
     """Availability of one group: its own table of windows, and each device's place in it."""
 
-    windows: Windows
+    windows: RecordingColumns
     row: Int64
     shift: Int64
     period: Int64
@@ -97,7 +97,7 @@ def build(scenario: Scenario, flops: int) -> Population:
     as they were. Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
-    setting = Setting(scenario.seed, scenario.folder, flops)
+    setting = GroupSetting(scenario.seed, scenario.folder, flops)
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
@@ -125,7 +125,7 @@ def build(scenario: Scenario, flops: int) -> Population:
     )
 
 
-def _leaves(group: Group) -> Time:
+def _leaves(group: GroupOptions) -> Time:
     """Return when a group leaves, as far as the scenario says."""
     return NEVER if group.depart is None else group.depart
 
@@ -166,11 +166,11 @@ def _laws(scenario: Scenario) -> list[Law | None]:
     return laws if any(laws) else []
 
 
-def _availability(group: Group, setting: Setting) -> _Presence:
+def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
     zeros = np.zeros(group.count, np.int64)
     if isinstance(group.availability, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
-    if isinstance(group.availability, Synthetic):
+    if isinstance(group.availability, SyntheticBehaviour):
         made = windows(group.availability, group.count, setting.seed, entity(group))
         row, period = np.arange(group.count, dtype=np.int64), zeros + group.availability.days * _DAY
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
@@ -187,7 +187,7 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
     """Place each device in its recording, whose windows count from its first sight."""
     counts = np.diff(timeline.starts)
     first = np.repeat(timeline.first, counts)
-    windows = Windows(timeline.starts, timeline.on - first, timeline.off - first)
+    windows = RecordingColumns(timeline.starts, timeline.on - first, timeline.off - first)
     span = np.maximum(timeline.last - timeline.first, 1)[row]
     begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
     if trace.at_end == "depart":

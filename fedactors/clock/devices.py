@@ -14,12 +14,12 @@ from fedactors.clock.flow import CONSTANT, Share
 from fedactors.clock.recording_paths import locate, locate_all
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER, SECOND
-from fedactors.scenario.population import Compute, Group
-from fedactors.scenario.recordings import Devices, Places, Rates
+from fedactors.scenario.population import Compute, GroupOptions
+from fedactors.scenario.recordings import DeviceRecording, Places, RateRecording
 from fedactors.streams import Purpose, stream
 from fedactors.traces import device_tables
 from fedactors.traces.device_selection import select
-from fedactors.traces.device_tables import Table
+from fedactors.traces.device_tables import DeviceTable
 from fedactors.traces.format_registry import read_latency, read_series, read_table
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join
 
@@ -28,7 +28,7 @@ FULL = 1_000_000  # ppm
 
 
 @dataclass(frozen=True)
-class Setting:
+class GroupSetting:
     """What a group's figures depend on beside the group."""
 
     seed: int
@@ -47,7 +47,7 @@ class Hardware:
     flows: dict[str, Share]  # "share", "down", "up"
 
 
-def hardware(group: Group, setting: Setting) -> Hardware:
+def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     """Return the devices of `group`; reads its recordings. Raises TraceError if one cannot be used."""
     count, network, compute = group.count, group.network, group.compute
     down, up = (network.trace.down, network.trace.up) if network.trace else (None, None)
@@ -66,19 +66,19 @@ def hardware(group: Group, setting: Setting) -> Hardware:
     )
 
 
-def entity(group: Group) -> int:
+def entity(group: GroupOptions) -> int:
     """Return a number for a group that does not depend on its place in the list."""
     return zlib.crc32(group.name.encode())
 
 
-def assigned(how: str, rows: int, group: Group, seed: int, lot: int) -> Int64:
+def assigned(how: str, rows: int, group: GroupOptions, seed: int, lot: int) -> Int64:
     """Return which of `rows` each device of `group` takes; `lot` tells draws for different things apart."""
     if how == "shuffle":
         return stream(seed, Purpose.TRACE, entity(group), lot).integers(rows, size=group.count)
     return np.arange(group.count, dtype=np.int64) % rows
 
 
-def _spread(median: int, spread: float, group: Group, seed: int, purpose: Purpose, which: int) -> Int64:
+def _spread(median: int, spread: float, group: GroupOptions, seed: int, purpose: Purpose, which: int) -> Int64:
     """Draw a lognormal value per device around `median`; at least 1."""
     if spread == 0.0:
         return np.full(group.count, median, np.int64)
@@ -87,7 +87,7 @@ def _spread(median: int, spread: float, group: Group, seed: int, purpose: Purpos
     return values
 
 
-def _speed(group: Group, setting: Setting) -> Int64:
+def _speed(group: GroupOptions, setting: GroupSetting) -> Int64:
     """Return the ns per sample of each device."""
     compute = group.compute
     if compute.table is not None:
@@ -103,7 +103,7 @@ def training_time(flops: int, speed: int) -> int:
     return min(max(1, -(-flops * SECOND // speed)), NEVER // 4)
 
 
-def _from_table(compute: Compute, wanted: Devices, group: Group, setting: Setting) -> Int64:
+def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, setting: GroupSetting) -> Int64:
     table, path = _table(wanted, setting)
     row = assigned(wanted.assign, len(table), group, setting.seed, 1)
     times = np.array([max(1, time) for time in _times(table, wanted, path, setting.flops)], np.int64)[row]
@@ -112,7 +112,7 @@ def _from_table(compute: Compute, wanted: Devices, group: Group, setting: Settin
     return times
 
 
-def _times(table: Table, wanted: Devices, path: Path, flops: int) -> list[int]:
+def _times(table: DeviceTable, wanted: DeviceRecording, path: Path, flops: int) -> list[int]:
     """Return the ns per sample of each row, by the first column that tells them."""
     columns = {name: values.tolist() for name, values in table.columns.items()}
     if device_tables.TRAIN in columns:
@@ -134,7 +134,7 @@ def _times(table: Table, wanted: Devices, path: Path, flops: int) -> list[int]:
     raise TraceError(f"{path}: does not tell how fast devices compute (accepted: {needed})")
 
 
-def _link(group: Group, setting: Setting, which: int) -> Int64:
+def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:
     """Return the constant rate of each device, down (0) or up (1), bytes/s."""
     network, column = group.network, (device_tables.DOWN, device_tables.UP)[which]
     if network.table is None:
@@ -146,7 +146,7 @@ def _link(group: Group, setting: Setting, which: int) -> Int64:
     return np.maximum(1, table.columns[column][assigned(network.table.assign, len(table), group, setting.seed, 1)])
 
 
-def _table(wanted: Devices, setting: Setting) -> tuple[Table, Path]:
+def _table(wanted: DeviceRecording, setting: GroupSetting) -> tuple[DeviceTable, Path]:
     path = locate(wanted.path, setting.folder)
     table = read_table(path, wanted.format, wanted.strict)
     if not len(table):
@@ -154,7 +154,7 @@ def _table(wanted: Devices, setting: Setting) -> tuple[Table, Path]:
     return table, path
 
 
-def _latency(places: Places | None, group: Group, setting: Setting) -> Int64:
+def _latency(places: Places | None, group: GroupOptions, setting: GroupSetting) -> Int64:
     if places is None:
         return np.full(group.count, group.network.latency, np.int64)
     path = locate(places.path, setting.folder)
@@ -167,7 +167,9 @@ def _latency(places: Places | None, group: Group, setting: Setting) -> Int64:
     return latency
 
 
-def _over_time(wanted: Rates | None, unit: str, constant: Int64, group: Group, setting: Setting, lot: int) -> Share:
+def _over_time(
+    wanted: RateRecording | None, unit: str, constant: Int64, group: GroupOptions, setting: GroupSetting, lot: int
+) -> Share:
     nobody = np.zeros(group.count, np.int64)
     if wanted is None:
         return Share(None, nobody + CONSTANT, nobody, True, constant)
@@ -180,7 +182,7 @@ def _over_time(wanted: Rates | None, unit: str, constant: Int64, group: Group, s
     return Share(series, row, shift, wanted.at_end == "loop", nobody)
 
 
-def _series(wanted: Rates, unit: str, setting: Setting) -> Series:
+def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
     paths = locate_all(wanted.path, setting.folder)
     parts = [read_series(path, wanted.format, wanted.strict) for path in paths]
     if len(parts) > 1:  # rows of several files may share a name

@@ -15,7 +15,7 @@ from typing_extensions import override
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.laws import law
 from fedactors.clock.trip import Size, Trip
-from fedactors.clock.varying import Varying
+from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.plan import NEVER, Outcome, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
@@ -39,7 +39,7 @@ class Draws:
         return min(done, levels), levels
 
 
-class Sampled(Varying):
+class SampledTripPlanner(VaryingTripPlanner):
     """Plans trips of a population some of whose devices are sampled; see `Trips`."""
 
     def __init__(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.clock.availability import Int64, Windows
+from fedactors.clock.availability import Int64, RecordingColumns
 from fedactors.plan import SECOND
-from fedactors.scenario.synthetic_behaviour import Synthetic
+from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 
 Float64 = NDArray[np.float64]
@@ -24,7 +24,7 @@ _BEFORE = 2  # days that pass before time 0, so that a run does not begin with e
 _ZONES = 0  # round number of the stream of zones; windows and waits use those behind it
 
 
-def windows(law: Synthetic, count: int, seed: int, entity: int) -> Windows:
+def windows(law: SyntheticBehaviour, count: int, seed: int, entity: int) -> RecordingColumns:
     """Return the windows of `count` devices over `law.days` days, a row each; they depend on (seed, entity) only."""
     zones = np.array(law.zones, np.int64)
     local = zones[stream(seed, Purpose.AVAILABILITY, entity, _ZONES).integers(len(zones), size=count)] * _HOUR
@@ -50,7 +50,7 @@ def windows(law: Synthetic, count: int, seed: int, entity: int) -> Windows:
 class _Rate:
     """How eagerly devices come on, by the hour of a device's own week; its integral and the inverse of that."""
 
-    def __init__(self, law: Synthetic) -> None:
+    def __init__(self, law: SyntheticBehaviour) -> None:
         hour = np.arange(7 * 24)
         begin, stop = law.night_from, law.night_until
         clock = hour % 24
@@ -72,7 +72,7 @@ class _Rate:
         return np.maximum(found, time + 1)
 
 
-def _lengths(law: Synthetic, draws: np.random.Generator, count: int) -> Int64:
+def _lengths(law: SyntheticBehaviour, draws: np.random.Generator, count: int) -> Int64:
     """Return how long windows last, `(count,)` ns; at least 1."""
     if law.sigma is None:
         shares = draws.standard_exponential(count)
@@ -82,7 +82,7 @@ def _lengths(law: Synthetic, draws: np.random.Generator, count: int) -> Int64:
     return lengths
 
 
-def _table(row: Int64, on: Int64, off: Int64, count: int) -> Windows:
+def _table(row: Int64, on: Int64, off: Int64, count: int) -> RecordingColumns:
     order = np.argsort(row, kind="stable")  # windows of one device were made in order of time
     starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=count)))).astype(np.int64)
-    return Windows(starts, on[order], off[order])
+    return RecordingColumns(starts, on[order], off[order])

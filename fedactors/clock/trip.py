@@ -48,7 +48,7 @@ class Trip(NamedTuple):
 Size = int | Int64  # bytes: the same for everybody, or `(clients,)`
 
 
-class Trips:
+class TripPlanner:
     """Plans trips of a population with one payload; durations of transfers are columns made once.
 
     `once` bytes come on top of `down` until a device has completed a download (`met`).

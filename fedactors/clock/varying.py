@@ -1,8 +1,8 @@
 """Trips of devices whose links or processor vary over time: the same trip, integrated piece by piece.
 
-What `Trips` answers by one look-up of on-time is here a walk over the windows in which the device is on, and in each of
-them an integral of the flow that the stage needs: latency takes on-time, a transfer bytes, a step processor time. The
-three flows of a constant device give exactly the trip of `Trips`; a test holds them against each other.
+What `TripPlanner` answers by one look-up of on-time is here a walk over the windows in which the device is on, and in
+each of them an integral of the flow that the stage needs: latency takes on-time, a transfer bytes, a step processor
+time. The three flows of a constant device give exactly the trip of `TripPlanner`; a test holds them against each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.flow import Flow, Gate, open_always, through, within
-from fedactors.clock.trip import Size, Trip, Trips
+from fedactors.clock.trip import Size, Trip, TripPlanner
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
 from fedactors.workload import Workload
 
@@ -30,8 +30,8 @@ class _Stages(NamedTuple):
     finished: Time
 
 
-class Varying(Trips):
-    """Plans trips of a population with flows; see `Trips`."""
+class VaryingTripPlanner(TripPlanner):
+    """Plans trips of a population with flows; see `TripPlanner`."""
 
     def __init__(self, population: Population, flows: Flows, down: Size, up: Size, once: int = 0) -> None:
         super().__init__(population, down, up, once)

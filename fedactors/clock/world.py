@@ -10,11 +10,11 @@ import simpy
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
-from fedactors.clock.cohort import Cohorts
+from fedactors.clock.cohort import CohortPlanner
 from fedactors.clock.device_columns import Population
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.plan import NEVER, Phase, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
@@ -40,14 +40,14 @@ class World:
     def __init__(
         self,
         population: Population,
-        trips: Trips,
+        trips: TripPlanner,
         workloads: list[Workload],
         seed: int,
         selector: Selector | None = None,
     ) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
-        self.cohorts = Cohorts(population, trips, workloads)
+        self.cohorts = CohortPlanner(population, trips, workloads)
         self.presence = Presence(
             population.availability, self.cohorts.has_work, Stay(population.arrive, population.depart)
         )

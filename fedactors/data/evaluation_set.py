@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Exam:
+class EvaluationSet:
     """A test set. Where `central` is given, it says which samples are like the central learner's data."""
 
     x: NDArray[np.float32]  # (n, *shape)

@@ -23,7 +23,7 @@ NO_STATE: Mapping[str, Tensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Resident:
+class DeviceDataset:
     """A host's samples on its device; moved once, gathered by index for every batch."""
 
     model: Model
@@ -33,10 +33,10 @@ class Resident:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SecondLoss:
     """A second loss in every step, on samples of its own: what clients were sent besides their model."""
 
-    resident: Resident  # whose model names the loss
+    resident: DeviceDataset  # whose model names the loss
     samples: Tensor  # (rows, steps, batch): which of them each step sees
     weight: float
 
@@ -57,7 +57,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Total:
+class UpdateSums:
     """Where updates are added up, where nobody wants to see that of a single row."""
 
     sums: dict[int, Tensor]  # by part, (parameters,): each begins where memory is aligned
@@ -70,13 +70,13 @@ class Total:
             self.sums[part] = torch.zeros(parameters)
         return self.sums[part]
 
-    def take(self, rows: Sequence[int]) -> Total:
+    def take(self, rows: Sequence[int]) -> UpdateSums:
         """Return the same for these rows, in this order; they are still added in the order of their places."""
-        return Total(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
+        return UpdateSums(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
 
 
 @dataclass(frozen=True)
-class Trips:
+class BatchPlan:
     """What is known of the trips of a chunk before the models are that they start from; one of each for every row."""
 
     clients: Sequence[int]
@@ -92,7 +92,7 @@ class Trips:
 
 
 @dataclass(frozen=True)
-class Rows(Trips):
+class ClientBatch(BatchPlan):
     """The trips of a chunk as rows."""
 
     starts: Tensor  # (rows, parameters)
@@ -105,11 +105,11 @@ class Rows(Trips):
     parts: Sequence[int] = ()  # to which of several chunks each row belongs; nothing if there is one
     bases: Sequence[int] = ()  # from which of several models each row starts; nothing if there is one
     weight: float = 1.0  # of the loss: multiplies every gradient
-    beside: Beside | None = None
-    total: Total | None = None  # takes the place of the updates, if the engine is one that adds them up
+    beside: SecondLoss | None = None
+    total: UpdateSums | None = None  # takes the place of the updates, if the engine is one that adds them up
     ready: list[Any] = field(default_factory=list)  # what the engine has prepared for just these trips, if it has
 
-    def take(self, rows: Sequence[int]) -> Rows:
+    def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order."""
         chosen = torch.tensor(rows, device=self.starts.device)
         return replace(
@@ -135,7 +135,7 @@ def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
     return rows[: len(chosen)] if rows.stride(0) == 0 else rows[chosen]
 
 
-class Trained(NamedTuple):
+class BatchResult(NamedTuple):
     """What came of rows."""
 
     deltas: Tensor  # (rows, parameters): y - x; (rows, 0) where they were added up
@@ -143,7 +143,7 @@ class Trained(NamedTuple):
     state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)
 
 
-Train = Callable[[Resident, Rows], Trained]
+Train = Callable[[DeviceDataset, ClientBatch], BatchResult]
 
 
 def longest_first(train: Train) -> Train:
@@ -153,14 +153,14 @@ def longest_first(train: Train) -> Train:
     that is thrown away.
     """
 
-    def sorted_train(resident: Resident, rows: Rows) -> Trained:
+    def sorted_train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
-            return Trained(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
+            return BatchResult(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
         if rows.longest_first:
             return train(resident, rows)
         deltas, losses, state = train(resident, rows.take(by_length))
         back = torch.tensor(by_length, device=rows.starts.device).argsort()
-        return Trained(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
+        return BatchResult(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
 
     return sorted_train

@@ -11,9 +11,9 @@ import torch
 
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.engines import conv_sequential
-from fedactors.engines.base import Resident, Rows, Train
+from fedactors.engines.base import ClientBatch, DeviceDataset, Train
 from fedactors.engines.grams import Grams
-from fedactors.learning.training_task import Lesson
+from fedactors.learning.training_task import TrainingTask
 from fedactors.workload import Workload
 
 _PLACES = 20  # at every multiple of 4 bytes in a line of a cache, once at least
@@ -21,7 +21,7 @@ _TOGETHER = 3  # rows of a chunk: chunks begin at such places, too
 _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
 
 
-def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool:
+def steady(train: Train, lesson: TrainingTask, like: DeviceDataset, work: Workload) -> bool:
     """Whether an engine gives the same bits to equal rows in all places, and to two of them by themselves.
 
     The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps. Of
@@ -39,7 +39,7 @@ def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool
     order = np.arange(count, dtype=np.int64)
     kept = None if like.grams is None else Grams(x.flatten(1), contiguous(np.array([count])))
     start = torch.from_numpy(draws.standard_normal(lesson.model.parameters, dtype=np.float32)).mul_(0.1)
-    equal = Rows(
+    equal = ClientBatch(
         clients=[0] * _PLACES,
         steps=[steps] * _PLACES,
         works=[work] * _PLACES,
@@ -51,7 +51,7 @@ def steady(train: Train, lesson: Lesson, like: Resident, work: Workload) -> bool
         lr=0.1,
         parts=[place // _TOGETHER for place in range(_PLACES)],
     )
-    resident = Resident(lesson.model, x, y, kept)
+    resident = DeviceDataset(lesson.model, x, y, kept)
     many, two = train(resident, equal), train(resident, equal.take([0, 1]))
     pairs = ((many.deltas, two.deltas), (many.losses, two.losses))
     return all(torch.equal(found, alone[:1].expand_as(found)) for found, alone in pairs)

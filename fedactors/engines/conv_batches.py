@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import Resident, Trips
+from fedactors.engines.base import BatchPlan, DeviceDataset
 from fedactors.models.dropout import Masks
 from fedactors.models.layers import Dropout, Model, Shape
 
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 class Batches:
     """Makes the batches of trips, one after the other."""
 
-    def __init__(self, resident: Resident, trips: Trips) -> None:
+    def __init__(self, resident: DeviceDataset, trips: BatchPlan) -> None:
         self._resident, self._trips, self._masks = resident, trips, Masks()
         self._dropouts = _dropouts(resident.model)
 
@@ -54,7 +54,7 @@ class Batches:
             yield Batch(channels_last(resident.x[chosen]), resident.y[chosen], masks)
 
 
-def prepare(resident: Resident, trips: Trips) -> list[list[Batch]]:
+def prepare(resident: DeviceDataset, trips: BatchPlan) -> list[list[Batch]]:
     """Return the first batches of each trip, as many as there is time for."""
     made, values = Batches(resident, trips), 0
     ready: list[list[Batch]] = [[] for _ in trips.clients]

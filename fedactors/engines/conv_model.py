@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedactors.engines import winograd
-from fedactors.engines.base import Rows
+from fedactors.engines.base import ClientBatch
 from fedactors.engines.conv_batches import Batch, channels_last
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
 from fedactors.models.network import views
@@ -100,15 +100,15 @@ def room(model: Model) -> list[Tensor]:
 
 
 Step = Generator[Tensor, Tensor | None, Tensor]
-"""A local step, which waits where a layer is shared; see `Trip.step`."""
+"""A local step, which waits where a layer is shared; see `ClientModel.step`."""
 
 
 @dataclass
-class Trip:
+class ClientModel:
     """One client's model on its way; the weight of a layer that it shares is not in it."""
 
     model: Model
-    rows: Rows
+    rows: ClientBatch
     row: int
     tensors: list[Tensor]
     shared: Link | None

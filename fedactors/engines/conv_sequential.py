@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from fedactors.engines import shared_layer
-from fedactors.engines.base import NO_STATE, Resident, Rows, Trained
+from fedactors.engines.base import NO_STATE, BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.conv_batches import Batch, Batches
-from fedactors.engines.conv_model import Step, Trip, room, shareable
+from fedactors.engines.conv_model import ClientModel, Step, room, shareable
 from fedactors.engines.shared_layer import SharedLayer
 from fedactors.models.layers import Dense, Model
 from fedactors.models.network import views
@@ -28,8 +28,8 @@ _BESIDE = 8  # trips side by side, at most
 _KEPT = 2**24  # values that they keep for their backward passes, at most: 64 MB
 
 
-def train(resident: Resident, rows: Rows) -> Trained:
-    """Train all rows by plain SGD; see `Trained`."""
+def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    """Train all rows by plain SGD; see `BatchResult`."""
     model, total, made = resident.model, rows.total, Batches(resident, rows)
     deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
@@ -46,18 +46,20 @@ def train(resident: Resident, rows: Rows) -> Trained:
             else:
                 company.add(place, total.of(rows.parts[row], model.parameters), total.weights[row])
         del company  # what it keeps makes room for the next one
-    return Trained(deltas, losses, NO_STATE)
+    return BatchResult(deltas, losses, NO_STATE)
 
 
 class _Company:
     """Trips whose steps are taken side by side: several that share a layer, or one."""
 
     def __init__(
-        self, model: Model, rows: Rows, members: Sequence[int], rooms: Sequence[list[Tensor]], *, shares: bool
+        self, model: Model, rows: ClientBatch, members: Sequence[int], rooms: Sequence[list[Tensor]], *, shares: bool
     ) -> None:
         self._model, self._members, self._steps = model, members, [rows.steps[row] for row in members]
         self._link = shareable(model) if shares else None
-        self._trips = [Trip(model, rows, row, mine, self._link) for row, mine in zip(members, rooms, strict=False)]
+        self._trips = [
+            ClientModel(model, rows, row, mine, self._link) for row, mine in zip(members, rooms, strict=False)
+        ]
         if self._link:
             weight = views(model, rows.starts[members[0]])[self._link.tensor]
             samples = [rows.works[row].samples(rows.steps[row]) for row in members]
@@ -96,7 +98,7 @@ def _ended(step: Step, sent: Tensor | None = None) -> Tensor:
     raise RuntimeError("a step waits where no layer is shared")
 
 
-def _sharing(model: Model, rows: Rows) -> list[bool]:
+def _sharing(model: Model, rows: ClientBatch) -> list[bool]:
     """Return which rows share a layer, be it with nobody."""
     if rows.corrections is not None or rows.prox:
         return [False] * len(rows.clients)
@@ -104,7 +106,7 @@ def _sharing(model: Model, rows: Rows) -> list[bool]:
     return [shared_layer.pays(layer, work.samples(work.wanted)) for work in rows.works]
 
 
-def _companies(model: Model, rows: Rows, sharing: Sequence[bool]) -> Iterator[list[int]]:
+def _companies(model: Model, rows: ClientBatch, sharing: Sequence[bool]) -> Iterator[list[int]]:
     """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
     moving, bases = [row for row, steps in enumerate(rows.steps) if steps], rows.bases or [0] * len(rows.clients)
     kept = max(work.batch for work in rows.works) * _outputs(model)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from fedactors.data import batches
 from fedactors.engines import dense_batched, vmap
-from fedactors.engines.base import NO_STATE, Resident, Rows, Trained, longest_first
+from fedactors.engines.base import NO_STATE, BatchResult, ClientBatch, DeviceDataset, longest_first
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
 from fedactors.models.network import views
@@ -43,7 +43,7 @@ def can(model: Model) -> bool:
     return not any(isinstance(layer, Embedding | Bag) for layer in model.layers)
 
 
-class Graphed:
+class CudaGraphEngine:
     """An engine for plain SGD without a second loss, for models that `can` be recorded; see `Train`.
 
     Args:
@@ -53,18 +53,18 @@ class Graphed:
 
     def __init__(self, record: Record | None = None) -> None:
         self._record = record
-        self._trips: dict[tuple[object, ...], _Trip] = {}
+        self._trips: dict[tuple[object, ...], _RecordedBatch] = {}
         self._sorted = longest_first(self._train)
 
-    def __call__(self, resident: Resident, rows: Rows) -> Trained:
-        """Train all rows; see `Trained`."""
+    def __call__(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows; see `BatchResult`."""
         try:
             return self._sorted(resident, rows)
         except Exception:
             self._trips.clear()  # what lacked memory may be what these hold
             raise
 
-    def _train(self, resident: Resident, rows: Rows) -> Trained:
+    def _train(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
         samples, weights = batches.table(rows.order, rows.works, rows.steps)
         trip = self._trip(resident, rows, samples.shape)
         stretches = [(trip.recorded(width), times) for width, times in widths(rows.steps)]
@@ -74,7 +74,7 @@ class Graphed:
                 step()
         return trip.result(rows, len(samples))
 
-    def _trip(self, resident: Resident, rows: Rows, shape: tuple[int, ...]) -> _Trip:
+    def _trip(self, resident: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
         """Return tensors in which `rows` have room; those kept, if they are large enough."""
         steps, clients, batch = shape
         key = id(resident), batch, rows.prox, rows.weight, rows.corrections is None
@@ -83,7 +83,7 @@ class Graphed:
             most = (steps, clients) if trip is None else (max(steps, trip.steps), max(clients, trip.rows))
             del trip  # before its successor is made: both may not fit
             record = self._record or (Captured() if resident.x.is_cuda else lambda step: step)
-            trip = _Trip(resident, rows, *most, batch, record)
+            trip = _RecordedBatch(resident, rows, *most, batch, record)
         self._trips[key] = trip
         if len(self._trips) > _KEPT:
             del self._trips[next(iter(self._trips))]
@@ -153,10 +153,12 @@ def by_vmap(model: Model, weight: float, prox: float) -> Move:
     return move
 
 
-class _Trip:
+class _RecordedBatch:
     """Tensors with room for `rows` rows of `steps` steps, at least, and the steps recorded over them."""
 
-    def __init__(self, resident: Resident, like: Rows, steps: int, rows: int, batch: int, record: Record) -> None:
+    def __init__(
+        self, resident: DeviceDataset, like: ClientBatch, steps: int, rows: int, batch: int, record: Record
+    ) -> None:
         self._resident, self._record, self._recorded = resident, record, dict[int, Step]()
         # runs of a warm-up advance the number of the step, too: there is room for as many
         self.steps, self.rows = 1 << max(_WARM_UP, steps - 1).bit_length(), rounded(max(_LEAST, rows))
@@ -180,7 +182,7 @@ class _Trip:
             self._recorded[width] = self._record(self._step(width))
         return self._recorded[width]
 
-    def load(self, rows: Rows, samples: NDArray[np.int64], weights: NDArray[np.float32]) -> None:
+    def load(self, rows: ClientBatch, samples: NDArray[np.int64], weights: NDArray[np.float32]) -> None:
         """Put `rows` into place, before their first step."""
         steps, clients, _ = samples.shape
         _put(self._samples[:steps, :clients], samples)
@@ -196,11 +198,11 @@ class _Trip:
             if mine is not None and given is not None:
                 mine[:clients].copy_(given)
 
-    def result(self, rows: Rows, steps: int) -> Trained:
+    def result(self, rows: ClientBatch, steps: int) -> BatchResult:
         """Return what came of `rows`, in memory of its own."""
         clients, starts = len(rows.clients), views(self._resident.model, rows.starts)
         deltas = [(tensor[:clients] - start).flatten(1) for tensor, start in zip(self._tensors, starts, strict=True)]
-        return Trained(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
+        return BatchResult(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
 
     def _step(self, width: int) -> Step:
         resident, flat = self._resident, self._resident.x.flatten(1)

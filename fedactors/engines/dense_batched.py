@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import NO_STATE, Resident, Rows, Trained, Trips, longest_first
-from fedactors.engines.descent import Walk
+from fedactors.engines.base import NO_STATE, BatchPlan, BatchResult, ClientBatch, DeviceDataset, longest_first
+from fedactors.engines.descent import LocalModels
 from fedactors.models.dense_stacks import Block, blocks_of
 from fedactors.models.dropout import mask
 from fedactors.models.layers import Model
@@ -37,12 +37,12 @@ def can(model: Model) -> bool:
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> Trained:
-    """Train all rows; see `Trained`."""
+def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    """Train all rows; see `BatchResult`."""
     blocks = blocks_of(resident.model)
     sgd = isinstance(rows.optimizer, SGD)
     walk = _InPlace(resident.model, rows) if sgd else _Collected(resident.model, rows)
-    company = Company(walk.tensors if sgd else ())
+    company = PaddingRow(walk.tensors if sgd else ())
     losses, shorter = list[Tensor](), [-steps for steps in rows.steps]
     for lot in _lots(resident, rows, *rows.ready):
         logs = torch.zeros_like(lot.hot)
@@ -61,10 +61,10 @@ def train(resident: Resident, rows: Rows) -> Trained:
             walk.settle(step, active)
         losses.append(mean_losses(logs, lot.hot, lot.weights))
     company.leave()
-    return Trained(walk.delta, torch.cat(losses).T, walk.state)
+    return BatchResult(walk.delta, torch.cat(losses).T, walk.state)
 
 
-class Company:
+class PaddingRow:
     """Keeps a second row at work when only one is left: products of a single row round differently from those of many.
 
     So a row has the same bits whoever else there is, as long as there is somebody. The second one's trip is over, and
@@ -96,12 +96,12 @@ class _Lot(NamedTuple):
     weights: Tensor  # (steps, C, 1, B)
 
 
-def prepare(resident: Resident, trips: Trips) -> _Lot | None:
+def prepare(resident: DeviceDataset, trips: BatchPlan) -> _Lot | None:
     """Return the batches of the first steps of trips; None unless the longest one is first."""
     return next(_lots(resident, trips)) if trips.longest_first else None
 
 
-def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterator[_Lot]:
+def _lots(resident: DeviceDataset, trips: BatchPlan, ready: _Lot | None = None) -> Iterator[_Lot]:
     """Yield the batches of all steps; `ready` are the first ones.
 
     Inputs are gathered for many steps at a time: one flat `index_select` costs a seventh of indexing by two tensors.
@@ -121,7 +121,7 @@ def _lots(resident: Resident, trips: Trips, ready: _Lot | None = None) -> Iterat
         yield _Lot(range(first, first + len(chosen)), x, hot, weights[first : first + at_once, :, None])
 
 
-def hot_labels(resident: Resident, samples: Tensor) -> Tensor:
+def hot_labels(resident: DeviceDataset, samples: Tensor) -> Tensor:
     """Return the labels of `samples`, (steps, C, B), as (steps, C, classes, B): 1 where they are, 0 elsewhere."""
     labels = resident.y.index_select(0, samples.flatten()).view(samples.shape)
     hot = resident.x.new_zeros(*samples.shape[:2], prod(resident.model.output_shape), samples.shape[2])
@@ -223,7 +223,7 @@ class _InPlace:
 
     state = NO_STATE
 
-    def __init__(self, model: Model, rows: Rows) -> None:
+    def __init__(self, model: Model, rows: ClientBatch) -> None:
         self._starts, self._prox, self._lr = views(model, rows.starts), rows.prox, rows.lr
         self._corrections = None if rows.corrections is None else views(model, rows.corrections)
         self._descend = descending(rows.lr)
@@ -248,10 +248,10 @@ class _InPlace:
         return torch.cat(deltas, 1)
 
 
-class _Collected(Walk):
+class _Collected(LocalModels):
     """Any other optimiser, which needs all gradients of a step at once."""
 
-    def __init__(self, model: Model, rows: Rows) -> None:
+    def __init__(self, model: Model, rows: ClientBatch) -> None:
         super().__init__(model, rows)
         self._grads = list(self.tensors)
 

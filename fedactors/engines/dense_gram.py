@@ -21,9 +21,17 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import NO_STATE, Resident, Rows, Total, Trained, Trips, longest_first
+from fedactors.engines.base import (
+    NO_STATE,
+    BatchPlan,
+    BatchResult,
+    ClientBatch,
+    DeviceDataset,
+    UpdateSums,
+    longest_first,
+)
 from fedactors.engines.dense_batched import (
-    Company,
+    PaddingRow,
     activate,
     backward,
     descending,
@@ -56,13 +64,13 @@ def pays(model: Model, works: Iterable[Workload]) -> bool:
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> Trained:
+def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
     """Train all rows as `fused.train` does, by plain SGD without corrections and proximal term."""
     block, *inner = blocks_of(resident.model)
     weight, bias, *others = views(resident.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
     (seen,) = rows.ready or [_seen(resident, rows)]
-    first, company = _Span(seen, weight, bias, rows.lr, rows.parts), Company(moving)
+    first, company = _Span(seen, weight, bias, rows.lr, rows.parts), PaddingRow(moving)
     logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
@@ -81,14 +89,14 @@ def train(resident: Resident, rows: Rows) -> Trained:
     rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
     if rows.total is not None:
         _add_up(first, rest, rows.total, rows.parts)
-        return Trained(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
+        return BatchResult(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
     deltas = rows.starts.new_empty(rows.starts.shape)
     for row, delta in enumerate(deltas):
         first.add(row, delta, 1.0, new=True).add_(rest[row])
-    return Trained(deltas, losses, NO_STATE)
+    return BatchResult(deltas, losses, NO_STATE)
 
 
-def _add_up(first: _Span, rest: Tensor, total: Total, parts: Sequence[int]) -> None:
+def _add_up(first: _Span, rest: Tensor, total: UpdateSums, parts: Sequence[int]) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
         part, share = parts[row], total.weights[row]
@@ -108,12 +116,12 @@ class _Seen(NamedTuple):
     products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
 
 
-def prepare(resident: Resident, trips: Trips) -> _Seen | None:
+def prepare(resident: DeviceDataset, trips: BatchPlan) -> _Seen | None:
     """Return the samples of trips and their inner products; None unless the longest one is first."""
     return _seen(resident, trips) if trips.longest_first else None
 
 
-def _seen(resident: Resident, trips: Trips) -> _Seen:
+def _seen(resident: DeviceDataset, trips: BatchPlan) -> _Seen:
     table, weights = batches.table(trips.order, trips.works, trips.steps)
     samples = torch.from_numpy(table)
     steps, clients, batch = samples.shape

@@ -1,7 +1,7 @@
 """Local steps, the same for one client and for rows of many, along g + corr + prox * (y - x).
 
 `descend` is plain SGD in place, tensor by tensor; `Descent` is any client optimiser, on flat vectors; an engine has a
-`Walk`, which takes the one or the other.
+`LocalModels`, which takes the one or the other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from fedactors.engines.base import Rows
+from fedactors.engines.base import ClientBatch
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
 from fedactors.optim.client_optimizers import SGD, WHOLE, Optimizer
@@ -84,10 +84,10 @@ class Descent:
                 self.state[name] = torch.cat([vector, rest]) if len(rest) else vector
 
 
-class Walk:
+class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
-    def __init__(self, model: Model, rows: Rows, row: int | None = None) -> None:
+    def __init__(self, model: Model, rows: ClientBatch, row: int | None = None) -> None:
         one = slice(None) if row is None else row
         start, self._rows = rows.starts[one], rows
         correction = None if rows.corrections is None else rows.corrections[one]

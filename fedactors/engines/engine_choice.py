@@ -23,10 +23,10 @@ from fedactors.engines import (
     sequential,
     vmap,
 )
-from fedactors.engines.base import Resident, Train, Trips
-from fedactors.engines.cuda_graph import Graphed
+from fedactors.engines.base import BatchPlan, DeviceDataset, Train
+from fedactors.engines.cuda_graph import CudaGraphEngine
 from fedactors.learning.chunks import CACHED
-from fedactors.learning.training_task import Lesson
+from fedactors.learning.training_task import TrainingTask
 from fedactors.models.layers import Model
 from fedactors.optim.client_optimizers import SGD
 
@@ -42,7 +42,7 @@ def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
     throughout. On a CPU, convolutions gain nothing from company; see `chain` for what does.
     """
     if device == "cuda":
-        return Graphed() if cuda_graph.can(model) and not two_losses else vmap.train
+        return CudaGraphEngine() if cuda_graph.can(model) and not two_losses else vmap.train
     if two_losses:
         return sequential.train
     return (
@@ -54,7 +54,7 @@ def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
     )
 
 
-def engine_of(lesson: Lesson, device: str) -> Train:
+def engine_of(lesson: TrainingTask, device: str) -> Train:
     """Return the engine for the clients of a lesson.
 
     That is `engine`, unless the span of the first layer is quicker, or the optimiser has a state: steps that move one
@@ -70,16 +70,16 @@ def engine_of(lesson: Lesson, device: str) -> Train:
     return engine(lesson.model, device, two_losses=two_losses)
 
 
-def spans(lesson: Lesson, device: str) -> bool:
+def spans(lesson: TrainingTask, device: str) -> bool:
     """Whether clients are trained by `span`: on a CPU, where nothing but the gradient moves them and it pays."""
     algorithm = lesson.algorithm
     plain = _sgd(lesson) and not algorithm.corrects and algorithm.loss_weight == 1.0
     return plain and device == "cpu" and dense_gram.pays(lesson.model, lesson.workloads)
 
 
-def prepare_of(train: Train) -> Callable[[Resident, Trips], Any] | None:
+def prepare_of(train: Train) -> Callable[[DeviceDataset, BatchPlan], Any] | None:
     """Return what an engine can do for trips before models are known, if there is anything; see `Rows.ready`."""
-    prepares: dict[Train, Callable[[Resident, Trips], Any]] = {
+    prepares: dict[Train, Callable[[DeviceDataset, BatchPlan], Any]] = {
         dense_batched.train: dense_batched.prepare,
         dense_gram.train: dense_gram.prepare,
         conv_sequential.train: conv_batches.prepare,
@@ -87,16 +87,16 @@ def prepare_of(train: Train) -> Callable[[Resident, Trips], Any] | None:
     return prepares.get(train)
 
 
-def adds_up(lesson: Lesson, device: str) -> bool:
-    """Whether the engine for the clients of a lesson can add updates up by itself; see `Total`."""
+def adds_up(lesson: TrainingTask, device: str) -> bool:
+    """Whether the engine for the clients of a lesson can add updates up by itself; see `UpdateSums`."""
     return engine_of(lesson, device) in (dense_gram.train, conv_sequential.train)
 
 
-def rows_at_once(lesson: Lesson, device: str) -> int:
+def rows_at_once(lesson: TrainingTask, device: str) -> int:
     """Return how many rows of several chunks are trained at once; 0 where each chunk is trained by itself.
 
     A call costs nearly as much for few rows as for many, and what is trained together is prepared together. Only rows
-    that do not know of one another may: see `Fitting`. What clients keep comes and goes a chunk at a time.
+    that do not know of one another may: see `MicroBatching`. What clients keep comes and goes a chunk at a time.
     """
     if device != "cpu" or lesson.algorithm.keeps or not _sgd(lesson):
         return 0
@@ -108,5 +108,5 @@ def rows_at_once(lesson: Lesson, device: str) -> int:
     return min(_ROWS, CACHED // parameters) if train is dense_batched.train else 0
 
 
-def _sgd(lesson: Lesson) -> bool:
+def _sgd(lesson: TrainingTask) -> bool:
     return isinstance(lesson.algorithm.optimizer(lesson.setting), SGD)

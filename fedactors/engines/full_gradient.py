@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fedactors.engines.base import Resident
+from fedactors.engines.base import DeviceDataset
 from fedactors.models.losses import losses
 from fedactors.models.network import views
 from fedactors.models.precision import rounding
@@ -13,7 +13,7 @@ from fedactors.models.precision import rounding
 _BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
 
 
-def full_gradient(resident: Resident, held: Tensor, x: Tensor) -> Tensor:
+def full_gradient(resident: DeviceDataset, held: Tensor, x: Tensor) -> Tensor:
     """Return the gradient of the mean loss over the samples `held` at the model `x`, both of shape `(parameters,)`."""
     flat = x.clone().requires_grad_()
     tensors = views(resident.model, flat)

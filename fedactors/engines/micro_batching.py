@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from fedactors.engines import conv_sequential, sequential
-from fedactors.engines.base import Resident, Rows, Train, Trained
+from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset, Train
 from fedactors.models.layers import Conv, Model
 from fedactors.models.precision import rounding
 from fedactors.optim.client_optimizers import SGD, Optimizer
@@ -24,7 +24,7 @@ from fedactors.optim.client_optimizers import SGD, Optimizer
 _LEAST = 2  # rows of a part
 
 
-class Fitting:
+class MicroBatching:
     """An engine that halves its parts when it runs out of memory, and keeps to that size.
 
     `at_once` is the number of rows trained at once; None as long as all of them fit.
@@ -34,7 +34,7 @@ class Fitting:
         self.engine = train
         self.at_once: int | None = None
 
-    def __call__(self, resident: Resident, rows: Rows) -> Trained:
+    def __call__(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows. Raises what the engine raises, MemoryError if two rows do not fit either."""
         while True:
             parts = self._parts(len(rows.clients))
@@ -73,13 +73,13 @@ class Fitting:
         count = max(1, min(wanted, rows // _LEAST))
         return [rows // count + (part < rows % count) for part in range(count)]
 
-    def _joined(self, resident: Resident, rows: Rows, parts: Sequence[int]) -> Trained:
+    def _joined(self, resident: DeviceDataset, rows: ClientBatch, parts: Sequence[int]) -> BatchResult:
         if len(parts) == 1:
             return self.engine(resident, rows)
         bounds = pairwise([0, *accumulate(parts)])
         found = [self.engine(resident, rows.take(range(first, last))) for first, last in bounds]
         longest = max(part.losses.shape[1] for part in found)
-        return Trained(
+        return BatchResult(
             torch.cat([part.deltas for part in found]),
             torch.cat([_padded(part.losses, longest) for part in found]),
             {name: torch.cat([part.state[name] for part in found]) for name in found[0].state},

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import Resident, Rows, Trained
-from fedactors.engines.descent import Walk
+from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.descent import LocalModels
 from fedactors.models.losses import mean_loss
 
 
-def train(resident: Resident, rows: Rows) -> Trained:
-    """Train all rows; see `Trained`."""
+def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    """Train all rows; see `BatchResult`."""
     deltas = torch.zeros_like(rows.starts)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
     state = {name: vectors.clone() for name, vectors in rows.state.items()}
@@ -22,12 +22,12 @@ def train(resident: Resident, rows: Rows) -> Trained:
             deltas[row] = walk.delta
             for name, vector in walk.state.items():
                 state[name][row] = vector
-    return Trained(deltas, losses, state)
+    return BatchResult(deltas, losses, state)
 
 
-def _trip(resident: Resident, rows: Rows, row: int, losses: Tensor) -> Walk:
+def _trip(resident: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor) -> LocalModels:
     """Train one client; its losses are written to `losses`."""
-    model, walk = resident.model, Walk(resident.model, rows, row)
+    model, walk = resident.model, LocalModels(resident.model, rows, row)
     tensors = [tensor.requires_grad_() for tensor in walk.tensors]
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
     key = rows.keys[row]

@@ -12,19 +12,19 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from fedactors.data import batches
-from fedactors.engines.base import Resident, Rows, Trained, longest_first
-from fedactors.engines.descent import Walk
+from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset, longest_first
+from fedactors.engines.descent import LocalModels
 from fedactors.models.layers import Model
 from fedactors.models.losses import losses as each_loss
 
 
 @longest_first
-def train(resident: Resident, rows: Rows) -> Trained:
-    """Train all rows; see `Trained`."""
+def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    """Train all rows; see `BatchResult`."""
     model, device = resident.model, rows.starts.device
     longest = max(rows.steps)
     losses = torch.zeros(longest, len(rows.clients), device=device)
-    walk = Walk(model, rows)
+    walk = LocalModels(model, rows)
     samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
     gradient = gradient_of(model, rows.weight, rows.beside and rows.beside.terms)
     shorter = [-steps for steps in rows.steps]
@@ -36,7 +36,7 @@ def train(resident: Resident, rows: Rows) -> Trained:
         further = rows.beside.batches(active, step) if rows.beside else ()
         grads, losses[step, :active] = gradient(step, *inputs, *further)
         walk.move(grads, step, active)
-    return Trained(walk.delta, losses.T, walk.state)
+    return BatchResult(walk.delta, losses.T, walk.state)
 
 
 @lru_cache(maxsize=16)

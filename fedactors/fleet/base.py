@@ -14,7 +14,7 @@ Handle = Any  # stands for a result that need not exist yet; may be passed to fu
 Actor = Any
 
 
-class RoleClass(Protocol):
+class WorkerClass(Protocol):
     """What an actor is to be: a class, or something that knows where one is."""
 
     @property
@@ -79,7 +79,7 @@ class Fleet(Protocol):
         """Make `value` available to all actors; returns at once."""
         ...
 
-    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
         """Start an actor of `role`; a client `host` of some `kind` gets its cores and GPUs, another one `gpus`."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.fleet.base import Actor, Fault, Fleet, Handle, RoleClass
+from fedactors.fleet.base import Actor, Fault, Fleet, Handle, WorkerClass
 from fedactors.fleet.chunk_placement import by_kind, ranges, spread
 from fedactors.fleet.client_states import ClientStates
 from fedactors.learning.training_task import Chunk
@@ -16,7 +16,7 @@ _DIRECT = 16  # chunks whose sums go to the server one by one; more are added up
 class Hosts:
     """As many hosts of a role as the fleet has room for; with `states` if their clients keep something."""
 
-    def __init__(self, fleet: Fleet, role: RoleClass, made_of: Sequence[Any], states: ClientStates | None) -> None:
+    def __init__(self, fleet: Fleet, role: WorkerClass, made_of: Sequence[Any], states: ClientStates | None) -> None:
         self._fleet, self._role, self._made_of, self._states = fleet, role, made_of, states
         self.actors: list[Actor] = []
         self._kinds: list[int] = []  # of each

@@ -24,7 +24,7 @@ class Want(NamedTuple):
     resources: Mapping[str, float] = {}
 
 
-class Classes(NamedTuple):
+class HostKinds(NamedTuple):
     """What client hosts need besides cores and GPUs, by the clients they are for."""
 
     resources: Sequence[Mapping[str, float]] = ({},)  # of each kind of host

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class RoleName:
+class LazyWorker:
     """The class of `fedactors.fleet.workers` of that name, which is imported where an object of it is made."""
 
     name: str
@@ -22,7 +22,7 @@ class RoleName:
         return getattr(import_module("fedactors.fleet.workers"), self.name)(*args)
 
 
-CLIENT_HOST = RoleName("ClientHost")
-SERVER = RoleName("Server")
-CENTRAL_HOST = RoleName("CentralHost")
-EVALUATOR = RoleName("Evaluator")
+CLIENT_HOST = LazyWorker("ClientHost")
+SERVER = LazyWorker("ServerWorker")
+CENTRAL_HOST = LazyWorker("CentralHost")
+EVALUATOR = LazyWorker("Evaluator")

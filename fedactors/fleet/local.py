@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedactors.fleet.base import CallError, Fault, RoleClass, perform
+from fedactors.fleet.base import CallError, Fault, WorkerClass, perform
 
 
 class _Failed:
@@ -36,7 +36,7 @@ class LocalFleet:
         """Return `value` itself."""
         return value
 
-    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
+    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Return the object."""
         self._started = self._started or host
         return role(*args)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.fleet.base import Fault, Handle
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import Chunk, ClientLoss, Narrow, Vectors
+from fedactors.learning.training_task import Chunk, ClientLoss, MemoryLimit, Vectors
 
 RAISED = 2  # tries for work that raises: on two hosts
 _DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
@@ -20,7 +20,7 @@ _GONE = 2  # tries for work whose beginning is lost: once that may have been com
 _LOST = ("ObjectLostError", "OwnerDiedError", "ObjectFetchTimedOutError", "ObjectReconstructionFailedError")
 
 
-class Task(NamedTuple):
+class RoundTask(NamedTuple):
     """One aggregation to be executed."""
 
     facts: Round
@@ -43,11 +43,11 @@ class Outcomes(NamedTuple):
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
-    narrow: Narrow | None = None  # of the host that lacked most memory
+    narrow: MemoryLimit | None = None  # of the host that lacked most memory
     moved: int = 0  # bytes of sums that hosts handed to each other and to the server
 
 
-class Saved(NamedTuple):
+class SavedState(NamedTuple):
     """What a run goes on from: the server's state before round `version`, and what each client keeps.
 
     `older` holds what was sent in earlier versions, as far as later tasks still start from them.
@@ -60,7 +60,7 @@ class Saved(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Handles of what is in `Saved`: taken at once, fetched whenever there is time."""
+    """Handles of what is in `SavedState`: taken at once, fetched whenever there is time."""
 
     version: int
     public: Mapping[int, Handle]  # by version, this one the last
@@ -72,7 +72,7 @@ class Snapshot(NamedTuple):
 class Flight:
     """A task on its way: handles of what will be said of it, and what went wrong with it."""
 
-    task: Task
+    task: RoundTask
     said: Handle = None
     examined: Handle = None
     dissimilarity: Handle = None

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
-from fedactors.fleet.base import Actor, Fault, Fleet, Handle, RoleClass
+from fedactors.fleet.base import Actor, Fault, Fleet, Handle, WorkerClass
 from fedactors.fleet.chunk_placement import spread
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.hosts import Hosts
 from fedactors.fleet.lazy_workers import CENTRAL_HOST, CLIENT_HOST, EVALUATOR, SERVER
-from fedactors.fleet.messages import RAISED, Flight, Outcomes, Saved, Snapshot, Task
+from fedactors.fleet.messages import RAISED, Flight, Outcomes, RoundTask, SavedState, Snapshot
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import Lesson, Samples
+from fedactors.learning.training_task import TrainingData, TrainingTask
 
 
 class Pipeline:
@@ -38,13 +38,13 @@ class Pipeline:
     def __init__(
         self,
         fleet: Fleet,
-        lesson: Lesson,
-        samples: Samples,
-        test: Exam,
+        lesson: TrainingTask,
+        samples: TrainingData,
+        test: EvaluationSet,
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
-        saved: Saved | None = None,
-        host_role: tuple[RoleClass, tuple[Any, ...]] | None = None,
+        saved: SavedState | None = None,
+        host_role: tuple[WorkerClass, tuple[Any, ...]] | None = None,
     ) -> None:
         self._fleet, self._on_fault, self.ahead = fleet, on_fault, fleet.ahead
         known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
@@ -73,7 +73,7 @@ class Pipeline:
         else:
             self._continue(saved, lesson.algorithm.sends)
 
-    def _continue(self, saved: Saved, sends: Collection[str]) -> None:
+    def _continue(self, saved: SavedState, sends: Collection[str]) -> None:
         """Put a saved state on the fleet, as if its rounds had just been finished."""
         put, state = self._fleet.put, saved.state
         self._public[saved.version] = put({name: value for name, value in state.items() if name in sends})
@@ -88,11 +88,11 @@ class Pipeline:
         """The client hosts that there are now."""
         return self._hosts.actors
 
-    def loads(self, task: Task) -> list[int]:
+    def loads(self, task: RoundTask) -> list[int]:
         """Return the local steps of a task that each host is given."""
         return self._hosts.loads(task.chunks)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: RoundTask) -> None:
         """Hand out a task; returns before it is done."""
         self._hosts.grow()
         flight = Flight(task)
@@ -127,7 +127,7 @@ class Pipeline:
         found: dict[str, float] = self._fleet.get(self._fleet.call(self.evaluator, "examine", self._public[version]))
         return found
 
-    def amend(self, task: Task) -> None:
+    def amend(self, task: RoundTask) -> None:
         """Put `task` in the place of the oldest one in flight, and submit it and all later ones anew."""
         self._flights[0].task = task
         self._resubmit()
@@ -151,13 +151,13 @@ class Pipeline:
         public = {version: sent[version] for version in sorted(self._public) if version <= self._done}
         return Snapshot(self._done, public, self._private[self._done], self._states.items())
 
-    def fetch(self, snapshot: Snapshot) -> Saved:
+    def fetch(self, snapshot: Snapshot) -> SavedState:
         """Return what the handles of `snapshot` stand for, that of clients one by one. Raises Fault if it is lost."""
         get = self._fleet.get
         *older, (version, last) = snapshot.public.items()
         state = {**get(last), **get(snapshot.private)}
         kept = ((client, get(handle)) for client, handle in snapshot.kept)
-        return Saved(version, state, kept, {number: get(sent) for number, sent in older})
+        return SavedState(version, state, kept, {number: get(sent) for number, sent in older})
 
     def rewind(self, snapshot: Snapshot) -> None:
         """Go back, or on, to where `snapshot` was taken; what is in flight is forgotten."""
@@ -216,7 +216,7 @@ class Pipeline:
         flight.examined = self._examine(task) if task.examine else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
 
-    def _examine(self, task: Task) -> Handle:
+    def _examine(self, task: RoundTask) -> Handle:
         """Have the model that a task leads to examined; who is to be examined for is sent when it changes."""
         if task.audience is not self._audience[0]:
             self._audience = task.audience, self._fleet.put(task.audience)
@@ -237,7 +237,7 @@ class Pipeline:
         handles = [self._states.of(client) for client in departed] if self._keeps else []
         return [handle for handle in handles if handle is not None]
 
-    def _measure(self, task: Task, tries: int) -> Handle:
+    def _measure(self, task: RoundTask, tries: int) -> Handle:
         """Have hosts work out gradients at the model this round starts from, and the server compare them.
 
         Beside a central learner they are those of first batches, else those of whole data sets.
@@ -266,7 +266,7 @@ class Pipeline:
             self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
         self._resubmit()
 
-    def _narrow(self, task: Task) -> None:
+    def _narrow(self, task: RoundTask) -> None:
         """Have hosts train half as many clients at once as they did."""
         now = self._at_once or max((len(chunk.clients) for chunk in task.chunks), default=1)
         self._at_once = max(1, now // 2)

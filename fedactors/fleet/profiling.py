@@ -23,7 +23,7 @@ class Span(NamedTuple):
     ended: float
 
 
-class Lane(NamedTuple):
+class Track(NamedTuple):
     """The work of one actor."""
 
     name: str
@@ -69,7 +69,7 @@ def noted(role: Any, what: str) -> Iterator[None]:
             kept.note(what, began, time.time())
 
 
-def collect(fleet: Fleet, pipeline: Pipeline, on_fault: Callable[[Fault], None] = lambda fault: None) -> list[Lane]:
+def collect(fleet: Fleet, pipeline: Pipeline, on_fault: Callable[[Fault], None] = lambda fault: None) -> list[Track]:
     """Return when the actors of a pipeline worked.
 
     `on_fault` is told of one that cannot be asked, and is left out: it died when nobody waited for it.
@@ -79,7 +79,7 @@ def collect(fleet: Fleet, pipeline: Pipeline, on_fault: Callable[[Fault], None] 
     lanes = []
     for name, actor in _named(pipeline):
         try:
-            lanes.append(Lane(name, [Span(*span) for span in fleet.get(fleet.call(actor, "worked"))]))
+            lanes.append(Track(name, [Span(*span) for span in fleet.get(fleet.call(actor, "worked"))]))
         except Fault as fault:
             on_fault(fault)
     return lanes

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedactors.fleet.profiling import Span, Spans
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
-from fedactors.learning.training_task import Chunk, Learned
+from fedactors.learning.training_task import Chunk, ChunkResult
 
 
 class SleepingHost:
@@ -37,20 +37,20 @@ class SleepingHost:
     def prepare(self, chunks: Sequence[Chunk]) -> None:
         """Do nothing."""
 
-    def learn(self, chunks: Sequence[Chunk], *given: Any) -> list[Learned]:
+    def learn(self, chunks: Sequence[Chunk], *given: Any) -> list[ChunkResult]:
         """Return sums of zeros, after as long as the chunks' steps take."""
-        learned: list[Learned] = []
+        learned: list[ChunkResult] = []
         for chunk in chunks:
             seconds = chunk.cost * self._step
             self._never.wait(seconds)
             sums = {name: np.zeros(length, np.float32) for name, length in self._vectors.items()}
-            one = Learned(chunk.clients[0], sums, 0.0, seconds, branch=chunk.branch)
+            one = ChunkResult(chunk.clients[0], sums, 0.0, seconds, branch=chunk.branch)
             if learned and learned[-1].branch == chunk.branch:
                 one = plus(learned.pop(), one)
             learned.append(one)
         return learned
 
-    def fold(self, *results: list[Learned]) -> list[Learned]:
+    def fold(self, *results: list[ChunkResult]) -> list[ChunkResult]:
         """Return the sum of what this host has and of what the host before it hands over."""
         parts = [one for result in results for one in result]
         handed, total = [part for part in parts if part.branch == HANDED_ON], added(parts)

@@ -17,29 +17,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError
 from fedactors.fleet.profiling import Span, Spans, noted
 from fedactors.learning.algorithm import Round
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.dissimilarity import Slope, dissimilarity, mixed_dissimilarity
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
+from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import prospects
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, Learned, Lesson, Samples, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
 
-NOTHING_LEARNED = Learned(0, {}, 0.0, 0.0)
+NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
 
 
 class ChunkError(CallError):
     """A chunk raised; the message says which clients, too."""
 
 
-class Role:
+class Worker:
     """What every actor can say about itself."""
 
     def __init__(self, device: str) -> None:
@@ -66,15 +66,15 @@ class Role:
         }
 
 
-class ClientHost(Role):
+class ClientHost(Worker):
     """Trains clients."""
 
-    def __init__(self, lesson: Lesson, samples: Samples, device: str = "cpu") -> None:
+    def __init__(self, lesson: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
         super().__init__(device)
         self._trainer, self._keeps = Trainer(lesson, samples, device), bool(lesson.algorithm.keeps)
         self._lesson, self._samples = lesson, samples
 
-    def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[Learned] | tuple[Any, ...]:
+    def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
         """Return what the chunks learned, in their order, those of one branch together.
 
         `given` are the models that chunks start from and, if the algorithm has clients keep something, what each client
@@ -83,7 +83,7 @@ class ClientHost(Role):
         """
         clients = sum(len(chunk.clients) for chunk in chunks) if self._keeps else 0
         sent = [one for one in given[: len(given) - clients] if one is not None]
-        kept, learned = list(given[len(given) - clients :]), list[Learned]()
+        kept, learned = list(given[len(given) - clients :]), list[ChunkResult]()
         groups = self._trainer.groups(chunks)
         later = [group[0] for group in groups[1:]] if self.device == "cuda" else ()
         for group, following in zip_longest(groups, later):
@@ -100,18 +100,18 @@ class ClientHost(Role):
         """Do for `chunks`, which this host is to learn next, what can be done before the models are there."""
         self._trainer.prepare(chunks)
 
-    def fold(self, *results: list[Learned]) -> list[Learned]:
+    def fold(self, *results: list[ChunkResult]) -> list[ChunkResult]:
         """Return the sum of what this host learned, of whole branches, and of what the host before it hands over."""
         parts = [one for result in results for one in result]
         handed = [part for part in parts if part.branch == HANDED_ON]
         total = added(parts)
         return [] if total is None else [total._replace(moved=total.moved + size(handed))]
 
-    def slope(self, clients: Sequence[int], public: Vectors) -> Slope:
+    def slope(self, clients: Sequence[int], public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
         return self._trainer.slope(clients, public)
 
-    def first_slope(self, clients: Sequence[int], version: int, public: Vectors) -> Slope:
+    def first_slope(self, clients: Sequence[int], version: int, public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches in round `version`, at `public`."""
         return self._trainer.first_slope(clients, version, public)
 
@@ -125,7 +125,7 @@ class ClientHost(Role):
 
     def _together(
         self, chunks: Sequence[Chunk], sent: Sequence[Vectors], kept: Sequence[Vectors | None], following: Chunk | None
-    ) -> list[Learned]:
+    ) -> list[ChunkResult]:
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
@@ -159,10 +159,10 @@ class Contribution(NamedTuple):
     vectors: Vectors
 
 
-class CentralHost(Role):
+class CentralHost(Worker):
     """The central learner: data and a loss of its own, and work beside the clients or before they are asked."""
 
-    def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, lesson: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
         self._algorithm = lesson.algorithm
         self._central = CentralLearner(lesson.central_model, lesson.seed, x, y, device)
@@ -183,7 +183,7 @@ class CentralHost(Role):
         return found
 
 
-class _Central(CentralLearner):
+class _TrackedLearner(CentralLearner):
     """The server's own learner, whose work is noted inside that of the server."""
 
     spans: Spans | None = None
@@ -193,16 +193,16 @@ class _Central(CentralLearner):
             return super()._descend(*args, **options)
 
 
-class Server(Role):
+class ServerWorker(Worker):
     """Turns sums into the next model, and learns from (x, y), data of its own, if the algorithm says so.
 
     State comes in two parts: what travels to clients, and what stays.
     """
 
-    def __init__(self, lesson: Lesson, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, lesson: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
         self._lesson = lesson
-        self._central = _Central(lesson.model, lesson.seed, x, y, device)
+        self._central = _TrackedLearner(lesson.model, lesson.seed, x, y, device)
         self._central.spans = self.spans
 
     def start(self) -> tuple[Vectors, Vectors]:
@@ -213,7 +213,7 @@ class Server(Role):
         return self._parted(self._lesson.algorithm.start(x))
 
     def aggregate(
-        self, facts: Round, public: Vectors, private: Vectors, *results: list[Learned] | Contribution | Vectors
+        self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
     ) -> tuple[Vectors, Vectors, dict[str, object]]:
         """Return the next state and what is to be said of the round; sums are added in the order of the chunks.
 
@@ -253,12 +253,12 @@ class Server(Role):
         said["sound"] = all(map(finite, parted))
         return *parted, said
 
-    def dissimilarity(self, public: Vectors, *slopes: Slope) -> dict[str, float]:
+    def dissimilarity(self, public: Vectors, *slopes: GradientSum) -> dict[str, float]:
         """Return xi^2 and G^2 at the model in `public`, from the sums over all clients; see `dissimilarity`."""
         own = self._central.gradient(torch.from_numpy(public["x"])).numpy()
         return dissimilarity(slopes, own)
 
-    def mixed_dissimilarity(self, central: np.ndarray, *slopes: Slope) -> dict[str, float]:
+    def mixed_dissimilarity(self, central: np.ndarray, *slopes: GradientSum) -> dict[str, float]:
         """Return G~^2 and B~^2 from the sums over the cohort and the central gradient; see `mixed_dissimilarity`."""
         algorithm = self._lesson.algorithm
         return mixed_dissimilarity(slopes, central, (algorithm.loss_weight, algorithm.central_share))
@@ -269,12 +269,12 @@ class Server(Role):
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
 
 
-class Evaluator(Role):
+class Evaluator(Worker):
     """Examines models on the test set while the clients go on."""
 
-    def __init__(self, lesson: Lesson, exam: Exam, device: str = "cpu") -> None:
+    def __init__(self, lesson: TrainingTask, exam: EvaluationSet, device: str = "cpu") -> None:
         super().__init__(device)
-        self._examiner = Examiner(lesson.model, exam, device)
+        self._examiner = ModelEvaluator(lesson.model, exam, device)
         self._holdout = lesson.holdout
 
     def examine(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Vectors = Mapping[str, Tensor]
 
 
-class Setting(NamedTuple):
+class TaskSetting(NamedTuple):
     """What is known of a scenario before anything runs; an algorithm derives its defaults from it."""
 
     clients: int = 0  # N
@@ -42,7 +42,7 @@ class Setting(NamedTuple):
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Trip(NamedTuple):
+class ClientResult(NamedTuple):
     """The local work of one client, or of many at once (then vectors are rows and scalars are columns)."""
 
     start: Tensor  # (parameters,) or (clients, parameters): the model it started from, x
@@ -55,7 +55,7 @@ class Trip(NamedTuple):
     state: Vectors = NOTHING  # of the client's optimiser at the end
 
 
-UNKNOWN = Setting()
+UNKNOWN = TaskSetting()
 
 
 class Round(NamedTuple):
@@ -65,7 +65,7 @@ class Round(NamedTuple):
     heard: int  # updates received
     weight: float  # sum of the aggregation weights
     lr: float  # clients' learning rate
-    setting: Setting = UNKNOWN
+    setting: TaskSetting = UNKNOWN
     members: int = 0  # devices that belonged to the population in this round, asked or not: N
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
@@ -73,7 +73,7 @@ class Round(NamedTuple):
     steps: int = 0  # local steps behind the updates received: sum of K_i
 
 
-class Central(Protocol):
+class CentralData(Protocol):
     """The server's own data D_0, as an algorithm may use them: on the server, or on a central learner of its own."""
 
     def learn(
@@ -159,7 +159,7 @@ class Algorithm(Options):
 
     @property
     def wants_gradient(self) -> bool:
-        """Whether `Trip.gradient` is used; it is computed anew for those who do."""
+        """Whether `ClientResult.gradient` is used; it is computed anew for those who do."""
         return False
 
     @property
@@ -167,10 +167,10 @@ class Algorithm(Options):
         """Why the clients' steps must be plain SGD; empty if any optimiser will do."""
         return ""
 
-    def check(self, setting: Setting) -> None:
+    def check(self, setting: TaskSetting) -> None:
         """Look whether the options go with the scenario. Raises ScenarioError if not."""
 
-    def optimizer(self, setting: Setting) -> Optimizer:
+    def optimizer(self, setting: TaskSetting) -> Optimizer:
         """Return what takes the clients' local steps: what the scenario says, unless the paper prescribes it."""
         return setting.optimizer
 
@@ -181,19 +181,19 @@ class Algorithm(Options):
         """
         return "its file does not say what an update from an older model means"
 
-    def central_work(self, setting: Setting) -> Workload:
+    def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""
         return IDLE
 
-    def payload(self, setting: Setting) -> Payload:
+    def payload(self, setting: TaskSetting) -> Payload:
         """Return what a trip moves, in model sizes, and what the server computes, in samples."""
         return Payload()
 
-    def effort(self, setting: Setting) -> float:
+    def effort(self, setting: TaskSetting) -> float:
         """Return how much longer a client's step takes than its own samples do: as long, unless it does more."""
         return 1.0
 
-    def contribute(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
 
         What it finds `before` the broadcast is sent to the clients besides the state; what it finds `beside` them is in
@@ -213,19 +213,19 @@ class Algorithm(Options):
         """Return the vectors of the optimiser's state that are not zero when a trip begins."""
         return {}
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return what a client sends; each vector is summed over clients with the participation weights."""
         return {"delta": trip.delta}
 
-    def keep(self, trip: Trip) -> dict[str, Tensor]:
+    def keep(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return what the client keeps, under the names of `keeps`; it is adopted once the server has the update."""
         return {}
 
-    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return the next state from this one and the weighted sums of what clients sent."""
         raise TypeError(f"{type(self).__name__} does not say how it aggregates")
 
-    def idle(self, state: Vectors, round: Round, central: Central) -> dict[str, Tensor]:
+    def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return the state after a round in which no update counts: unchanged, unless the server learns by itself."""
         return dict(state)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import Resident, Rows
+from fedactors.engines.base import ClientBatch, DeviceDataset
 from fedactors.engines.engine_choice import engine
 from fedactors.engines.full_gradient import full_gradient
 from fedactors.models import dropout
@@ -33,7 +33,7 @@ class CentralLearner:
         self, model: Model, seed: int, x: NDArray[np.float32], y: NDArray[np.int64], device: str = "cpu"
     ) -> None:
         self._seed, self._device = seed, torch.device(device)
-        self._resident = Resident(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
+        self._resident = DeviceDataset(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
         self._train = engine(model, device)
 
     def learn(
@@ -104,6 +104,6 @@ class CentralLearner:
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
-        row = Rows((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
+        row = ClientBatch((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
         with rounding(self._resident):
             return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Slope(NamedTuple):
+class GradientSum(NamedTuple):
     """Sums over some clients, in double precision: G^2 is a small difference of large numbers."""
 
     total: NDArray[np.float64]  # (parameters,): of their gradients
@@ -32,16 +32,16 @@ class Slope(NamedTuple):
     clients: int
 
 
-def slope(gradients: Iterable[NDArray[np.float32]]) -> Slope:
+def slope(gradients: Iterable[NDArray[np.float32]]) -> GradientSum:
     """Return the sums over `gradients`, each `(parameters,)`; there is at least one."""
     total, squares, clients = np.zeros(1), 0.0, 0
     for gradient in gradients:
         exact = gradient.astype(np.float64)
         total, squares, clients = total + exact, squares + float(exact @ exact), clients + 1
-    return Slope(total, squares, clients)
+    return GradientSum(total, squares, clients)
 
 
-def dissimilarity(slopes: Sequence[Slope], own: NDArray[np.float32]) -> dict[str, float]:
+def dissimilarity(slopes: Sequence[GradientSum], own: NDArray[np.float32]) -> dict[str, float]:
     """Return {"xi2", "g2"} from the sums over all clients and the server's `own` gradient, `(parameters,)`."""
     clients = sum(part.clients for part in slopes)
     mean = np.sum([part.total for part in slopes], axis=0) / clients
@@ -51,7 +51,7 @@ def dissimilarity(slopes: Sequence[Slope], own: NDArray[np.float32]) -> dict[str
 
 
 def mixed_dissimilarity(
-    slopes: Sequence[Slope], central: NDArray[np.float32], weights: tuple[float, float]
+    slopes: Sequence[GradientSum], central: NDArray[np.float32], weights: tuple[float, float]
 ) -> dict[str, float]:
     """Return {"gt2", "bt2"} from the clients' sums and the central gradient, both before they are weighted.
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.models.layers import Model
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.network import forward, views
@@ -19,10 +19,10 @@ _RANKED = ("margin", "positive")  # columns that make the AUC
 Float64 = NDArray[np.float64]
 
 
-class Examiner:
+class ModelEvaluator:
     """Examines models on one test set, on one device."""
 
-    def __init__(self, model: Model, exam: Exam, device: str = "cpu") -> None:
+    def __init__(self, model: Model, exam: EvaluationSet, device: str = "cpu") -> None:
         self._model, self._exam, self._device = model, exam, torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (exam.x, exam.y))
 

@@ -6,14 +6,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.learning.central_learner import CentralLearner
-from fedactors.learning.evaluation import Examiner
-from fedactors.learning.training_task import Lesson, Samples
+from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.training_task import TrainingData, TrainingTask
 
 
 def prospects(
-    lesson: Lesson, samples: Samples, client: int, flat: NDArray[np.float32], lr: float, rounds: int, version: int
+    lesson: TrainingTask,
+    samples: TrainingData,
+    client: int,
+    flat: NDArray[np.float32],
+    lr: float,
+    rounds: int,
+    version: int,
 ) -> dict[str, float]:
     """Return the client's mean loss over its data at the model `flat`, and the least that it reaches from there.
 
@@ -25,7 +31,10 @@ def prospects(
     if not len(held):
         return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
     x, y, work = samples.x[held], samples.y[held], lesson.workloads[client]
-    learner, examiner = CentralLearner(lesson.model, lesson.seed, x, y), Examiner(lesson.model, Exam(x, y))
+    learner, examiner = (
+        CentralLearner(lesson.model, lesson.seed, x, y),
+        ModelEvaluator(lesson.model, EvaluationSet(x, y)),
+    )
     model, before = torch.from_numpy(flat), examiner.examine(flat)["loss"]
     least = first = before
     for number in range(rounds):

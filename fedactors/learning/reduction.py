@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 
-from fedactors.learning.training_task import Learned
+from fedactors.learning.training_task import ChunkResult
 
 BRANCHES = 64  # of a round's sum; part of its bits where there are more chunks
 HANDED_ON = -1  # the branch of a sum that has everything before it in it
@@ -26,24 +26,24 @@ def branches(chunks: int) -> list[int]:
     return [chunk * count // chunks for chunk in range(chunks)]
 
 
-def merged(parts: Iterable[Learned]) -> list[Learned]:
+def merged(parts: Iterable[ChunkResult]) -> list[ChunkResult]:
     """Return what each branch learned, in order, from what its chunks did."""
     ordered = sorted(parts, key=lambda part: part.first)
     return [reduce(plus, run) for _, run in groupby(ordered, key=lambda part: part.branch)]
 
 
-def added(parts: Iterable[Learned]) -> Learned | None:
+def added(parts: Iterable[ChunkResult]) -> ChunkResult | None:
     """Return the sum over all branches; None if there is nothing to add."""
     whole = merged(parts)
     return reduce(plus, whole)._replace(branch=HANDED_ON) if whole else None
 
 
-def size(parts: Sequence[Learned]) -> int:
+def size(parts: Sequence[ChunkResult]) -> int:
     """Return the bytes of the sums in `parts`."""
     return sum(vector.nbytes for part in parts for vector in part.sums.values())
 
 
-def plus(one: Learned, other: Learned) -> Learned:
+def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     """Return the sum of two, the first one's first."""
     sums = {name: vector + other.sums[name] for name, vector in one.sums.items()}
     return one._replace(

@@ -6,21 +6,21 @@ import numpy as np
 import torch
 
 from fedactors.data import batches
-from fedactors.engines.base import Beside, Resident
-from fedactors.learning.training_task import Central, Chunk, Lesson
+from fedactors.engines.base import DeviceDataset, SecondLoss
+from fedactors.learning.training_task import Chunk, ServerExamples, TrainingTask
 from fedactors.streams import Purpose
 from fedactors.workload import workload
 
 
-class Sent:
+class SentExamples:
     """Central samples that clients are sent besides their models: batches of their own for every step."""
 
-    def __init__(self, lesson: Lesson, central: Central, device: torch.device) -> None:
+    def __init__(self, lesson: TrainingTask, central: ServerExamples, device: torch.device) -> None:
         x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
-        self._resident, self._seed = Resident(lesson.central_model, x, y), lesson.seed
+        self._resident, self._seed = DeviceDataset(lesson.central_model, x, y), lesson.seed
         self._batch, self._weight = min(central.batch, len(y)), lesson.algorithm.central_share
 
-    def to(self, chunk: Chunk) -> Beside:
+    def to(self, chunk: Chunk) -> SecondLoss:
         """Return what the clients of `chunk` are sent."""
         held, longest = np.arange(len(self._resident.y), dtype=np.int64), max(chunk.steps)
         work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
@@ -29,4 +29,4 @@ class Sent:
             for client, trip in zip(chunk.clients, chunk.trips, strict=True)
         ]
         samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
-        return Beside(self._resident, samples.to(self._resident.x.device), self._weight)
+        return SecondLoss(self._resident, samples.to(self._resident.x.device), self._weight)

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.data.partitions.reassignment import Redealt
+from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.engines import grams
-from fedactors.engines.base import NO_STATE, Resident, Rows, Total, Trips
+from fedactors.engines.base import NO_STATE, BatchPlan, ClientBatch, DeviceDataset, UpdateSums
 from fedactors.engines.batch_invariance import steady
 from fedactors.engines.engine_choice import adds_up, engine_of, prepare_of, rows_at_once, spans
 from fedactors.engines.full_gradient import full_gradient
 from fedactors.engines.grams import Grams
-from fedactors.engines.micro_batching import Fitting, out_of_memory
-from fedactors.learning.algorithm import Algorithm, Trip
+from fedactors.engines.micro_batching import MicroBatching, out_of_memory
+from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.chunks import groups, joined
-from fedactors.learning.dissimilarity import Slope, slope
-from fedactors.learning.sent_examples import Sent
+from fedactors.learning.dissimilarity import GradientSum, slope
+from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, summed
-from fedactors.learning.training_task import Chunk, Learned, Lesson, Narrow, Samples, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
 from fedactors.models import dropout
 from fedactors.models.layers import Dropout
 from fedactors.optim.client_optimizers import PLAIN
@@ -38,21 +38,21 @@ from fedactors.workload import Workload
 class Trainer:
     """Trains chunks of one lesson on one device ("cpu" or "cuda")."""
 
-    def __init__(self, lesson: Lesson, samples: Samples, device: str = "cpu") -> None:
+    def __init__(self, lesson: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
         self._lesson, self._split = lesson, samples.split
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
-        self._central = None if samples.central is None else Sent(lesson, samples.central, self._device)
+        self._central = None if samples.central is None else SentExamples(lesson, samples.central, self._device)
         spanned, algorithm = spans(lesson, device), lesson.algorithm
-        same = not isinstance(self._split, Redealt) and grams.fit(lesson.workloads)
+        same = not isinstance(self._split, ReassignedSplit) and grams.fit(lesson.workloads)
         kept = Grams(x.flatten(1), self._split) if spanned and same else None
-        self._resident = Resident(lesson.model, x, y, kept)
+        self._resident = DeviceDataset(lesson.model, x, y, kept)
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
-        self._train, self._steady = Fitting(engine_of(lesson, device)), dict[Workload, bool]()
+        self._train, self._steady = MicroBatching(engine_of(lesson, device)), dict[Workload, bool]()
         self._adds_up = differences and adds_up(lesson, device)
         self._anew = spanned and kept is None  # inner products are worked out for the longest trip there is
         self._at_once = 0 if self._anew else rows_at_once(lesson, device)
-        self._ahead: tuple[Chunk, Trips, Any] | None = None  # what was prepared: for which chunk, and by the engine
+        self._ahead: tuple[Chunk, BatchPlan, Any] | None = None  # what was prepared: for which chunk, and by the engine
         self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
 
     def learn(
@@ -61,7 +61,7 @@ class Trainer:
         sent: Sequence[Vectors],
         kept: Sequence[Vectors | None] = (),
         following: Chunk | None = None,
-    ) -> Learned:
+    ) -> ChunkResult:
         """Train the trips of `chunk` from the models `sent`, and return the weighted sums of what clients upload.
 
         `kept` is what each client kept from its last trip, None at its first; empty if the algorithm keeps nothing.
@@ -119,7 +119,7 @@ class Trainer:
         following: Chunk | None = None,
         *,
         add_up: bool = True,
-    ) -> list[Learned]:
+    ) -> list[ChunkResult]:
         """Train several chunks at once, one of the `groups`; return what each learned, as `learn` would.
 
         The engine may `add_up` updates by itself. Of clients that keep something there is one chunk.
@@ -142,7 +142,7 @@ class Trainer:
             self._ahead = following, self._trips(following), None
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if algorithm.wants_gradient else None
-        trip = Trip(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
+        trip = ClientResult(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
         uploads, keeps = algorithm.upload(trip), algorithm.keep(trip)
         learned = []
         for one, mine, heard in _parts(chunks, losses):
@@ -153,15 +153,15 @@ class Trainer:
             learned = [only._replace(kept=_apart(keeps, len(kept)))]
         return _timed(learned, began)
 
-    def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> Learned:
+    def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> ChunkResult:
         """Train a chunk once more, so that bad updates can be told from good ones."""
         (learned,) = self.learn_together([chunk], sent, add_up=False)
         return learned
 
-    def _added_up(self, chunks: Sequence[Chunk], rows: Rows, began: float) -> list[Learned]:
+    def _added_up(self, chunks: Sequence[Chunk], rows: ClientBatch, began: float) -> list[ChunkResult]:
         """Return what chunks learned, with updates added up by the engine: nobody has looked which are bad."""
         weights = [weight for chunk in chunks for weight in chunk.weights]
-        total = Total({}, weights, range(len(weights)))
+        total = UpdateSums({}, weights, range(len(weights)))
         losses = self._train(self._resident, replace(rows, total=total)).losses
         nothing = rows.starts.new_zeros(rows.starts.shape[1])  # of a round in which nobody took a step
         learned = [
@@ -170,23 +170,23 @@ class Trainer:
         ]
         return _timed(learned, began)
 
-    def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> Learned:
+    def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
         told = client_losses(chunk, losses) if self._lesson.tells_losses else ()
-        return Learned(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), told, self._narrow())
+        return ChunkResult(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), told, self._narrow())
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
         self._train.limit(rows)
 
-    def _narrow(self) -> Narrow | None:
+    def _narrow(self) -> MemoryLimit | None:
         """Return how many clients are trained at once, if memory lacked for more."""
         lesson, most = self._lesson, self._train.at_once
         if most is None:
             return None
         same = self._train.keeps_bits(lesson.model, lesson.algorithm.optimizer(lesson.setting))
-        return Narrow(most, same and not self._anew and all(self._steady.values()))
+        return MemoryLimit(most, same and not self._anew and all(self._steady.values()))
 
-    def slope(self, clients: Sequence[int], sent: Vectors) -> Slope:
+    def slope(self, clients: Sequence[int], sent: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""
         x = torch.from_numpy(sent["x"]).to(self._device)
         held = (torch.from_numpy(self._split.of(client)) for client in clients)
@@ -201,27 +201,27 @@ class Trainer:
             for name in names
         }
 
-    def _optimized(self, rows: Rows, moments: Mapping[str, Tensor]) -> Rows:
+    def _optimized(self, rows: ClientBatch, moments: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the clients' optimiser and its state before the first step."""
         optimizer = self._lesson.algorithm.optimizer(self._lesson.setting)
         zeros = rows.starts.new_zeros(1)
         state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.holds}
         return replace(rows, optimizer=optimizer, state=state)
 
-    def _first_gradient(self, rows: Rows) -> Tensor:
+    def _first_gradient(self, rows: ClientBatch) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, beside=None)
         once = replace(alone, steps=steps, lr=1.0, ready=[])
         return -self._train(self._resident, once).deltas
 
-    def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> Rows:
+    def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> ClientBatch:
         lesson = self._lesson
         made, trips, ready = self._ahead or (None, None, None)
         if made != chunk or trips is None:
             trips, ready = self._trips(chunk), None
         self._ahead = None
-        return Rows(
+        return ClientBatch(
             trips.clients,
             trips.steps,
             trips.works,
@@ -237,15 +237,17 @@ class Trainer:
             ready=[] if ready is None else [ready],
         )
 
-    def _trips(self, chunk: Chunk) -> Trips:
-        return Trips(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk), self._keys(chunk))
+    def _trips(self, chunk: Chunk) -> BatchPlan:
+        return BatchPlan(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk), self._keys(chunk))
 
     def _works(self, chunk: Chunk) -> list[Workload]:
         return [self._lesson.workloads[client] for client in chunk.clients]
 
     def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
         """Return the samples of all steps of each trip."""
-        held = self._split.among(chunk.version, chunk.active) if isinstance(self._split, Redealt) else self._split
+        held = (
+            self._split.among(chunk.version, chunk.active) if isinstance(self._split, ReassignedSplit) else self._split
+        )
         columns = zip(chunk.clients, chunk.trips, self._works(chunk), chunk.steps, strict=True)
         streams = Streams(self._lesson.seed, Purpose.BATCH)
         return [
@@ -253,7 +255,7 @@ class Trainer:
             for client, trip, work, steps in columns
         ]
 
-    def first_slope(self, clients: Sequence[int], version: int, sent: Vectors) -> Slope:
+    def first_slope(self, clients: Sequence[int], version: int, sent: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.
 
         The gradients are those of the mean losses at the model `sent`; dropout is off.
@@ -288,7 +290,7 @@ def _parts(chunks: Sequence[Chunk], losses: Tensor) -> Iterator[tuple[Chunk, sli
         first = rows.stop
 
 
-def _timed(learned: Sequence[Learned], began: float) -> list[Learned]:
+def _timed(learned: Sequence[ChunkResult], began: float) -> list[ChunkResult]:
     """Return the same with the wall time since `began`, shared out."""
     seconds = (time.perf_counter() - began) / len(learned)
     return [one._replace(seconds=seconds) for one in learned]

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.learning.algorithm import UNKNOWN, Algorithm, Setting
+from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
 
@@ -48,14 +48,14 @@ class Chunk(NamedTuple):
 ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
 
 
-class Narrow(NamedTuple):
+class MemoryLimit(NamedTuple):
     """What lacking memory has done to a host."""
 
     at_once: int  # clients that it trains at once
     same_bits: bool  # as if it trained whole chunks
 
 
-class Learned(NamedTuple):
+class ChunkResult(NamedTuple):
     """What a chunk gives back: weighted sums over its trips, whatever their number."""
 
     first: int  # client of the chunk: says where its sums belong among those of other chunks
@@ -65,12 +65,12 @@ class Learned(NamedTuple):
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
-    narrow: Narrow | None = None  # if memory lacked for the whole chunk
+    narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
     branch: int = 0  # of the round's sum, see `reduction`
     moved: int = 0  # bytes of sums that other hosts handed over for this
 
 
-class Pretraining(NamedTuple):
+class PretrainingWork(NamedTuple):
     """Local steps on the server's data before the first round."""
 
     work: Workload
@@ -78,15 +78,15 @@ class Pretraining(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingTask:
     """The task as a host knows it."""
 
     model: Model
     algorithm: Algorithm
     seed: int
     workloads: tuple[Workload, ...]  # one per client
-    setting: Setting = UNKNOWN
-    pretraining: Pretraining | None = None
+    setting: TaskSetting = UNKNOWN
+    pretraining: PretrainingWork | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members
     tells_losses: bool = False  # whether hosts say what each client's loss was
 
@@ -96,7 +96,7 @@ class Lesson:
         return replace(self.model, loss=self.algorithm.central_loss or self.model.loss)
 
 
-class Central(NamedTuple):
+class ServerExamples(NamedTuple):
     """Samples that every client is sent besides its model."""
 
     x: NDArray[np.float32]  # (n_0, *shape)
@@ -105,13 +105,13 @@ class Central(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Samples:
+class TrainingData:
     """Training samples and who holds them."""
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
     split: Holdings
-    central: Central | None = None
+    central: ServerExamples | None = None
 
 
 class Holdings(Protocol):
@@ -134,7 +134,7 @@ class Shared:
         return np.concatenate([self.own.of(client), self.further])
 
 
-def share(samples: Samples, x: NDArray[np.float32], y: NDArray[np.int64]) -> Samples:
+def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
-    return Samples(np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), Shared(samples.split, further))
+    return TrainingData(np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), Shared(samples.split, further))

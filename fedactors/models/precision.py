@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from fedactors.engines.base import Resident
+    from fedactors.engines.base import DeviceDataset
 
 
 def autocast(device: str) -> torch.autocast:
@@ -29,7 +29,7 @@ def autocast(device: str) -> torch.autocast:
 
 
 @contextmanager
-def rounding(resident: Resident) -> Iterator[None]:
+def rounding(resident: DeviceDataset) -> Iterator[None]:
     """Let products and convolutions on a GPU round as the model says.
 
     The switches are those of the whole process, so they are put back: another run in it may say otherwise.

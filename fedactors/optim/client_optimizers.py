@@ -53,7 +53,7 @@ class SGD(Optimizer):
         return params.add(grad, alpha=-lr), state
 
 
-class Momentum(Optimizer):
+class ClientMomentum(Optimizer):
     """m <- beta m + g ; y <- y - lr m (Polyak 1964), or along g + beta m (Nesterov, as in torch.optim.SGD)."""
 
     holds: ClassVar[tuple[str, ...]] = ("m",)
@@ -93,7 +93,7 @@ class Adaptive(Optimizer):
         return m.div(root.add_(self.eps)).div_(_seen(self.beta1, number))
 
 
-class Adam(Adaptive):
+class ClientAdam(Adaptive):
     """Adam: Kingma and Ba 2015, Algorithm 1."""
 
     holds: ClassVar[tuple[str, ...]] = ("m", "v")

@@ -49,7 +49,7 @@ class Sgd(Options):
         return x - self.lr * gradient, {}
 
 
-class Momentum(Options):
+class ServerMomentum(Options):
     """Heavy ball: m <- beta m + g ; x <- x - lr m (FedAvgM)."""
 
     name: Literal["momentum"] = "momentum"
@@ -96,7 +96,7 @@ class _Adaptive(Options):
         return x - lr * torch.where(m == 0, m, m / scale)
 
 
-class Adam(_Adaptive):
+class ServerAdam(_Adaptive):
     """FedAdam; with `bias_correction` the Adam of libraries."""
 
     name: Literal["adam"] = "adam"
@@ -153,7 +153,7 @@ def _named(value: Any) -> Any:
 
 
 ServerOptimizer = Annotated[
-    Annotated[Sgd | Momentum | Adam | Yogi | Adagrad, Field(discriminator="name")], BeforeValidator(_named)
+    Annotated[Sgd | ServerMomentum | ServerAdam | Yogi | Adagrad, Field(discriminator="name")], BeforeValidator(_named)
 ]
 """What a user may write for an optimiser of the server: a name, or a mapping with its options."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from fedactors.papers.experiment import Claim, Label, Table
+from fedactors.papers.experiment import Claim, Label, ResultTable
 
 
 def more(text: str, left: float, right: float, by: float = 0.0, *, asserted: bool = True) -> Claim:
@@ -38,7 +38,7 @@ def rising(text: str, values: Sequence[float], *, asserted: bool = True) -> Clai
     return Claim(text, " < ".join(f"{value:.3f}" for value in values), holds, asserted)
 
 
-def span(table: Table, measure: str, axis: str, **labels: Label) -> float:
+def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> float:
     """Return max - min of a measure's mean along an axis."""
     values = [table.mean(measure, **labels, **{axis: label}) for label in table.labels(axis)]
     return max(values) - min(values)

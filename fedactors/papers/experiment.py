@@ -8,14 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fedactors.study.study_cells import SEED, Axis, crossed
-from fedactors.study.study_cells import Cell as Cell
+from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 from fedactors.study.study_cells import Label as Label
 
 Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
 
 
-class Point(NamedTuple):
+class Evaluation(NamedTuple):
     """What was found on the test set after a round."""
 
     round: int
@@ -33,7 +32,7 @@ class Measures(NamedTuple):
     xi2: float | None  # means over the rounds measured
     g2: float | None
     wall: float  # seconds
-    curve: tuple[Point, ...] = ()  # of every round that was examined
+    curve: tuple[Evaluation, ...] = ()  # of every round that was examined
     further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
     folder: Path | None = None  # of the run
 
@@ -82,7 +81,7 @@ class Claim(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """The results of a grid."""
 
     rows: Sequence[tuple[Mapping[str, Label], Measures]]
@@ -116,16 +115,16 @@ class Experiment:
     scenario: str  # file, relative to the folder of scenarios
     grids: Sequence[Axes]  # their union is run; axis "seed" is added to each
     seeds: Sequence[int] = (1,)
-    claims: Callable[[Table], list[Claim]] = lambda table: []
+    claims: Callable[[ResultTable], list[Claim]] = lambda table: []
     reported: str = ""  # the paper's own numbers, where it prints some
     columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
-    beside: Callable[[Table], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
+    beside: Callable[[ResultTable], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
     tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
     best_by: str = "last5"  # the measure that says which
 
-    def cells(self, seeds: Sequence[int] | None = None) -> Iterator[Cell]:
+    def cells(self, seeds: Sequence[int] | None = None) -> Iterator[StudyCell]:
         """Yield every run, none twice; of all seeds unless some are named."""
-        grids = ([Axis(name, values) for name, values in axes.items()] for axes in self.grids)
+        grids = ([StudyAxis(name, values) for name, values in axes.items()] for axes in self.grids)
         yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, seeds or self.seeds))
 
     def best(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> list[Mapping[str, Label]]:

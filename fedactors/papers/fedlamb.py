@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fedactors.papers.claims import more
-from fedactors.papers.experiment import Axes, Claim, Experiment, Label, Table
+from fedactors.papers.experiment import Axes, Claim, Experiment, Label, ResultTable
 
 Axis = Mapping[Label, Sequence[str]]
 
@@ -51,12 +51,12 @@ def grid(*, decays: Sequence[float] = (0.0, 0.01, 0.1), **places: Axis) -> Seque
     return [{**places, "method": METHODS, "alpha": alpha}, {**places, **lamb(*decays), "alpha": alpha}]
 
 
-def at_best(table: Table, measure: str, **place: Label) -> dict[str, float]:
+def at_best(table: ResultTable, measure: str, **place: Label) -> dict[str, float]:
     """Return a measure of each method at its best rate; the table holds no other."""
     return {name: table.mean(measure, method=f"Fed-{name}", **place) for name in ("SGD", "AMS", "LAMB")}
 
 
-def iid(table: Table) -> list[Claim]:
+def iid(table: ResultTable) -> list[Claim]:
     """Fed-LAMB is the best and the fastest on IID clients."""
     last, early = at_best(table, "last5"), at_best(table, "at3")
     return [
@@ -66,7 +66,7 @@ def iid(table: Table) -> list[Claim]:
     ]
 
 
-def one_class(table: Table) -> list[Claim]:
+def one_class(table: ResultTable) -> list[Claim]:
     """Fed-LAMB is the best and the fastest with one digit per client; the MLP has Fed-SGD next, the CNN Fed-AMS."""
     claims = []
     for model in table.labels("model"):
@@ -91,7 +91,7 @@ def one_class(table: Table) -> list[Claim]:
     return claims
 
 
-def reported(table: Table) -> list[Claim]:
+def reported(table: ResultTable) -> list[Claim]:
     """Fed-LAMB is the best in every panel; reported, not asserted."""
     varied = ("method", *_TUNED, "seed")
     panels = dict.fromkeys(tuple((axis, at[axis]) for axis in at if axis not in varied) for at, _ in table.rows)
@@ -119,7 +119,7 @@ _ONE_CLASS: Axis = {"one class": ("task.partition={name: classes, classes: 1, sa
 
 
 def _figure(
-    title: str, file: str, grids: Sequence[Axes], claims: Callable[[Table], list[Claim]], curves: str
+    title: str, file: str, grids: Sequence[Axes], claims: Callable[[ResultTable], list[Claim]], curves: str
 ) -> Experiment:
     return Experiment(
         f"Fed-LAMB, {title}",

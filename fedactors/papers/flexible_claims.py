@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from statistics import mean, median
 
 from fedactors.papers.claims import less, more, rising
-from fedactors.papers.experiment import Claim, Label, Table
+from fedactors.papers.experiment import Claim, Label, ResultTable
 from fedactors.papers.flexible_measures import accuracy, apart, crossings, gains, last, middle_of, rebound, shown
 from fedactors.papers.flexible_reported import TABLE_3, TABLE_4, TABLE_5
 
-Beside = Callable[[Table], list[str]]
+SecondLoss = Callable[[ResultTable], list[str]]
 REBOOTS = ("fast", "vanilla")
 
 
-def table3_of(data: str) -> Beside:
+def table3_of(data: str) -> SecondLoss:
     """Return the maker of table 3 for a data set."""
 
-    def beside(table: Table) -> list[str]:
+    def beside(table: ResultTable) -> list[str]:
         lines = [f"{data}, points of accuracy{'':22}paper: B - A  C - B   ours: B - A  C - B    accuracy A / B / C"]
         for kind in table.labels("data"):
             reported = TABLE_3.get((data, "IID" if kind == "(0,0)" else str(kind)))
@@ -32,10 +32,10 @@ def table3_of(data: str) -> Beside:
     return beside
 
 
-def table4_of(data: str) -> Beside:
+def table4_of(data: str) -> SecondLoss:
     """Return the maker of table 4 for a data set: medians of rebounds."""
 
-    def beside(table: Table) -> list[str]:
+    def beside(table: ResultTable) -> list[str]:
         lines = [
             f"{data}, rounds until the accuracy is back, fast / vanilla reboot: medians",
             f"{'':12}{'paper':>9}     ours",
@@ -50,7 +50,7 @@ def table4_of(data: str) -> Beside:
     return beside
 
 
-def table5_beside(table: Table) -> list[str]:
+def table5_beside(table: ResultTable) -> list[str]:
     """Return table 5 with our medians of crossings."""
     lines = ["rounds after a departure until excluding is no worse than including: medians", f"{'':24}paper     ours"]
     for a in (float(label) for label in table.labels("a")):
@@ -61,11 +61,11 @@ def table5_beside(table: Table) -> list[str]:
     return lines
 
 
-def _counts(table: Table, kind: Label) -> list[int]:
+def _counts(table: ResultTable, kind: Label) -> list[int]:
     return sorted({int(at["T"]) for at, _ in table.rows if at["data"] == kind})
 
 
-def table3_claims(table: Table) -> list[Claim]:
+def table3_claims(table: ResultTable) -> list[Claim]:
     """Complete devices only lose much where many do less; scaling up gains a little; one trace makes no difference."""
     claims = []
     for kind in table.labels("data"):
@@ -88,7 +88,7 @@ def table3_claims(table: Table) -> list[Claim]:
     return claims
 
 
-def schemes_claims(table: Table) -> list[Claim]:
+def schemes_claims(table: ResultTable) -> list[Claim]:
     """Half the digits lie at devices that do about half the work."""
     a, b, c = (accuracy(table, scheme=scheme) for scheme in "ABC")
     runs = {scheme: table.runs(scheme=scheme) for scheme in "ABC"}
@@ -100,7 +100,7 @@ def schemes_claims(table: Table) -> list[Claim]:
     ]
 
 
-def table4_claims(table: Table) -> list[Claim]:
+def table4_claims(table: ResultTable) -> list[Claim]:
     """Look whether a raised weight helps for a while, more so for late arrivals."""
     at = {(tau, j): mean(gains(table, tau, j, "accuracy")) for tau in (10, 30, 70) for j in (5, 10)}
     claims = [
@@ -120,7 +120,7 @@ def table4_claims(table: Table) -> list[Claim]:
     ]
 
 
-def rebounds(table: Table) -> list[Claim]:
+def rebounds(table: ResultTable) -> list[Claim]:
     """Report whether a raised weight is no slower to get the accuracy back."""
     claims = []
     for tau in (int(label) for label in table.labels("tau")):
@@ -130,7 +130,7 @@ def rebounds(table: Table) -> list[Claim]:
     return claims
 
 
-def fig5_claims(table: Table) -> list[Claim]:
+def fig5_claims(table: ResultTable) -> list[Claim]:
     """After each arrival a raised weight is ahead for a while; both end alike."""
     claims = []
     for tau in (100, 150, 200):
@@ -140,12 +140,12 @@ def fig5_claims(table: Table) -> list[Claim]:
     return [*claims, less("both end about equal", end, 0.03, asserted=False)]
 
 
-def _gain(table: Table, round: int) -> list[float]:
+def _gain(table: ResultTable, round: int) -> list[float]:
     fast, vanilla = (table.runs(reboot=name) for name in REBOOTS)
     return [a.curve[round - 1].accuracy - b.curve[round - 1].accuracy for a, b in zip(fast, vanilla, strict=True)]
 
 
-def table5_claims(table: Table) -> list[Claim]:
+def table5_claims(table: ResultTable) -> list[Claim]:
     """Excluding first costs, then pays; the later the departure and the more different the devices, the later."""
     claims, middle = [], {}
     for a in (float(label) for label in table.labels("a")):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.papers.claims import less, more
-from fedactors.papers.experiment import Claim, Measures, Table
+from fedactors.papers.experiment import Claim, Measures, ResultTable
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.participation_laws import laws_of
 from fedactors.simulation.resume import checkpoint
@@ -76,7 +76,7 @@ def minimiser(scenario: Scenario, weights: Float64) -> Float64:
     return np.concatenate([found[:-1].T.ravel(), found[-1]])
 
 
-def beside(table: Table) -> list[str]:
+def beside(table: ResultTable) -> list[str]:
     """Return the distances, medians over repeats."""
     lines = [f"{'distances, medians':28}limit - w*   model - limit   model - w*"]
     for inactive in table.labels("inactive"):
@@ -87,7 +87,7 @@ def beside(table: Table) -> list[str]:
     return lines
 
 
-def claims(table: Table) -> list[Claim]:
+def claims(table: ResultTable) -> list[Claim]:
     """Look whether each scheme ends at its own limit, and which limits are w*."""
     found = []
     for inactive in table.labels("inactive"):
@@ -102,6 +102,6 @@ def claims(table: Table) -> list[Claim]:
     return found
 
 
-def _medians(table: Table, **labels: str | int | float) -> Distances:
+def _medians(table: ResultTable, **labels: str | int | float) -> Distances:
     each = [distances(run) for run in table.runs(**labels)]
     return Distances(*(median(column) for column in zip(*each, strict=True)))

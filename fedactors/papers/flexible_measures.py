@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
-from fedactors.papers.experiment import Label, Measures, Table
+from fedactors.papers.experiment import Label, Measures, ResultTable
 
 LAST = 10  # rounds whose mean accuracy is a run's
 
@@ -16,7 +16,7 @@ def last(run: Measures, rounds: int = LAST) -> float:
     return mean(point.accuracy for point in run.curve if point.round > end - rounds)
 
 
-def accuracy(table: Table, **labels: Label) -> float:
+def accuracy(table: ResultTable, **labels: Label) -> float:
     """Return the mean over repeats of `last`."""
     return mean(last(run) for run in table.runs(**labels))
 
@@ -27,7 +27,7 @@ def rebound(run: Measures, after: int) -> int | None:
     return next((r - after for r in sorted(at) if r > after and at[r] >= at[after]), None)
 
 
-def gains(table: Table, after: int, rounds: int, measure: str) -> list[float]:
+def gains(table: ResultTable, after: int, rounds: int, measure: str) -> list[float]:
     """Return fast minus vanilla of a measure so many rounds after an arrival, one for each repeat."""
     fast, vanilla = (table.runs(tau=after, reboot=name) for name in ("fast", "vanilla"))
     return [
@@ -35,7 +35,7 @@ def gains(table: Table, after: int, rounds: int, measure: str) -> list[float]:
     ]
 
 
-def apart(table: Table, after: int, rounds: int, a: float) -> list[float]:
+def apart(table: ResultTable, after: int, rounds: int, a: float) -> list[float]:
     """Return loss_exclude - loss_include so many rounds after a departure, each on its own test set, by repeat."""
     exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
     return [
@@ -44,7 +44,7 @@ def apart(table: Table, after: int, rounds: int, a: float) -> list[float]:
     ]
 
 
-def crossings(table: Table, after: int, a: float) -> list[int | None]:
+def crossings(table: ResultTable, after: int, a: float) -> list[int | None]:
     """Return min {j >= 1: loss_exclude(tau_0 + j) <= loss_include(tau_0 + j)} of each repeat; None if there is none."""
     exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
     return [_crossing(one, other, after) for one, other in zip(exclude, include, strict=True)]

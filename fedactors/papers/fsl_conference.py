@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fedactors.papers.claims import less, more, narrow, rising
-from fedactors.papers.experiment import Claim, Experiment, Label, Table
+from fedactors.papers.experiment import Claim, Experiment, Label, ResultTable
 from fedactors.papers.fsl_axes import Axis, algorithms, classes, own
 from fedactors.papers.fsl_journal import acc
 
@@ -41,7 +41,7 @@ def passes(epochs: Sequence[int], product: float | None = None, rate: float = 0.
     }
 
 
-def fig1(table: Table) -> list[Claim]:
+def fig1(table: ResultTable) -> list[Claim]:
     """Compare FL, DS, FSL and DSL, and passes of the server."""
     scaled = [acc(table, scaled=count) for count in _PASSES]
     fixed = [acc(table, fixed=count) for count in (1, 5)]
@@ -53,7 +53,7 @@ def fig1(table: Table) -> list[Claim]:
     ]
 
 
-def sharing(table: Table, c: int) -> list[Claim]:
+def sharing(table: ResultTable, c: int) -> list[Claim]:
     """Compare methods with and without server learning at C labels per client."""
     at = {name: acc(table, C=c, algorithm=name) for name in ("DS", "FSL", "DSL")}
     dsl, ds = (table.mean("t90", C=c, algorithm=name) for name in ("DSL", "DS"))
@@ -64,7 +64,7 @@ def sharing(table: Table, c: int) -> list[Claim]:
     ]
 
 
-def fig2(table: Table) -> list[Claim]:
+def fig2(table: ResultTable) -> list[Claim]:
     """Compare with FL at every n_0."""
     plain = acc(table, method="FL")
     return [
@@ -77,7 +77,7 @@ def fig2(table: Table) -> list[Claim]:
     ]
 
 
-def fig3(table: Table) -> list[Claim]:
+def fig3(table: ResultTable) -> list[Claim]:
     """Compare all methods from a common pretrained start."""
     at = {name: acc(table, algorithm=name) for name in table.labels("algorithm")}
     sd20 = {name: table.mean("sd20", algorithm=name) for name in table.labels("algorithm")}
@@ -90,7 +90,7 @@ def fig3(table: Table) -> list[Claim]:
     ]
 
 
-def fig4(table: Table) -> list[Claim]:
+def fig4(table: ResultTable) -> list[Claim]:
     """Compare gains over labels per client."""
     gains = [acc(table, C=c, algorithm="FSL") - acc(table, C=c, algorithm="FL") for c in (5, 2, 1)]
     return [
@@ -102,7 +102,7 @@ def fig4(table: Table) -> list[Claim]:
     ]
 
 
-def fig5(table: Table) -> list[Claim]:
+def fig5(table: ResultTable) -> list[Claim]:
     """Compare sizes of the server's data."""
     return [
         rising(f"{name} becomes more accurate with n_0", [acc(table, n0=n, algorithm=name) for n in _OWN])
@@ -110,7 +110,7 @@ def fig5(table: Table) -> list[Claim]:
     ]
 
 
-def fig6(table: Table) -> list[Claim]:
+def fig6(table: ResultTable) -> list[Claim]:
     """Compare one pass of the server with five."""
     return [narrow("E_s = 1 is as good as 5", [acc(table, fixed=count) for count in (1, 5)], 0.03)]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from fedactors.papers.claims import less, more
-from fedactors.papers.experiment import Axes, Claim, Experiment, Table
+from fedactors.papers.experiment import Axes, Claim, Experiment, ResultTable
 from fedactors.papers.fsl_axes import Axis, algorithms, classes, cohorts, own, rates, weighted
 from fedactors.papers.fsl_conference import methods, passes
 from fedactors.papers.fsl_journal import acc
@@ -26,7 +26,7 @@ _ROWS: Axis = {
 }
 
 
-def table1(table: Table) -> list[Claim]:
+def table1(table: ResultTable) -> list[Claim]:
     """T_0.5: FSL 500 < FSL 250 < FSLsyn 720 <= FSLsyn 504 < FedDyn; accuracies the other way, the last two close."""
     rows = [row for row in ("FSL 500", "FSL 250", "FSLsyn 720", "FSLsyn 504") if row in table.labels("row")]
     pairs = list(pairwise(rows))
@@ -43,7 +43,7 @@ def table1(table: Table) -> list[Claim]:
     ]
 
 
-def ordered(table: Table) -> list[Claim]:
+def ordered(table: ResultTable) -> list[Claim]:
     """FSL is more accurate than DS and DS than FL, and FSL rises earliest, for every C."""
     claims = []
     for c in table.labels("C"):
@@ -66,7 +66,7 @@ def _full(
     file: str,
     grids: Sequence[Axes],
     seeds: Sequence[int] = (1, 2, 3),
-    claims: Callable[[Table], list[Claim]] = lambda table: [],
+    claims: Callable[[ResultTable], list[Claim]] = lambda table: [],
     reported: str = "",
 ) -> Experiment:
     return Experiment(title, f"papers/fsl/{file}.yaml", grids, seeds, claims, reported, _COLUMNS)

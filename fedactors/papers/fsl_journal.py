@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from fedactors.papers.claims import at_most, less, more, narrow, rising, span
-from fedactors.papers.experiment import Claim, Experiment, Table
+from fedactors.papers.experiment import Claim, Experiment, ResultTable
 from fedactors.papers.fsl_axes import algorithms, classes, own, rates, weighted
 
 _SEEDS = (1, 2, 3)
 _GAMMAS = (0.5, 1.0, 1.5, 2.0)
 
 
-def acc(table: Table, **labels: Any) -> float:
+def acc(table: ResultTable, **labels: Any) -> float:
     """Return the mean final accuracy."""
     return table.mean("accuracy", **labels)
 
 
-def non_iid(table: Table, *, first: float = 0.015, second: float = 0.03) -> list[Claim]:
+def non_iid(table: ResultTable, *, first: float = 0.015, second: float = 0.03) -> list[Claim]:
     """FSL is more accurate, faster and steadier than DS and FL where clients hold few labels."""
     claims = []
     for c in (1, 2):
@@ -33,12 +33,12 @@ def non_iid(table: Table, *, first: float = 0.015, second: float = 0.03) -> list
     return claims
 
 
-def pair(table: Table, measure: str, c: int) -> tuple[float, float]:
+def pair(table: ResultTable, measure: str, c: int) -> tuple[float, float]:
     """Return a measure of FSL and of FL."""
     return table.mean(measure, C=c, algorithm="FSL"), table.mean(measure, C=c, algorithm="FL")
 
 
-def dynamics(table: Table) -> list[Claim]:
+def dynamics(table: ResultTable) -> list[Claim]:
     """FSL rises earlier and oscillates less than FL; accuracies fan out less over C, and meet for IID clients."""
     claims = []
     for c in (1, 2):
@@ -56,7 +56,7 @@ def dynamics(table: Table) -> list[Claim]:
     ]
 
 
-def early(table: Table) -> list[Claim]:
+def early(table: ResultTable) -> list[Claim]:
     """FSL rises earlier than DS."""
     return [
         less(
@@ -67,17 +67,17 @@ def early(table: Table) -> list[Claim]:
     ]
 
 
-def fig1(table: Table) -> list[Claim]:
+def fig1(table: ResultTable) -> list[Claim]:
     """Everybody starts from the same pretrained model."""
     return [*non_iid(table, first=0.01, second=0.015), *early(table)]
 
 
-def fig6(table: Table) -> list[Claim]:
+def fig6(table: ResultTable) -> list[Claim]:
     """Without pretraining."""
     return [*non_iid(table), *dynamics(table), *early(table)]
 
 
-def fig2(table: Table) -> list[Claim]:
+def fig2(table: ResultTable) -> list[Claim]:
     """Accuracy is flat in gamma above 0.5, and rises with n_0."""
     gammas = [acc(table, gamma=gamma) for gamma in _GAMMAS]
     low = acc(table, gamma=0.1)
@@ -99,7 +99,7 @@ def fig2(table: Table) -> list[Claim]:
 _OWN = (20, 50, 100, 200, 400)
 
 
-def fig7(table: Table) -> list[Claim]:
+def fig7(table: ResultTable) -> list[Claim]:
     """FSL beats DS and its non-incremental form for every C."""
     claims = [
         more(
@@ -121,7 +121,7 @@ def fig7(table: Table) -> list[Claim]:
     ]
 
 
-def fig8(table: Table) -> list[Claim]:
+def fig8(table: ResultTable) -> list[Claim]:
     """FSL beats its non-incremental form for every gamma."""
     return [
         more(
@@ -134,7 +134,7 @@ def fig8(table: Table) -> list[Claim]:
     ]
 
 
-def fig9(table: Table) -> list[Claim]:
+def fig9(table: ResultTable) -> list[Claim]:
     """xi^2 is far below G^2 where clients are unlike each other."""
     spread = [table.mean("g2", C=c, n0=100) for c in (5, 2, 1)]
     return [
@@ -159,7 +159,7 @@ def fig9(table: Table) -> list[Claim]:
     ]
 
 
-def against_state(table: Table) -> list[Claim]:
+def against_state(table: ResultTable) -> list[Claim]:
     """FSL starts faster than algorithms with client state; with real data it beats glyphs."""
     claims = []
     for at in _places(table):
@@ -183,7 +183,7 @@ def against_state(table: Table) -> list[Claim]:
     return claims
 
 
-def _places(table: Table) -> list[dict[str, Any]]:
+def _places(table: ResultTable) -> list[dict[str, Any]]:
     places = [{axis: label for axis, label in at.items() if axis not in ("seed", "algorithm")} for at, _ in table.rows]
     return [place for number, place in enumerate(places) if place not in places[:number]]
 

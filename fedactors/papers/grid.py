@@ -9,17 +9,19 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from fedactors.errors import DivergedError
-from fedactors.papers.experiment import DIVERGED, Cell, Experiment, Label, Measures, Point, Table
+from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.simulation.record.learning_curve import WINDOW, summary
-from fedactors.study.runs import Work, each, failure, finished
-from fedactors.study.study_cells import SEED
+from fedactors.study.runs import StudyRun, each, failure, finished
+from fedactors.study.study_cells import SEED, StudyCell
 
 _EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
 
-Tell = Callable[[Cell, Measures], None]
+Tell = Callable[[StudyCell, Measures], None]
 
 
-def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]) -> Table:
+def play(
+    experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]
+) -> ResultTable:
     """Run every cell, `jobs` at a time, and return the table; `tell` hears of each result, in the order of the cells.
 
     Where axes are tuned, all their labels are run with the first seed and the best ones with the others; the table
@@ -27,16 +29,18 @@ def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Te
     """
     path, more = scenarios / experiment.scenario, tuple(overrides)
 
-    def played(cells: Sequence[Cell], function: Callable[[Work], Measures]) -> list[tuple[dict[str, Label], Measures]]:
+    def played(
+        cells: Sequence[StudyCell], function: Callable[[StudyRun], Measures]
+    ) -> list[tuple[dict[str, Label], Measures]]:
         rows = []
-        work = [Work(path, (*cell.overrides, *more), out) for cell in cells]
+        work = [StudyRun(path, (*cell.overrides, *more), out) for cell in cells]
         for cell, found in zip(cells, each(function, work, jobs), strict=True):
             tell(cell, found)
             rows.append((dict(cell.labels), found))
         return rows
 
     if not experiment.tuned:
-        return Table(played(list(experiment.cells()), measured))
+        return ResultTable(played(list(experiment.cells()), measured))
     first = played(list(experiment.cells(experiment.seeds[:1])), compared)
     best = experiment.best(first)
 
@@ -45,10 +49,10 @@ def play(experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Te
 
     repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
     others = [cell for cell in repeats if won(dict(cell.labels))]
-    return Table([row for row in first if won(row[0])] + played(others, compared))
+    return ResultTable([row for row in first if won(row[0])] + played(others, compared))
 
 
-def compared(work: Work) -> Measures:
+def compared(work: StudyRun) -> Measures:
     """Return the measures of one run, as `measured`; those of the worst possible one if it diverges."""
     try:
         return measured(work)
@@ -56,7 +60,7 @@ def compared(work: Work) -> Measures:
         return DIVERGED
 
 
-def measured(work: Work) -> Measures:
+def measured(work: StudyRun) -> Measures:
     """Return the measures of one run, from its folder if it is complete, else by running it there."""
     folder = finished(work)
     if why := failure(folder):
@@ -78,7 +82,7 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
         sum(row["xi2"] for row in apart) / len(apart) if apart else None,
         sum(row["g2"] for row in apart) / len(apart) if apart else None,
         rows[-1]["wall_seconds"],
-        tuple(Point(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
+        tuple(Evaluation(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
         _further(rows),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedactors.papers import mixed_smiles, mixed_tasks
 from fedactors.papers.claims import less, more, narrow
-from fedactors.papers.experiment import Axes, Claim, Experiment, Table
+from fedactors.papers.experiment import Axes, Claim, Experiment, ResultTable
 from fedactors.papers.mixed_axes import PLAIN, measured, method, methods, oracle, rated, sizes, trades
 
 _FIVE, _TEN = tuple(range(1, 6)), tuple(range(1, 11))
@@ -23,10 +23,10 @@ _TONGUES = {
     for name, changes in methods(800, 6400, central_weight=0.27).items()
 }
 
-Claims = Callable[[Table], list[Claim]]
+Claims = Callable[[ResultTable], list[Claim]]
 
 
-def smiles(table: Table) -> list[Claim]:
+def smiles(table: ResultTable) -> list[Claim]:
     """Figures 1a and 2a: mixed methods reach the oracle's AUC; 2-W <= 1-W < PT in loss."""
     auc = {name: table.mean("auc", method=name) for name in (*_MIXED, "FL", "oracle")}
     loss = {name: table.mean("loss", method=name) for name in _MIXED}
@@ -39,7 +39,7 @@ def smiles(table: Table) -> list[Claim]:
     ]
 
 
-def dissimilar(table: Table) -> list[Claim]:
+def dissimilar(table: ResultTable) -> list[Claim]:
     """Table 2, first column: G~^2 is far from 0, B~^2 close to 1."""
     return [
         more("max G~^2 is far from 0", table.mean("max_gt2", K=1), 1.0),
@@ -47,7 +47,7 @@ def dissimilar(table: Table) -> list[Claim]:
     ]
 
 
-def language(table: Table) -> list[Claim]:
+def language(table: ResultTable) -> list[Claim]:
     """Figures 1b, 2b and 5: only FL below .45, all mixed methods about .60, as the oracle."""
     return [
         less("only FL stays below .45 (accuracy)", table.mean("accuracy", method="FL"), 0.45),
@@ -68,7 +68,7 @@ def _at_least_as_good(measure: str, steps: Sequence[int], better: Callable[..., 
     ]
 
 
-def fig11(table: Table) -> list[Claim]:
+def fig11(table: ResultTable) -> list[Claim]:
     """Figure 11: rates of 3 for PT and 1-W end where a rate of 1 ends for 2-W."""
     ends = [table.mean("accuracy", method=name) for name in table.labels("method")]
     return [narrow("all end at the same accuracy", ends, 0.02)]
@@ -77,7 +77,7 @@ def fig11(table: Table) -> list[Claim]:
 def _full(
     title: str, file: str, grids: Sequence[Axes], seeds: Sequence[int], claims: Claims, columns: Any, said: str = ""
 ) -> Experiment:
-    def reported(table: Table) -> list[Claim]:
+    def reported(table: ResultTable) -> list[Claim]:
         return [claim._replace(asserted=False) for claim in claims(table)]
 
     return Experiment(

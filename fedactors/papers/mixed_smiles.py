@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from fedactors.papers.claims import less, more, narrow
-from fedactors.papers.experiment import Axes, Claim, Experiment, Table
+from fedactors.papers.experiment import Axes, Claim, Experiment, ResultTable
 from fedactors.papers.mixed_axes import PLAIN, Axis, measured, method, methods, sizes, trades
 
 _SEEDS = (1, 2, 3)
@@ -20,17 +20,17 @@ BATCHES = (1, 5, 25, 100, 500)
 COLUMNS = ("loss", "auc", "accuracy", "federated_accuracy", "central_accuracy", "loss_sd", "max_gt2", "max_bt2")
 
 
-def loss(table: Table, **labels: Any) -> float:
+def loss(table: ResultTable, **labels: Any) -> float:
     """Return the mean loss of the last 20 rounds."""
     return table.mean("loss", **labels)
 
 
-def at_round(table: Table, number: int, **labels: Any) -> float:
+def at_round(table: ResultTable, number: int, **labels: Any) -> float:
     """Return the mean loss after a round."""
     return fmean(point.loss for run in table.runs(**labels) for point in run.curve if point.round == number)
 
 
-def fig2(table: Table) -> list[Claim]:
+def fig2(table: ResultTable) -> list[Claim]:
     """RM1: how the methods compare where both sources differ and where they do not."""
     split = {name: loss(table, source="split", method=name) for name in _METHODS}
     same = {name: loss(table, source="same", method=name) for name in _METHODS}
@@ -55,7 +55,7 @@ def fig2(table: Table) -> list[Claim]:
     ]
 
 
-def fig7(table: Table) -> list[Claim]:
+def fig7(table: ResultTable) -> list[Claim]:
     """RM2: 1-W needs a larger central batch than 2-W, and both saturate."""
     one, two = ([loss(table, **{name: size}) for size in BATCHES] for name in ("1-W |B_c|", "2-W |B_c|"))
     deviations = [table.mean("loss_sd", **{name: 1}) for name in ("1-W |B_c|", "2-W |B_c|")]
@@ -68,7 +68,7 @@ def fig7(table: Table) -> list[Claim]:
     ]
 
 
-def fig9(table: Table) -> list[Claim]:
+def fig9(table: ResultTable) -> list[Claim]:
     """RM3: more and smaller steps do not hurt 1-W; PT's bias grows with K where the sources differ."""
     one, two, pt = ([loss(table, method=name, K=k) for k in (1, 2, 4, 8)] for name in ("1-W", "2-W 1/2", "PT"))
     return [

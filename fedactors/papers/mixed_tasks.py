@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from fedactors.papers.claims import less, more, narrow
-from fedactors.papers.experiment import Axes, Claim, Experiment, Table
+from fedactors.papers.experiment import Axes, Claim, Experiment, ResultTable
 from fedactors.papers.mixed_axes import PLAIN, Axis, measured, method, methods, oracle, rated, trades
 from fedactors.papers.mixed_costs import costs
 
@@ -21,7 +21,7 @@ LANGUAGE = ("accuracy", "federated_accuracy", "central_accuracy", "loss")
 MOVIES = ("recall10", "loss", "spreadout", "accuracy")
 
 
-def fig5(table: Table) -> list[Claim]:
+def fig5(table: ResultTable) -> list[Claim]:
     """RM5: only FL learns the clients' language alone; every mixed method learns both."""
     alone = {name: table.mean(name, method="FL") for name in LANGUAGE[:3]}
     claims = [
@@ -42,7 +42,7 @@ def fig5(table: Table) -> list[Claim]:
     ]
 
 
-def fig10(table: Table) -> list[Claim]:
+def fig10(table: ResultTable) -> list[Claim]:
     """More steps at a smaller rate never hurt (within .01)."""
     return [
         more(
@@ -55,7 +55,7 @@ def fig10(table: Table) -> list[Claim]:
     ]
 
 
-def fig11(table: Table) -> list[Claim]:
+def fig11(table: ResultTable) -> list[Claim]:
     """Larger rates for PT and 1-W help early, and all end alike."""
     names = table.labels("method")
     early = {name: fmean(run.after(20) or 0.0 for run in table.runs(method=name)) for name in names}
@@ -73,12 +73,12 @@ def fig11(table: Table) -> list[Claim]:
     ]
 
 
-def objective(table: Table, **labels: Any) -> float:
+def objective(table: ResultTable, **labels: Any) -> float:
     """Return w_f hinge + w_c spreadout, on the test users, as means of the last 20 rounds."""
     return 0.5 * table.mean("loss", **labels) + 0.5 * table.mean("spreadout", **labels)
 
 
-def fig3(table: Table) -> list[Claim]:
+def fig3(table: ResultTable) -> list[Claim]:
     """RM4: mixed methods recommend as well as the baseline, in which clients compute everything."""
     baseline = table.mean("recall10", method="baseline")
     return [
@@ -95,7 +95,7 @@ def fig3(table: Table) -> list[Claim]:
     ]
 
 
-def fig12(table: Table) -> list[Claim]:
+def fig12(table: ResultTable) -> list[Claim]:
     """RM4: FedAdam is ahead of SGD after as many rounds; 1-W is about the baseline."""
     losses = {
         (name, optimizer): objective(table, method=name, optimizer=optimizer)
@@ -113,7 +113,7 @@ def fig12(table: Table) -> list[Claim]:
     ]
 
 
-def table3(table: Table) -> list[Claim]:
+def table3(table: ResultTable) -> list[Claim]:
     """Costs of a client by the formulas, V = 3952, d = 16, n = 160, B = 16, beside the paper's."""
     found = costs(3952, 16, 160, 16)
     traffic = {"baseline": 494, "PT": 20, "1-W": 30, "2-W": 30}

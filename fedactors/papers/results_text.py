@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.papers.experiment import Claim, Experiment, Measures, Table
+from fedactors.papers.experiment import Claim, Experiment, Measures, ResultTable
 
 _FORMATS = {"t90": ".0f", "t50": ".0f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}  # others: .3f
 _HEADS = {"t90": "T90", "t50": "T_0.5", "xi2": "xi^2", "g2": "G^2", "last5": "last 5"}
 _HEADS |= {"at3": "round 3", "at5": "round 5", "at10": "round 10"}
 
 
-def lines(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> list[str]:
+def lines(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) -> list[str]:
     """Return the report: means over repeats, the paper's numbers, and each claim with whether it holds."""
     said = [f"  {_verdict(claim):<12} {claim.text}: {claim.ours}" for claim in claims]
     note = [f"paper: {experiment.reported}"] if experiment.reported else []
     return [experiment.title, "", *(experiment.beside(table) or _body(experiment, table)), "", *note, *said]
 
 
-def _body(experiment: Experiment, table: Table) -> list[str]:
+def _body(experiment: Experiment, table: ResultTable) -> list[str]:
     groups = grouped(table)
     heads = [
         " ".join(label if isinstance(label, str) else f"{axis}={label}" for axis, label in at.items())
@@ -32,7 +32,7 @@ def _body(experiment: Experiment, table: Table) -> list[str]:
     return body
 
 
-def data(experiment: Experiment, table: Table, claims: Sequence[Claim]) -> dict[str, Any]:
+def data(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) -> dict[str, Any]:
     """Return the report as plain data."""
     return {
         "title": experiment.title,
@@ -50,7 +50,7 @@ def _numbers(found: Measures, columns: Sequence[str]) -> dict[str, Any]:
     return {**kept, "further": dict(found.further), **{column: found.figure(column) for column in columns}}
 
 
-def grouped(table: Table) -> list[tuple[dict[str, Any], list[Measures]]]:
+def grouped(table: ResultTable) -> list[tuple[dict[str, Any], list[Measures]]]:
     """Return the repeats at each place of the grid, in order."""
     groups: dict[tuple[Any, ...], list[Measures]] = {}
     for at, found in table.rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.curves import AXES, Axis, axes, progress
+from fedactors.report.curves import AXES, ProgressAxis, axes, progress
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import RUNS
@@ -57,7 +57,7 @@ def _evaluated(runs: Sequence[Records]) -> bool:
     return bool(len(mean_curve(runs, "accuracy")[0]))
 
 
-def _variant(made: Any, name: str, runs: Sequence[Records], half: Half, ways: list[Axis], k: int) -> float:
+def _variant(made: Any, name: str, runs: Sequence[Records], half: Half, ways: list[ProgressAxis], k: int) -> float:
     from bokeh.models import ColumnDataSource
 
     rounds, values, means = mean_curve(runs, "accuracy")

@@ -8,7 +8,7 @@ from fedactors.report import curves
 from fedactors.report.figure import share
 from fedactors.report.html import Page, Section
 from fedactors.report.measures import totals, virtual_span
-from fedactors.report.page_sections import Cell, Sheet, ended, finals, moved, parts, wall_seconds, warnings
+from fedactors.report.page_sections import PageTable, TableCell, ended, finals, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import OUTCOME, RUNS, label
 from fedactors.report.terminal_text import size, span
 from fedactors.run_files.records import Records
@@ -51,14 +51,14 @@ def _lead(runs: Sequence[Records]) -> str:
     return "The runs did not face the same events: their plans differ."
 
 
-def _figures(runs: Sequence[Records], names: Sequence[str]) -> Sheet:
+def _figures(runs: Sequence[Records], names: Sequence[str]) -> PageTable:
     rows = tuple(_row(records, names[k], RUNS[k % len(RUNS)] if k < _CURVES else "") for k, records in enumerate(runs))
     heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because")
     note = f"The first {_CURVES} runs are drawn below." if len(runs) > _CURVES else ""
-    return Sheet(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
+    return PageTable(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
 
 
-def _row(records: Records, name: str, color: str) -> tuple[Cell, ...]:
+def _row(records: Records, name: str, color: str) -> tuple[TableCell, ...]:
     learned, wall = finals(records), wall_seconds(records)
     texts = (
         f"{learned['accuracy']:.2%}" if "accuracy" in learned else "–",  # noqa: RUF001
@@ -69,15 +69,15 @@ def _row(records: Records, name: str, color: str) -> tuple[Cell, ...]:
         size(sum(moved(records))),
         ended(records),
     )
-    return (Cell(name, color), *map(Cell, texts))
+    return (TableCell(name, color), *map(TableCell, texts))
 
 
-def _outcomes(runs: Sequence[Records], names: Sequence[str]) -> Sheet:
+def _outcomes(runs: Sequence[Records], names: Sequence[str]) -> PageTable:
     rows = tuple(_bar(records, name) for records, name in zip(runs, names, strict=True))
-    return Sheet(("run", "asked", "heard", "outcomes"), rows, (1, 2))
+    return PageTable(("run", "asked", "heard", "outcomes"), rows, (1, 2))
 
 
-def _bar(records: Records, name: str) -> tuple[Cell, ...]:
+def _bar(records: Records, name: str) -> tuple[TableCell, ...]:
     counts = totals(records)
     asked, heard = sum(counts.values()), counts["complete"] + counts["partial"]
-    return (Cell(name), Cell(f"{asked:,}"), Cell(share(heard, asked)), Cell(parts=parts(counts)))
+    return (TableCell(name), TableCell(f"{asked:,}"), TableCell(share(heard, asked)), TableCell(parts=parts(counts)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, share
 from fedactors.report.measures import heard
-from fedactors.report.page_sections import Card, Cell, Sheet
+from fedactors.report.page_sections import Card, PageTable, TableCell
 from fedactors.report.palette import OUTCOME
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.report.trace_events import busy
@@ -29,15 +29,17 @@ def cards(records: Records) -> list[Card]:
     return found
 
 
-def milestones(records: Records) -> Sheet | None:
+def milestones(records: Records) -> PageTable | None:
     """Return what it took to get to each accuracy; none if none was reached."""
     reached = [line for line in records.summary.get("to_accuracy") or [] if isinstance(line, Mapping)]
     if not reached:
         return None
     columns = {name: head for name, head in _HEADS.items() if any(name in line for line in reached)}
-    rows = tuple(tuple(Cell(_SHOWN[name](line)) if name in line else Cell() for name in columns) for line in reached)
+    rows = tuple(
+        tuple(TableCell(_SHOWN[name](line)) if name in line else TableCell() for name in columns) for line in reached
+    )
     numbers = tuple(range(len(columns)))
-    return Sheet(tuple(columns.values()), rows, numbers, "", "The first evaluation that showed as much.")
+    return PageTable(tuple(columns.values()), rows, numbers, "", "The first evaluation that showed as much.")
 
 
 _HEADS = {
@@ -69,11 +71,11 @@ def staleness(records: Records) -> Chart | None:
     return Chart("staleness", "Staleness", text, made, f"Staleness of the updates aggregated. {text}")
 
 
-def real_time(records: Records) -> Sheet | None:
+def real_time(records: Records) -> PageTable | None:
     """Return how long each actor worked by the wall clock; none if nobody noted it."""
     rows = tuple(
-        (Cell(lane), Cell(what), Cell(f"{seconds:,.2f} s"))
+        (TableCell(lane), TableCell(what), TableCell(f"{seconds:,.2f} s"))
         for lane, what, seconds in busy(records.path / "wall.parquet")
     )
     note = "`fedactors timeline RUN` shows when."
-    return Sheet(("actor", "work", "in all"), rows, (2,), "", note) if rows else None
+    return PageTable(("actor", "work", "in all"), rows, (2,), "", note) if rows else None

@@ -19,7 +19,7 @@ AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules
 
 
 @dataclass(frozen=True)
-class Axis:
+class ProgressAxis:
     """One way to count progress: the key of a column, and what the axis is called, unit included."""
 
     key: str
@@ -28,7 +28,7 @@ class Axis:
     scale: float
 
 
-def axes(runs: Sequence[Records]) -> list[Axis]:
+def axes(runs: Sequence[Records]) -> list[ProgressAxis]:
     """Return the axes that these runs can be drawn against, in one unit each."""
     columns = [progress(records) for records in runs]
     largest = {key: max((float(np.nanmax(c[key], initial=0)) for c in columns), default=0.0) for key in AXES}
@@ -40,7 +40,7 @@ def axes(runs: Sequence[Records]) -> list[Axis]:
         "wall": time_unit(largest["wall"]),
     }
     return [
-        Axis(key, name, f"{name} ({units[key][0]})" if units[key][0] else name, units[key][1])
+        ProgressAxis(key, name, f"{name} ({units[key][0]})" if units[key][0] else name, units[key][1])
         for key, name in AXES.items()
         if largest[key]
     ]
@@ -116,7 +116,7 @@ def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:
     return {"line_color": RUNS[k % len(RUNS)], "line_width": 2, "line_dash": dash}
 
 
-def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict[str, Any], name: str) -> float:
+def _line(made: Any, records: Records, column: str, ways: list[ProgressAxis], look: dict[str, Any], name: str) -> float:
     """Draw one figure of one run; return its last value, NaN if it has none."""
     from bokeh.models import ColumnDataSource
 
@@ -142,7 +142,7 @@ def _line(made: Any, records: Records, column: str, ways: list[Axis], look: dict
     return float(values[rows[-1]])
 
 
-def _moves(made: Any, records: Records, ways: list[Axis]) -> None:
+def _moves(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
     """Mark the rounds in which devices arrived (up) or departed (down) along the foot of the chart."""
     for column, shape, color in (("arrived", "triangle", "#6a9f3c"), ("departed", "inverted_triangle", "#8e62a9")):
         rows = np.flatnonzero(records.plans[column][: records.rounds])
@@ -150,7 +150,9 @@ def _moves(made: Any, records: Records, ways: list[Axis]) -> None:
             _mark(made, records, rows[every(len(rows), _MARKS)], column, shape, color, ways)
 
 
-def _mark(made: Any, records: Records, rows: Any, column: str, shape: str, color: str, ways: list[Axis]) -> None:
+def _mark(
+    made: Any, records: Records, rows: Any, column: str, shape: str, color: str, ways: list[ProgressAxis]
+) -> None:
     from bokeh.models import ColumnDataSource
 
     reached = progress(records)
@@ -166,7 +168,7 @@ def _mark(made: Any, records: Records, rows: Any, column: str, shape: str, color
         item.visible = str(getattr(item.label, "value", "")).startswith("devices ")
 
 
-def _decisions(made: Any, records: Records, ways: list[Axis]) -> None:
+def _decisions(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
     """Mark where the server decided about an arrival or a departure, with the numbers behind it."""
     from bokeh.models import ColumnDataSource
 

@@ -12,7 +12,7 @@ from fedactors.errors import RunFolderError
 from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
 from fedactors.report.figure import Chart
 from fedactors.report.measures import totals
-from fedactors.report.page_sections import Card, Part, Sheet
+from fedactors.report.page_sections import Card, PageTable, Part
 from fedactors.report.palette import OUTCOME, THEMES, label
 from fedactors.report.timeline_rows import timeline
 from fedactors.run_files.records import Records, read
@@ -27,9 +27,9 @@ class Section:
     key: str
     title: str
     charts: tuple[Chart, ...] = ()
-    tables: tuple[Sheet, ...] = ()
+    tables: tuple[PageTable, ...] = ()
     layout: str = ""
-    axes: tuple[curves.Axis, ...] = ()
+    axes: tuple[curves.ProgressAxis, ...] = ()
     outcomes: tuple[dict[str, str], ...] = ()
 
 

@@ -57,7 +57,7 @@ class Frames:
         return found
 
 
-class Shown:
+class RunPlots:
     """What has a run folder can be shown. Each `plot_` draws on `axes`, or on new ones, and returns them."""
 
     folder: Path | None
@@ -105,13 +105,13 @@ def _plots() -> Any:
 
 
 @dataclass(frozen=True)
-class Saved(Shown):
+class RecordedRun(RunPlots):
     """A run folder that was written before."""
 
     folder: Path
     summary: Mapping[str, Any]
 
 
-def load_run(folder: str | Path) -> Saved:
+def load_run(folder: str | Path) -> RecordedRun:
     """Return a run folder of `run` or `replay`. Raises RunFolderError if it is none, or is damaged."""
-    return Saved(Path(folder), read(folder, tables=False).summary)
+    return RecordedRun(Path(folder), read(folder, tables=False).summary)

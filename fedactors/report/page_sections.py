@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What stands in one place of a table: text, a patch of colour before it, a bar of parts above it."""
 
     text: str = ""
@@ -52,11 +52,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageTable:
     """A table; `numbers` are the columns set flush right."""
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     numbers: tuple[int, ...] = ()
     title: str = ""
     note: str = ""
@@ -135,20 +135,30 @@ def _whole(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def outcomes(records: Records) -> Sheet:
+def outcomes(records: Records) -> PageTable:
     """Return the totals by outcome."""
     counts = totals(records)
     asked = sum(counts.values())
     rows = [
-        (Cell(label(name), OUTCOME[name]), Cell(f"{count:,}"), Cell(share(count, asked)), Cell(MEANING[name]))
+        (
+            TableCell(label(name), OUTCOME[name]),
+            TableCell(f"{count:,}"),
+            TableCell(share(count, asked)),
+            TableCell(MEANING[name]),
+        )
         for name, count in counts.items()
         if count
     ]
-    total = (Cell("asked", "transparent"), Cell(f"{asked:,}"), Cell(), Cell("the sum, checked every round"))
-    return Sheet(("outcome", "clients", "share", "what it means"), (*rows, total), (1, 2), "What became of them")
+    total = (
+        TableCell("asked", "transparent"),
+        TableCell(f"{asked:,}"),
+        TableCell(),
+        TableCell("the sum, checked every round"),
+    )
+    return PageTable(("outcome", "clients", "share", "what it means"), (*rows, total), (1, 2), "What became of them")
 
 
-def groups(records: Records) -> Sheet | None:
+def groups(records: Records) -> PageTable | None:
     """Return a row per group of devices; none if there are no groups or no orders."""
     shares = by_group(records) if len(records.orders["client"]) and len(records.groups) <= _GROUPS else []
     if not shares:
@@ -156,30 +166,35 @@ def groups(records: Records) -> Sheet | None:
     steps = sum(group.steps for group in shares)
     rows = tuple(_group(group, steps) for group in shares)
     heads = ("group", "devices", "never heard", "asked", "heard", "steps given", "outcomes")
-    return Sheet(heads, rows, (1, 2, 3, 4, 5))
+    return PageTable(heads, rows, (1, 2, 3, 4, 5))
 
 
-def _group(group: GroupShare, steps: int) -> tuple[Cell, ...]:
+def _group(group: GroupShare, steps: int) -> tuple[TableCell, ...]:
     figures = (f"{group.devices:,}", f"{group.never_heard:,}", f"{group.asked:,}", share(group.heard, group.asked))
-    return (Cell(group.name), *map(Cell, figures), Cell(share(group.steps, steps)), Cell(parts=parts(group.outcomes)))
+    return (
+        TableCell(group.name),
+        *map(TableCell, figures),
+        TableCell(share(group.steps, steps)),
+        TableCell(parts=parts(group.outcomes)),
+    )
 
 
-def faults(records: Records) -> Sheet | None:
+def faults(records: Records) -> PageTable | None:
     """Return the real faults that were met and mended; none if there were none."""
     if not records.faults:
         return None
     shown = records.faults[:_FAULTS]
     rows = tuple(
         (
-            Cell(str(fault.get("round", ""))),
-            Cell(str(fault.get("cause", ""))[:_FAULT_TEXT]),
-            Cell("yes" if fault.get("died") else "no"),
-            Cell(_short(str(fault.get("text", "")))),
+            TableCell(str(fault.get("round", ""))),
+            TableCell(str(fault.get("cause", ""))[:_FAULT_TEXT]),
+            TableCell("yes" if fault.get("died") else "no"),
+            TableCell(_short(str(fault.get("text", "")))),
         )
         for fault in shown
     )
     note = f"The first {len(shown):,} of {len(records.faults):,}." if len(shown) < len(records.faults) else ""
-    return Sheet(("round", "cause", "actor died", "what is known"), rows, (0,), "", note)
+    return PageTable(("round", "cause", "actor died", "what is known"), rows, (0,), "", note)
 
 
 def _short(text: str) -> str:

@@ -21,7 +21,7 @@ _MS = 1_000_000  # ns
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowTable:
     """Windows of devices in columns, one row per window, ascending; `sampled` are devices of the even sample."""
 
     client: Ints
@@ -30,7 +30,7 @@ class Windows:
     sampled: Ints
 
 
-def read(folder: Path) -> Windows | None:
+def read(folder: Path) -> WindowTable | None:
     """Return the windows of a run folder; None if none were written. Raises RunFolderError if they are damaged."""
     path = folder / "windows.parquet"
     if not path.exists():
@@ -48,10 +48,10 @@ def read(folder: Path) -> Windows | None:
         raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
     if len(on) != len(off):
         raise RunFolderError(f"{path}: damaged: on and off differ in length")
-    return Windows(np.repeat(client, counts), on, off, sampled)
+    return WindowTable(np.repeat(client, counts), on, off, sampled)
 
 
-def by_hour(windows: Windows, end: int) -> Floats:
+def by_hour(windows: WindowTable, end: int) -> Floats:
     """Return the share of the sampled devices that was on, in each of the 24 hours of the virtual day.
 
     Hours that the `end` ns of the run did not reach are NaN.
@@ -90,7 +90,7 @@ def hours(records: Records) -> Chart | None:
     return Chart("available", "Availability", text, made, f"Availability by hour: {low:.0%} to {high:.0%}.")
 
 
-def bands(made: Any, windows: Windows, devices: Ints) -> bool:
+def bands(made: Any, windows: WindowTable, devices: Ints) -> bool:
     """Draw behind a timeline when each of its `devices` was on; return whether all windows could be drawn."""
     rows = np.flatnonzero(np.isin(windows.client, devices))
     drawn = rows[:_BANDS]
@@ -102,7 +102,7 @@ def bands(made: Any, windows: Windows, devices: Ints) -> bool:
     return len(drawn) == len(rows)
 
 
-def pauses(windows: Windows, taken: dict[str, Any]) -> tuple[Ints, Ints, Ints]:
+def pauses(windows: WindowTable, taken: dict[str, Any]) -> tuple[Ints, Ints, Ints]:
     """Return (order, from, to) of the times in which a trip's device was off: it paused, or was lost."""
     found: list[tuple[int, int, int]] = []
     starts = np.searchsorted(windows.client, taken["client"], side="left")
@@ -121,7 +121,7 @@ def pauses(windows: Windows, taken: dict[str, Any]) -> tuple[Ints, Ints, Ints]:
     return columns[0], columns[1], columns[2]
 
 
-def overlay(made: Any, windows: Windows, taken: dict[str, Any], rows: Ints) -> int:
+def overlay(made: Any, windows: WindowTable, taken: dict[str, Any], rows: Ints) -> int:
     """Hatch the times in which trips paused; return how many there are."""
     order, began, ended = pauses(windows, taken)
     if len(order):

@@ -28,7 +28,7 @@ _MS = 1_000_000  # ns; the axis counts milliseconds
 
 
 @dataclass(frozen=True)
-class Shown:
+class DrawnOrders:
     """The orders that are drawn: their indices, the devices of the rows, and what was left out."""
 
     orders: Ints
@@ -36,7 +36,7 @@ class Shown:
     note: str
 
 
-def choose(records: Records) -> Shown:
+def choose(records: Records) -> DrawnOrders:
     """Choose devices evenly and, if these are still too busy, the first part of the time."""
     client = records.orders["client"]
     pool, told = _pool(records)
@@ -51,7 +51,7 @@ def choose(records: Records) -> Shown:
     if len(orders) > _TRIPS:
         notes.append(f"the first {_TRIPS:,} of their {len(orders):,} trips")
         orders = orders[:_TRIPS]
-    return Shown(orders, devices, f"Drawn: {'; '.join(notes)}." if notes else "")
+    return DrawnOrders(orders, devices, f"Drawn: {'; '.join(notes)}." if notes else "")
 
 
 def _pool(records: Records) -> tuple[Ints, str]:

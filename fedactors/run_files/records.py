@@ -32,7 +32,7 @@ _FIGURES = (
 
 
 @dataclass(frozen=True)
-class Group:
+class DeviceGroup:
     """Devices of one kind; their ids are consecutive."""
 
     name: str
@@ -56,7 +56,7 @@ class Records:
     orders: Table
     faults: tuple[Mapping[str, Any], ...] = ()
     scenario: str = ""
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DeviceGroup, ...] = ()
     missing: tuple[str, ...] = field(default=())
     moves: tuple[tuple[int, Mapping[str, Any]], ...] = ()  # (row of metrics, arrival or departure that was answered)
 
@@ -241,10 +241,10 @@ def _integers(path: Path, column: Any, name: str) -> Column:
     return np.asarray(column.to_numpy())
 
 
-def _groups(resolved: Mapping[str, Any]) -> tuple[Group, ...]:
+def _groups(resolved: Mapping[str, Any]) -> tuple[DeviceGroup, ...]:
     """Return the groups of a resolved scenario; none if it does not look like one."""
     population = resolved.get("population")
     try:
-        return tuple(Group(str(group["name"]), int(group["count"])) for group in population or ())
+        return tuple(DeviceGroup(str(group["name"]), int(group["count"])) for group in population or ())
     except (TypeError, KeyError, ValueError):
         return ()

@@ -22,7 +22,7 @@ CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 
-class Table:
+class ParquetTable:
     """A Parquet file that grows by rows and appears when it is complete."""
 
     def __init__(self, path: Path, columns: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from fedactors.errors import suggestion
 from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
-from fedactors.scenario.population import Group
+from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import Duration, Size
 
@@ -20,7 +20,7 @@ _none = BeforeValidator(lambda value: None if value == "none" else value)
 Window = Annotated[Duration | None, _none]
 
 
-class Task(Options):
+class TaskOptions(Options):
     """What is learned, and from whose data."""
 
     dataset: Annotated[Any, Choice("datasets")]
@@ -40,7 +40,7 @@ class Task(Options):
         return self.split.apply(data) if self.split else data
 
 
-class Local(Options):
+class LocalOptions(Options):
     """What a client does with a model: passes over its data, or a number of steps."""
 
     epochs: int | None = Field(default=None, ge=1, le=100_000)
@@ -54,7 +54,7 @@ class Local(Options):
     """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
 
     @model_validator(mode="after")
-    def _one_measure(self) -> Local:
+    def _one_measure(self) -> LocalOptions:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give either epochs or steps")
         if self.steps is not None and self.update_unit == "epoch":
@@ -62,7 +62,7 @@ class Local(Options):
         return self
 
 
-class Pretraining(Options):
+class PretrainingOptions(Options):
     """Passes of the server over its own data before the first round."""
 
     epochs: int = Field(ge=0, le=1_000_000)
@@ -71,7 +71,7 @@ class Pretraining(Options):
     """Samples of a step; by default as many as a client's."""
 
 
-class Server(Options):
+class ServerOptions(Options):
     """How the server runs its rounds."""
 
     rounds: int = Field(ge=1, le=10_000_000)
@@ -96,7 +96,7 @@ class Server(Options):
     algorithm: Annotated[Any, Choice("algorithms")] = Field(default="fedavg", validate_default=True)
     participation: Annotated[Any, Choice("participation", optional=True)] = None
     """What weight each update has; by default what the algorithm's paper has."""
-    local: Local = Local(epochs=1)
+    local: LocalOptions = LocalOptions(epochs=1)
     membership: Annotated[Any, Choice("membership", optional=True)] = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
     over those asked, and the whole test set counts."""
@@ -105,7 +105,7 @@ class Server(Options):
     )
     data: Annotated[Any, Choice("server_data", optional=True)] = None
     """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
-    pretraining: Pretraining | None = None
+    pretraining: PretrainingOptions | None = None
     """What the server learns from its own data before the first round, whatever the algorithm."""
     dissimilarity_every: int | None = Field(default=None, ge=1)
     """Rounds between measurements of xi^2 and G^2, the first round included; full gradients at every client."""
@@ -120,7 +120,7 @@ class Server(Options):
     """The run ends, as diverged, with the first round whose train loss is above this."""
 
     @model_validator(mode="after")
-    def _a_round_can_end(self) -> Server:
+    def _a_round_can_end(self) -> ServerOptions:
         if isinstance(self.cohort, int) and self.cohort < 1:
             raise ValueError("cohort must be at least 1")
         if self.deadline == 0:
@@ -140,7 +140,7 @@ class Server(Options):
         return self
 
     @model_validator(mode="after")
-    def _participation_of_the_paper(self) -> Server:
+    def _participation_of_the_paper(self) -> ServerOptions:
         """Fill in the algorithm's own participation, so that the resolved scenario shows it."""
         if self.participation is None:
             name = self.timing.weighting or self.algorithm.weighting
@@ -148,7 +148,7 @@ class Server(Options):
         return self
 
     @model_validator(mode="after")
-    def _defined_without_rounds(self) -> Server:
+    def _defined_without_rounds(self) -> ServerOptions:
         """Refuse what has no meaning where updates start from older models, with the reason."""
         timing = self.timing
         if not timing.asynchronous:
@@ -183,7 +183,7 @@ class Server(Options):
         return self.quorum
 
 
-class Cluster(Options):
+class ClusterOptions(Options):
     """Where it is computed. Nothing in here changes a result."""
 
     actors: int | None = Field(default=None, ge=1, le=4096)
@@ -215,10 +215,10 @@ class Scenario(Options):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     seed: int = Field(default=0, ge=0, lt=2**63)
-    task: Task
-    population: list[Group] = Field(min_length=1)
-    server: Server
-    cluster: Cluster = Cluster()
+    task: TaskOptions
+    population: list[GroupOptions] = Field(min_length=1)
+    server: ServerOptions
+    cluster: ClusterOptions = ClusterOptions()
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     """How exactly models are trained: in float32, with factors rounded to TF32 (on GPUs only), or under autocast to
     bfloat16. Parameters, updates, sums and evaluations are float32."""

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
-from fedactors.scenario.recordings import Devices, Links, Places, Rates
-from fedactors.scenario.sampled_participation import Laws, Sampled, short
-from fedactors.scenario.synthetic_behaviour import Synthetic
+from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
+from fedactors.scenario.sampled_participation import Laws, SampledParticipation, short
+from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.scenario.units import Duration, Energy, Rate, Speed
 
 
@@ -60,9 +60,9 @@ class Compute(Options):
     """Time of one forward and backward pass over one sample: the group's median."""
     flops: Speed | None = None
     """Instead: operations per second; the time follows from what the model's passes need."""
-    table: Devices | None = None
+    table: DeviceRecording | None = None
     """Instead: measured speeds of real devices."""
-    share: Rates | None = None
+    share: RateRecording | None = None
     """Which part of the processor is free, over time."""
     spread: float = Field(default=0.0, ge=0.0, le=5.0)
     """Standard deviation of the logarithm over the group; 0 makes all devices equal."""
@@ -85,7 +85,7 @@ class Network(Options):
     """Median upload rate."""
     latency: Duration = 0
     """Added once to every download and every upload."""
-    table: Devices | None = None
+    table: DeviceRecording | None = None
     """Measured rates of real devices, in place of `down` and `up`."""
     trace: Links | None = None
     """Rates over time, in place of constant ones."""
@@ -96,9 +96,11 @@ class Network(Options):
 
 
 Availability = Annotated[
-    Always | Trace | Synthetic,
+    Always | Trace | SyntheticBehaviour,
     Field(discriminator="name"),
-    BeforeValidator(_named, json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | Synthetic),
+    BeforeValidator(
+        _named, json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | SyntheticBehaviour
+    ),
 ]
 
 
@@ -111,7 +113,7 @@ class Consumption(Options):
     """For a byte that crosses its link, down or up."""
 
 
-class Group(Options):
+class GroupOptions(Options):
     """Devices of one kind."""
 
     name: str = Field(min_length=1, max_length=100)
@@ -119,7 +121,9 @@ class Group(Options):
     availability: Availability = Always()
     compute: Compute = Compute.model_validate({"per_sample": "10ms"})
     network: Network = Network.model_validate({"down": "2 MB/s", "up": "500 kB/s", "latency": "50ms"})
-    sampled: Annotated[Sampled | None, BeforeValidator(short, json_schema_input_type=Laws | Sampled | None)] = None
+    sampled: Annotated[
+        SampledParticipation | None, BeforeValidator(short, json_schema_input_type=Laws | SampledParticipation | None)
+    ] = None
     """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
     energy: Consumption | None = None
     """What steps and bytes cost in joules; where no group says so, none are counted."""
@@ -135,7 +139,7 @@ class Group(Options):
     """What becomes of work in flight then: it is lost, or the device stops in time to hand in the steps it has done."""
 
     @model_validator(mode="after")
-    def _leaves_after_it_came(self) -> Group:
+    def _leaves_after_it_came(self) -> GroupOptions:
         if self.depart is not None and self.depart <= self.arrive:
             raise ValueError("depart must be later than arrive")
         return self

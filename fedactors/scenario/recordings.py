@@ -12,7 +12,7 @@ from fedactors.scenario.units import Speed, Work
 Assign = Literal["in_order", "shuffle"]
 
 
-class Rates(Options):
+class RateRecording(Options):
     """A link or a processor over time, from a recording."""
 
     path: str
@@ -31,7 +31,7 @@ class Rates(Options):
     """Refuse recordings that need repair."""
 
 
-class Devices(Options):
+class DeviceRecording(Options):
     """Figures of real devices, from a table."""
 
     path: str
@@ -70,8 +70,8 @@ class Places(Options):
 class Links(Options):
     """Bandwidth over time, in bytes per second; a direction that is absent keeps its constant rate."""
 
-    down: Rates | None = None
-    up: Rates | None = None
+    down: RateRecording | None = None
+    up: RateRecording | None = None
 
     @model_validator(mode="after")
     def _something(self) -> Links:

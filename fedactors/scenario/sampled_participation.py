@@ -11,7 +11,7 @@ from fedactors.options import Options
 Trace = Literal["T0", "T30", "T50", "T70", "T90", "Thi", "Tmi", "Tlo"]
 
 
-Laws = Trace | list[Trace]  # the short form of `Sampled`
+Laws = Trace | list[Trace]  # the short form of `SampledParticipation`
 
 
 def short(value: object) -> object:
@@ -21,7 +21,7 @@ def short(value: object) -> object:
     return {"traces": value} if isinstance(value, list) else value
 
 
-class Sampled(Options):
+class SampledParticipation(Options):
     """A sampled participation trace of Ruan et al. (AISTATS 2021), Table 2: each round a share of the epochs is drawn.
 
     The draw sets how fast a device computes in that round, so that exactly the drawn number of epochs fits before the

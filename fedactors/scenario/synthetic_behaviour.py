@@ -12,7 +12,7 @@ from fedactors.scenario.units import Duration
 Hour = Annotated[int, Field(ge=0, le=24)]
 
 
-class Synthetic(Options):
+class SyntheticBehaviour(Options):
     """Windows by a law, not from a recording: phones that charge at night, live in time zones and know weekends.
 
     Virtual time 0 is Monday, 0:00 UTC; after `days` it begins again.
@@ -38,7 +38,7 @@ class Synthetic(Options):
     """After how many days the windows repeat; whole weeks keep weekends where they are."""
 
     @model_validator(mode="after")
-    def _takes_time(self) -> Synthetic:
+    def _takes_time(self) -> SyntheticBehaviour:
         if not self.mean_on or not self.mean_off:
             raise ValueError("mean_on and mean_off must be longer than 0")
         if self.night_from == self.night_until:

@@ -11,11 +11,11 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, settled
 from fedactors.simulation.prepare import Prepared
-from fedactors.simulation.record.metric_rows import Rows
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.tasks import task_of, with_last
 
 
-def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: Rows) -> Decide:
+def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows) -> Decide:
     """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
     known: dict[int, bool] = {}
     policy = prepared.scenario.server.membership.departures
@@ -33,7 +33,7 @@ def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective
 
 
 def by_rule(
-    prepared: Prepared, pipeline: Pipeline, objective: Objective, client: int, done: int, rows: Rows
+    prepared: Prepared, pipeline: Pipeline, objective: Objective, client: int, done: int, rows: MetricRows
 ) -> Verdict:
     """Decide by Corollary 4.0.3 from what the server knows after `done` rounds, of which `rows` tell."""
     server = prepared.scenario.server
@@ -53,7 +53,7 @@ def by_rule(
     return Verdict(excludes(c), {**numbers, "f0": least_include(c), "f1": exclude(c.rounds, c)})
 
 
-def _rounds(prepared: Prepared, rows: Rows, done: int) -> int:
+def _rounds(prepared: Prepared, rows: MetricRows, done: int) -> int:
     """Return how many rounds the run will have, if they go on taking as long as they have."""
     server = prepared.scenario.server
     if server.until is None or not done:

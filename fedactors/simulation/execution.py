@@ -16,41 +16,41 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.base import Fault, Fleet
-from fedactors.fleet.messages import Outcomes, Task
+from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.profiling import collect
-from fedactors.learning.training_task import Lesson, Narrow, Samples
+from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.departure_decisions import judge
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, reason
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
-from fedactors.simulation.objective_state import Decide, Objective, Standing, recorded
+from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.run_folder import RunFolder
-from fedactors.simulation.record.run_recorder import Books
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_recorder import RunRecorder
+from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
-from fedactors.simulation.resume.checkpoint_writer import Saver
+from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import task_of, with_last
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
-Loaded = tuple[Lesson, Samples, Exam, Labelled]  # and the server's own samples
+Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, Labelled]  # and the server's own samples
 
 
 class _Due(NamedTuple):
     """A round that has been handed out, and is to be written down."""
 
     plan: Plan
-    task: Task
-    standing: Standing | None
+    task: RoundTask
+    standing: ObjectiveState | None
 
 
 class Execution:
@@ -69,17 +69,17 @@ class Execution:
         self._prepared, self._progress, self._start = prepared, progress, start
         scenario = prepared.scenario
         folder.clients(prepared)
-        self._books = Books(folder, Ledger(prepared.ahead, prepared.tariff, len(prepared.population)))
+        self._books = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
-        self._narrow: Narrow | None = None
+        self._narrow: MemoryLimit | None = None
         self._began, self._before = began, dict[str, float]()
         self._pending: deque[_Due] = deque()
         self._objective = Objective(prepared) if prepared.scenario.server.membership else None
         self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
         every, kept = scenario.cluster.checkpoint_every, scenario.cluster.checkpoints_kept
-        self._saver = Saver(folder.path, every, start.plans, kept, progress.note)
+        self._saver = CheckpointWriter(folder.path, every, start.plans, kept, progress.note)
 
     def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
         """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.
@@ -173,7 +173,7 @@ class Execution:
                 return ended
         return ""
 
-    def _task(self, plan: Plan, standing: Standing | None, *, last: bool) -> Task:
+    def _task(self, plan: Plan, standing: ObjectiveState | None, *, last: bool) -> RoundTask:
         return task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
 
     def _settle(self) -> str:

@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
-from fedactors.scenario.model import Cluster, Server
-from fedactors.scenario.population import Group
+from fedactors.scenario.model import ClusterOptions, ServerOptions
+from fedactors.scenario.population import GroupOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]
 
 
 def open_fleet(
-    cluster: Cluster,
+    cluster: ClusterOptions,
     kind: FleetKind,
     actors: int | None = None,
     address: str | None = None,
-    groups: Sequence[Group] = (),
+    groups: Sequence[GroupOptions] = (),
     central: bool = False,
     near: bool = False,
 ) -> Fleet:
@@ -56,17 +56,17 @@ def open_fleet(
     )
 
 
-def classes(cluster: Cluster, groups: Sequence[Group]) -> Any:
+def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
     """Return which client hosts need which resources, by the clients of the `groups` they are for."""
-    from fedactors.fleet.layout import Classes
+    from fedactors.fleet.layout import HostKinds
 
     wanted = [cluster.resources.get(group.name, {}) for group in groups] or [{}]
     different = [one for number, one in enumerate(wanted) if one not in wanted[:number]]
     first = accumulate((group.count for group in groups[:-1]), initial=0)
-    return Classes(different, list(first), [different.index(one) for one in wanted])
+    return HostKinds(different, list(first), [different.index(one) for one in wanted])
 
 
-def is_near(server: Server) -> bool:
+def is_near(server: ServerOptions) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     return not server.algorithm.keeps and not server.timing.asynchronous
 

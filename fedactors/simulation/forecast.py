@@ -19,14 +19,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.chunk_placement import spread
-from fedactors.fleet.messages import Task
+from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, Lesson, Samples
+from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
@@ -107,7 +107,7 @@ def start_seconds(kind: str, hosts: int, cores: int, importing: float) -> float:
     return 1.5 * importing if kind == "local" else importing * (2 + 2 * max(1.0, (hosts + 2) / cores))
 
 
-def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, way: str) -> float:
+def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, way: str) -> float:
     """Return the seconds of a round: those of its longest path, or of all its work on all cores, whatever is more.
 
     Calls go by `way` of "ray", a "near" line, or within one process on the "local" fleet.
@@ -125,16 +125,16 @@ def round_seconds(task: Task, prepared: Prepared, speeds: Speeds, hosts: int, co
     return max(max(loads) + speeds.central + beside / cores, work / cores)
 
 
-def measure(prepared: Prepared, tasks: Sequence[Task], device: str, hosts: int) -> Speeds:
+def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: int) -> Speeds:
     """Time the engine on noise, in chunks as the first rounds have them."""
     info, server = prepared.info, prepared.scenario.server
     draws = np.random.Generator(np.random.Philox(0))
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
-    lesson = Lesson(
+    lesson = TrainingTask(
         prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
     )
-    trainer = Trainer(lesson, Samples(x, y, _Noise(prepared.held)), device)
+    trainer = Trainer(lesson, TrainingData(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
     state = {name: value.numpy() for name, value in server.algorithm.start(torch.from_numpy(start)).items()}
@@ -151,7 +151,7 @@ def measure(prepared: Prepared, tasks: Sequence[Task], device: str, hosts: int) 
     size, examined = min(info.test_size, _SAMPLES), 0.0
 
     def examine(some: int) -> None:
-        Examiner(prepared.model, Exam(x[:some], y[:some]), device).examine(start)
+        ModelEvaluator(prepared.model, EvaluationSet(x[:some], y[:some]), device).examine(start)
 
     if size:
         examined, _ = _each(examine, min(16, size), size)
@@ -167,7 +167,7 @@ def _cut(chunk: Chunk, most: int) -> Chunk:
     return chunk._replace(steps=tuple(min(steps, most) for steps in chunk.steps))
 
 
-def _central(prepared: Prepared, lesson: Lesson, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
+def _central(prepared: Prepared, lesson: TrainingTask, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
     """Return the seconds that the server learns in a round."""
     work = lesson.algorithm.central_work(prepared.setting)
     if not work.wanted:

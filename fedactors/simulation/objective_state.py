@@ -33,7 +33,7 @@ class Move(NamedTuple):
     numbers: Mapping[str, Any] = {}
 
 
-class Standing(NamedTuple):
+class ObjectiveState(NamedTuple):
     """The objective as it counts in one round."""
 
     members: Members  # what p^k is a share of
@@ -92,7 +92,7 @@ class Objective:
         """Say whether the objective of `plan` may need a decision that the policy leaves open."""
         return self._policy.departures in OPEN and bool(self._leaving or plan.departed)
 
-    def at(self, plan: Plan, decide: Decide) -> Standing:
+    def at(self, plan: Plan, decide: Decide) -> ObjectiveState:
         """Return the objective of `plan`, the next one; `decide` is asked about every departure."""
         if not self._begun:
             self._begun = True
@@ -101,7 +101,7 @@ class Objective:
         before = self.size
         moves = (*self._arrivals(plan), *self._departures(plan, decide))
         sent = plan.version + 1 - self._base
-        return Standing(self._members(plan), sent, self._factors(plan), self.inside, before, moves)
+        return ObjectiveState(self._members(plan), sent, self._factors(plan), self.inside, before, moves)
 
     def _arrivals(self, plan: Plan) -> list[Move]:
         """Take in those who were there when this plan opened; those who came later wait for the next."""

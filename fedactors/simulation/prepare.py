@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.clock import Clock
-from fedactors.clock.cohort import Works
+from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError, UsageError
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.model import Local, Scenario
+from fedactors.scenario.model import LocalOptions, Scenario
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.memory_forecast import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
@@ -29,7 +29,7 @@ BYTES_PER_PARAMETER = 4  # float32
 _MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
 
 
-class Members(Protocol):
+class MembershipTimes(Protocol):
     """When each client arrives and departs, in columns of ns."""
 
     @property
@@ -59,7 +59,7 @@ class Dealt(Protocol):
         ...
 
     @property
-    def population(self) -> Members:
+    def population(self) -> MembershipTimes:
         """When each client arrives and departs."""
         ...
 
@@ -80,7 +80,7 @@ class Prepared:
     model: Model
     population: Population
     workloads: list[Workload]
-    setting: Setting
+    setting: TaskSetting
 
     @property
     def sampled(self) -> int:
@@ -197,11 +197,11 @@ def _check_reallocation(prepared: Prepared) -> None:
 
 def _setting(
     scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
-) -> Setting:
+) -> TaskSetting:
     server, clients = scenario.server, scenario.devices
     wanted = [work.wanted for work in works if work.wanted]
     pixels = prod(info.input_shape)
-    return Setting(
+    return TaskSetting(
         clients=clients,
         cohort=_cohort(scenario),
         samples=int(sizes.sum()),
@@ -217,7 +217,7 @@ def _setting(
     )
 
 
-def _check_optimizer(algorithm: Any, setting: Setting) -> None:
+def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
     """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
     asked, name = setting.optimizer.name, algorithm.name
     if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
@@ -234,7 +234,7 @@ def _cohort(scenario: Scenario) -> int:
     return scenario.devices if server.cohort == "all" else server.cohort
 
 
-def workloads_of(sizes: NDArray[np.int64], local: Local) -> list[Workload]:
+def workloads_of(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
     """Return what each client is asked to do, from the samples it trains on."""
 
     @cache
@@ -271,7 +271,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     `(clients,)`; a naive device counts only with all its steps.
     """
     people, payload = prepared.population, prepared.payload
-    work = Works(prepared.workloads).all()
+    work = WorkloadTable(prepared.workloads).all()
     least = work.samples(np.where(people.aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once

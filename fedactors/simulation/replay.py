@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ScenarioError
-from fedactors.report.notebook import Shown
+from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import Told, heeding, losses_of, nothing
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import RunFolder
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_totals import RunTotals
 
 
 @dataclass(frozen=True)
-class Replay(Shown):
+class Replay(RunPlots):
     """What a replay leaves: its summary, and its folder if one was asked for; then also frames and pictures."""
 
     folder: Path | None
@@ -60,7 +60,7 @@ def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told:
 
     A clock that selects clients by what was learned is `told` that.
     """
-    began, ledger = time.perf_counter(), Ledger(prepared.ahead, prepared.tariff, len(prepared.population))
+    began, ledger = time.perf_counter(), RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
     digests, clock = Digests(), prepared.clock()
     fractions: list[int] = [0] * 11
     for plan in heeding(clock, told):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.report.notebook import Shown
+from fedactors.report.notebook import RunPlots
 
 
 @dataclass(frozen=True)
-class Result(Shown):
+class Result(RunPlots):
     """What a run leaves: its folder, its summary, its rows of metrics and the final state; frames and pictures."""
 
     folder: Path | None

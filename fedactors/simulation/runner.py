@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedactors.data.base import Data
-from fedactors.data.evaluation_set import Exam
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
-from fedactors.data.partitions.reassignment import Redealt
+from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
-from fedactors.learning.training_task import Central, Lesson, Pretraining, Samples, share
+from fedactors.learning.training_task import PretrainingWork, ServerExamples, TrainingData, TrainingTask, share
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
-from fedactors.scenario.model import Scenario, Server
+from fedactors.scenario.model import Scenario, ServerOptions
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
@@ -139,13 +139,13 @@ def load(prepared: Prepared) -> Loaded:
     scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
     data = task.load(scenario.seed, scenario.devices)
     dealt = (data.y, data.classes, prepared.sizes, scenario.seed)
-    split = Redealt(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
+    split = ReassignedSplit(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
     own = _own(server, data, split, scenario.seed)
-    samples = Samples(data.x, data.y, split)
+    samples = TrainingData(data.x, data.y, split)
     if server.algorithm.centre == "at clients":
-        samples = replace(samples, central=Central(*own, server.algorithm.central_work(prepared.setting).batch))
-    before = Pretraining(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
-    lesson = Lesson(
+        samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
+    before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
+    lesson = TrainingTask(
         prepared.model,
         server.algorithm,
         scenario.seed,
@@ -155,11 +155,11 @@ def load(prepared: Prepared) -> Loaded:
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
     )
-    exam = Exam(data.test_x, data.test_y, data.test_central)
+    exam = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
 
 
-def _own(server: Server, data: Data, split: Split | Redealt, seed: int) -> Labelled:
+def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, islice
 from pathlib import Path
 
-from fedactors.fleet.messages import Task
+from fedactors.fleet.messages import RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import Lane, collect
+from fedactors.fleet.profiling import Track, collect
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
 from fedactors.scenario.loading import validate
@@ -36,7 +36,7 @@ _CORES = 0.01  # of an actor that sleeps
 
 
 @dataclass(frozen=True)
-class Point:
+class ScalePoint:
     """One point of the grid; times in seconds, those of a round on average."""
 
     clients: int
@@ -67,9 +67,9 @@ def scale(
     step: float | None = None,
     address: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> list[Point]:
+) -> list[ScalePoint]:
     """Return a point for each number of clients and of actors. Raises what a run raises."""
-    points: list[Point] = []
+    points: list[ScalePoint] = []
     for count in sorted(clients):
         prepared = prepare(resized(scenario, count, rounds + 1))
         for hosts in sorted(actors):
@@ -94,7 +94,9 @@ def resized(scenario: Scenario, clients: int, rounds: int) -> Scenario:
     return validate(found, scenario.source, folder=scenario.folder)
 
 
-def _point(prepared: Prepared, clients: int, hosts: int, rounds: int, step: float | None, address: str | None) -> Point:
+def _point(
+    prepared: Prepared, clients: int, hosts: int, rounds: int, step: float | None, address: str | None
+) -> ScalePoint:
     cluster = prepared.scenario.cluster
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
@@ -113,7 +115,7 @@ def _uploads(prepared: Prepared) -> tuple[str, ...]:
     return ("delta", *prepared.scenario.server.algorithm.plain)
 
 
-def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[Task, float]]:
+def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[RoundTask, float]]:
     """Yield tasks, each with the seconds that it took to make."""
     plans = heeding(prepared.clock())
     while True:
@@ -125,12 +127,12 @@ def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[Task, float]]:
 
 
 def _timed(
-    fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[Task, float]], clients: int, step: float | None
-) -> Point:
+    fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[RoundTask, float]], clients: int, step: float | None
+) -> ScalePoint:
     """Play the tasks and add up where the time went."""
     collect(fleet, pipeline)  # what is noted so far is no part of it
     began, clock, moved, ideal = time.perf_counter(), 0.0, 0, 0.0
-    pending: deque[Task] = deque()
+    pending: deque[RoundTask] = deque()
     rounds = steps = 0
     for task, seconds in tasks:
         clock, rounds, steps = clock + seconds, rounds + 1, steps + sum(chunk.cost for chunk in task.chunks)
@@ -144,14 +146,14 @@ def _timed(
     wall, each, hosts = time.perf_counter() - began, max(rounds, 1), len(pipeline.hosts)
     spent = _spent(collect(fleet, pipeline), hosts)
     shares = {name: value / each for name, value in {"clock": clock, **spent}.items()}
-    return Point(
+    return ScalePoint(
         clients, hosts, rounds, steps, wall, steps / wall, None, None,
         ideal if step else None, wall / ideal - 1 if ideal else None,
         wall / each, broadcast=max(0.0, wall / each - sum(shares.values())), **shares, bytes_reduced=moved // each,
     )  # fmt: skip
 
 
-def _spent(lanes: Sequence[Lane], hosts: int) -> dict[str, float]:
+def _spent(lanes: Sequence[Track], hosts: int) -> dict[str, float]:
     """Return the seconds of each part: those of local steps on average over the hosts."""
     total = {"learn": 0.0, "fold": 0.0, "aggregate": 0.0, "examine": 0.0}
     for span in (span for lane in lanes for span in lane.spans if span.what in total):
@@ -160,10 +162,10 @@ def _spent(lanes: Sequence[Lane], hosts: int) -> dict[str, float]:
     return {"compute": total["learn"] / hosts, "reduce": reduce, "evaluate": total["examine"]}
 
 
-def _compared(point: Point, points: Sequence[Point]) -> Point:
+def _compared(point: ScalePoint, points: Sequence[ScalePoint]) -> ScalePoint:
     """Return `point` with its efficiencies, against the points with the fewest actors that it can be held against."""
 
-    def against(others: list[Point]) -> float | None:
+    def against(others: list[ScalePoint]) -> float | None:
         base = min(others, key=lambda other: other.actors)
         if base.actors == point.actors and len(others) == 1:
             return None
@@ -171,14 +173,14 @@ def _compared(point: Point, points: Sequence[Point]) -> Point:
 
     strong = against([other for other in points if other.clients == point.clients])
     weak = against([other for other in points if other.clients * point.actors == point.clients * other.actors])
-    return Point(**{**asdict(point), "strong_efficiency": strong, "weak_efficiency": weak})
+    return ScalePoint(**{**asdict(point), "strong_efficiency": strong, "weak_efficiency": weak})
 
 
-def write(points: Sequence[Point], path: Path) -> None:
+def write(points: Sequence[ScalePoint], path: Path) -> None:
     """Write the points as CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow([one.name for one in fields(Point)])
+        rows.writerow([one.name for one in fields(ScalePoint)])
         for point in points:
             rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])

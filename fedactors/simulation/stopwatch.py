@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from fedactors.fleet.profiling import Lane, Spans
+from fedactors.fleet.profiling import Spans, Track
 
 FILE = "wall.parquet"
 T = TypeVar("T")
@@ -45,12 +45,12 @@ class Stopwatch:
                 return
             yield item
 
-    def write(self, folder: Path, lanes: Sequence[Lane]) -> None:
+    def write(self, folder: Path, lanes: Sequence[Track]) -> None:
         """Write wall.parquet: a row per span, with its lane, what was done, and ns since the run began."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = [(lane.name, span) for lane in (Lane("driver", list(self.spans)), *lanes) for span in lane.spans]
+        rows = [(lane.name, span) for lane in (Track("driver", list(self.spans)), *lanes) for span in lane.spans]
         columns = {
             "lane": pa.array([lane for lane, _ in rows]).dictionary_encode(),
             "what": pa.array([span.what for _, span in rows]).dictionary_encode(),

@@ -9,20 +9,22 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedactors.algorithms.participation import Members, Update
-from fedactors.fleet.messages import Task
+from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.reduction import branches
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Order, Plan
-from fedactors.simulation.objective_state import Standing
+from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepare import Dealt, Prepared
 
 T = TypeVar("T")
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
 
-def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing: Standing | None = None) -> Task:
+def task_of(
+    plan: Plan, prepared: Prepared, device: str, *, last: bool, standing: ObjectiveState | None = None
+) -> RoundTask:
     """Return the task of `plan`; the `last` one is always examined.
 
     `standing` is the objective as it counts in this round, where it follows arrivals and departures.
@@ -54,10 +56,10 @@ def task_of(plan: Plan, prepared: Prepared, device: str, *, last: bool, standing
     )
     examine = last or (plan.version + 1) % server.evaluate_every == 0
     audience = standing.audience if standing else None
-    return Task(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
+    return RoundTask(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
 
 
-def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> list[float]:
+def weights_of(plan: Plan, dealt: Dealt, standing: ObjectiveState | None = None) -> list[float]:
     """Return the weight of each update heard: its participation's, by how old the model is that it started from.
 
     Those of devices that have just arrived are as the membership policy says.
@@ -74,7 +76,9 @@ def weights_of(plan: Plan, dealt: Dealt, standing: Standing | None = None) -> li
     return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
 
 
-def _moved(plan: Plan, prepared: Prepared, standing: Standing | None) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+def _moved(
+    plan: Plan, prepared: Prepared, standing: ObjectiveState | None
+) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
     if standing is None:
         before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)

@@ -14,12 +14,12 @@ from typing import Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_figures import MEASURES, Figures, Row, common_target, figures, row
-from fedactors.study.runs import Work, each, finished, on_cluster
+from fedactors.study.run_figures import MEASURES, Figures, StudyRow, common_target, figures, row
+from fedactors.study.runs import StudyRun, each, finished, on_cluster
 from fedactors.study.statistics import Interval, interval, paired
-from fedactors.study.study_cells import Axis, Cell, axis, crossed
+from fedactors.study.study_cells import StudyAxis, StudyCell, axis, crossed
 
-Tell = Callable[[Row], None]
+Tell = Callable[[StudyRow], None]
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Comparison:
     """Variants, in order, and their runs; `target` is the accuracy that "to target" speaks of."""
 
     name: str
-    variants: Mapping[str, Sequence[Row]]  # each ascending by seed
+    variants: Mapping[str, Sequence[StudyRow]]  # each ascending by seed
     baseline: str
     target: float | None
     confidence: float
     window: int
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[StudyRow]:
         """All runs."""
         return [one for rows in self.variants.values() for one in rows]
 
@@ -93,7 +93,7 @@ class Comparison:
 
 def compare(
     scenario: str | Path,
-    vary: Mapping[str, Sequence[Any]] | Sequence[Axis],
+    vary: Mapping[str, Sequence[Any]] | Sequence[StudyAxis],
     seeds: int | Sequence[int] = 5,
     *,
     out: str | Path | None = None,
@@ -124,14 +124,14 @@ def compare(
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
     rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
-    named: dict[str, list[Row]] = {variant: [] for variant in variants}
+    named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
     for cell, one in zip(cells, rows, strict=True):
         named[variant_of(cell, axes)].append(one)
     wanted = common_target(named[first], window) if target is None else target
     return Comparison(base.name, named, first, wanted, confidence, window)
 
 
-def variant_of(cell: Cell, axes: Sequence[Axis]) -> str:
+def variant_of(cell: StudyCell, axes: Sequence[StudyAxis]) -> str:
     """Return what a variant is called: its value if one key is varied, else each key's last word with its value."""
     shorts = [one.name.rpartition(".")[2] for one in axes]
     names = [short if shorts.count(short) == 1 else one.name for short, one in zip(shorts, axes, strict=True)]
@@ -142,11 +142,16 @@ def variant_of(cell: Cell, axes: Sequence[Axis]) -> str:
 
 
 def run_all(
-    scenario: Path, cells: Sequence[Cell], out: Path, changes: tuple[str, ...], jobs: int | None, address: str | None,
+    scenario: Path,
+    cells: Sequence[StudyCell],
+    out: Path,
+    changes: tuple[str, ...],
+    jobs: int | None,
+    address: str | None,
     tell: Tell,
-) -> list[Row]:  # fmt: skip
+) -> list[StudyRow]:
     """Return the row of each cell, running what is not there; all scenarios are validated before anything runs."""
-    work = [Work(scenario, (*changes, *cell.overrides), out) for cell in cells]
+    work = [StudyRun(scenario, (*changes, *cell.overrides), out) for cell in cells]
     for one in work:
         Scenario.load(one.scenario, one.overrides)
     found = on_cluster(work, address) if address else each(finished, work, jobs or os.cpu_count() or 1)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.study.comparison import Comparison, Estimate
-from fedactors.study.run_figures import MEASURES, Measure, Row, figures
+from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -123,7 +123,7 @@ def _ends(value: Interval | None) -> list[Any]:
     return [0, None, None, None] if value is None else [value.n, value.mean, value.low, value.high]
 
 
-def runs_csv(rows: Sequence[Row], target: float | None, window: int) -> str:
+def runs_csv(rows: Sequence[StudyRow], target: float | None, window: int) -> str:
     """Return a line for each run: where it stands, its figures, its folder, and why it failed if it did."""
     axes = list(dict.fromkeys(axis for one in rows for axis in one.labels))
     body = [

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.extras import needed
-from fedactors.study.run_figures import Row, figures
+from fedactors.study.run_figures import StudyRow, figures
 
 
-def frame(rows: Sequence[Row], target: float | None, window: int) -> Any:
+def frame(rows: Sequence[StudyRow], target: float | None, window: int) -> Any:
     """Return a DataFrame with a row for each run: its labels, its seed, its figures and its folder."""
     pandas = needed("pandas", "notebook")
     return pandas.DataFrame(

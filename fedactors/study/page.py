@@ -8,7 +8,7 @@ from pathlib import Path
 from fedactors.report import bands
 from fedactors.report.curves import axes
 from fedactors.report.html import Page, Section, save
-from fedactors.report.page_sections import Cell, Sheet
+from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.palette import RUNS
 from fedactors.study import comparison_tables
 from fedactors.study.comparison import Comparison
@@ -47,10 +47,10 @@ def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:
     ]
 
 
-def _sheet(comparison: Comparison) -> Sheet:
+def _sheet(comparison: Comparison) -> PageTable:
     rows = tuple(
-        (Cell(line[0], RUNS[k % len(RUNS)]), *map(Cell, line[1:]))
+        (TableCell(line[0], RUNS[k % len(RUNS)]), *map(TableCell, line[1:]))
         for k, line in enumerate(comparison_tables.lines(comparison))
     )
     heads = ("variant", *comparison_tables.heads(comparison)[1:])
-    return Sheet(heads, rows, tuple(range(1, len(heads))), "", " ".join(comparison_tables.notes(comparison)))
+    return PageTable(heads, rows, tuple(range(1, len(heads))), "", " ".join(comparison_tables.notes(comparison)))

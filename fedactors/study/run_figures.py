@@ -14,7 +14,7 @@ from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
 from fedactors.simulation.record.learning_curve import rolling
 from fedactors.study.runs import failure
-from fedactors.study.study_cells import SEED, Cell, Label
+from fedactors.study.study_cells import SEED, Label, StudyCell
 
 Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
 
@@ -50,7 +50,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class StudyRow:
     """One run of a study: where it stands, and the records it left; `failure` says why it could not be finished."""
 
     labels: Mapping[str, Label]
@@ -65,13 +65,13 @@ class Row:
         return str(self.records.summary.get("digests", {}).get("plans", ""))
 
 
-def row(cell: Cell, folder: Path) -> Row:
+def row(cell: StudyCell, folder: Path) -> StudyRow:
     """Return the row of a finished run. Raises RunFolderError if its folder is damaged."""
     labels = {axis: label for axis, label in cell.labels if axis != SEED}
-    return Row(labels, int(cell.at(SEED) or 0), folder, read(folder, tables=False), failure(folder))
+    return StudyRow(labels, int(cell.at(SEED) or 0), folder, read(folder, tables=False), failure(folder))
 
 
-def figures(one: Row, target: float | None = None, window: int = 1) -> Figures:
+def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figures:
     """Return the figures of a run; accuracies are means over the last `window` rounds.
 
     `target` is the accuracy that the measures ending in `_to` tell the way to. A run that diverged has no figures.
@@ -112,7 +112,7 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
     }
 
 
-def common_target(rows: Sequence[Row], window: int) -> float | None:
+def common_target(rows: Sequence[StudyRow], window: int) -> float | None:
     """Return 90 % of the mean final accuracy of `rows`, in whole percent; None if none was evaluated."""
     finals = [value for one in rows if (value := figures(one, None, window)["accuracy"]) is not None]
     return int(90 * mean(finals)) / 100 if finals else None

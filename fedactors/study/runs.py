@@ -19,7 +19,7 @@ _FAILURE = "failure.json"
 T = TypeVar("T")
 
 
-class Work(NamedTuple):
+class StudyRun(NamedTuple):
     """One run to be had: a scenario file with overrides, and the folder in which its own folder is made."""
 
     scenario: Path
@@ -27,7 +27,7 @@ class Work(NamedTuple):
     out: Path
 
 
-def finished(work: Work) -> Path:
+def finished(work: StudyRun) -> Path:
     """Return the folder of the run of `work`, as it is if it is complete; else go on with the run, or begin it.
 
     A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
@@ -77,7 +77,7 @@ def failure(folder: Path) -> str:
     return str(json.loads(path.read_text(encoding="utf-8"))["text"]) if path.exists() else ""
 
 
-def each(function: Callable[[Work], T], work: Sequence[Work], jobs: int) -> Iterator[T]:
+def each(function: Callable[[StudyRun], T], work: Sequence[StudyRun], jobs: int) -> Iterator[T]:
     """Yield what `function` makes of each piece of work, in order, `jobs` at a time in processes of this machine."""
     if jobs == 1 or len(work) < 2:
         yield from map(function, work)
@@ -91,7 +91,7 @@ def each(function: Callable[[Work], T], work: Sequence[Work], jobs: int) -> Iter
             pool.shutdown(cancel_futures=True)
 
 
-def on_cluster(work: Sequence[Work], address: str) -> Iterator[Path]:
+def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     """Yield the folder of each run, in order; what is not there is run by tasks of a Ray cluster, as many as it can.
 
     Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
@@ -115,7 +115,7 @@ def packed(scenario: Path, overrides: tuple[str, ...]) -> dict[str, bytes]:
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="fedactors-study-") as out:
-        folder = finished(Work(scenario, overrides, Path(out)))
+        folder = finished(StudyRun(scenario, overrides, Path(out)))
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 

@@ -14,7 +14,7 @@ from fedactors.errors import ScenarioError
 Label = str | float
 
 
-class Cell(NamedTuple):
+class StudyCell(NamedTuple):
     """One run of a study: where it stands on each axis, and what that changes in the scenario."""
 
     labels: tuple[tuple[str, Label], ...]
@@ -25,7 +25,7 @@ class Cell(NamedTuple):
         return dict(self.labels).get(axis)
 
 
-class Axis(NamedTuple):
+class StudyAxis(NamedTuple):
     """One thing that is varied: its name, and the overrides that each label stands for."""
 
     name: str
@@ -35,17 +35,17 @@ class Axis(NamedTuple):
 SEED = "seed"
 
 
-def crossed(axes: Sequence[Axis], seeds: Iterable[int]) -> Iterator[Cell]:
+def crossed(axes: Sequence[StudyAxis], seeds: Iterable[int]) -> Iterator[StudyCell]:
     """Yield the product of the axes, with every seed at each of its places."""
     numbers = tuple(seeds)
     for labels in product(*(axis.values for axis in axes)):
         at = tuple((axis.name, label) for axis, label in zip(axes, labels, strict=True))
         changes = tuple(change for axis, label in zip(axes, labels, strict=True) for change in axis.values[label])
         for seed in numbers:
-            yield Cell((*at, (SEED, seed)), (*changes, f"seed={seed}"))
+            yield StudyCell((*at, (SEED, seed)), (*changes, f"seed={seed}"))
 
 
-def axis_of(text: str) -> Axis:
+def axis_of(text: str) -> StudyAxis:
     """Return the axis of `KEY=VALUE,VALUE,…`; a value is what YAML makes of it. Raises ScenarioError."""
     key, equals, values = text.partition("=")
     accepted = "(accepted: KEY=VALUE,VALUE, such as server.algorithm=fedavg,fsl)"
@@ -60,13 +60,13 @@ def axis_of(text: str) -> Axis:
     return axis(key.strip(), found)
 
 
-def axis(key: str, values: Sequence[Any]) -> Axis:
+def axis(key: str, values: Sequence[Any]) -> StudyAxis:
     """Return the axis of the values of one key. Raises ScenarioError if two are the same."""
     labels = [labelled(value) for value in values]
     for label in labels:
         if labels.count(label) > 1:
             raise ScenarioError(f"{key}: the value {label} is given twice")
-    return Axis(key, {label: (change(key, value),) for label, value in zip(labels, values, strict=True)})
+    return StudyAxis(key, {label: (change(key, value),) for label, value in zip(labels, values, strict=True)})
 
 
 def change(key: str, value: Any) -> str:

@@ -15,9 +15,9 @@ from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import Tell, run_all
-from fedactors.study.run_figures import MEASURES, Row, figures
+from fedactors.study.run_figures import MEASURES, StudyRow, figures
 from fedactors.study.statistics import Interval, interval
-from fedactors.study.study_cells import Axis, Label, axis, change, crossed
+from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
 
 VARIANT = "variant"
 
@@ -27,8 +27,8 @@ class Map:
     """One heat map: means of a measure over seeds, `(len(up), len(across))`, NaN where no run has it."""
 
     at: Mapping[str, Label]  # where the map stands on the axes that it does not show
-    across: Axis
-    up: Axis
+    across: StudyAxis
+    up: StudyAxis
     values: Floats
 
 
@@ -37,8 +37,8 @@ class Swept:
     """A finished sweep: its axes, the grid's first, and its runs."""
 
     name: str
-    axes: Sequence[Axis]
-    rows: Sequence[Row]
+    axes: Sequence[StudyAxis]
+    rows: Sequence[StudyRow]
     measure: str
     target: float | None
     window: int
@@ -56,10 +56,10 @@ class Swept:
     def maps(self) -> list[Map]:
         """Return heat maps of the measure over the first two axes, one for each place on the others."""
         across = self.axes[0]
-        up = self.axes[1] if len(self.axes) > 1 else Axis("", {"": ()})
+        up = self.axes[1] if len(self.axes) > 1 else StudyAxis("", {"": ()})
         return [Map(at, across, up, self._map(at, across, up)) for at in _places(self.axes[2:])]
 
-    def _map(self, at: Mapping[str, Label], across: Axis, up: Axis) -> Floats:
+    def _map(self, at: Mapping[str, Label], across: StudyAxis, up: StudyAxis) -> Floats:
         def mean(x: Label, y: Label) -> float:
             place = {**at, across.name: x, **({up.name: y} if up.name else {})}
             found = interval(self.values(self.measure, place))
@@ -80,18 +80,18 @@ class Swept:
         return heat_maps(self, figure)
 
 
-def _places(axes: Sequence[Axis]) -> list[dict[str, Label]]:
+def _places(axes: Sequence[StudyAxis]) -> list[dict[str, Label]]:
     names = [axis.name for axis in axes]
     return [dict(zip(names, labels, strict=True)) for labels in product(*(axis.values for axis in axes))]
 
 
-def axes_of(wanted: Sweep) -> list[Axis]:
+def axes_of(wanted: Sweep) -> list[StudyAxis]:
     """Return the axes of a sweep: the grid's, then the list."""
     found = [axis(key, values) for key, values in wanted.grid.items()]
     variants: dict[Label, Sequence[str]] = {
         v.label: tuple(change(key, value) for key, value in v.set.items()) for v in wanted.list
     }
-    return [*found, *([Axis(VARIANT, variants)] if variants else [])]
+    return [*found, *([StudyAxis(VARIANT, variants)] if variants else [])]
 
 
 def sweep(

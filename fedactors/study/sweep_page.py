@@ -9,7 +9,7 @@ import numpy as np
 from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html import Page, Section, save
-from fedactors.report.page_sections import Cell, Sheet
+from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.study.comparison_tables import aligned, written
 from fedactors.study.run_figures import MEASURES
 from fedactors.study.sweep import Map, Swept
@@ -50,7 +50,7 @@ def write(found: Swept, path: Path) -> Path:
     limits = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
     heads = tuple(_heads(found))
-    sheet = Sheet(heads, tuple(tuple(map(Cell, line)) for line in _lines(found)), (len(heads) - 1,))
+    sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), (len(heads) - 1,))
     sections = [
         Section("maps", MEASURES[found.measure].name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),

@@ -13,35 +13,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER, SECOND
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.source import RecordingFile, RepairLog
 from fedactors.traces.timeline import Int64, Timeline
 
 DAY = 86_400  # s
 
 
 @dataclass(frozen=True)
-class Windows:
+class RecordedWindows:
     """Windows as recorded, in any order and overlap: `[on[k], off[k])` of device number `row[k]`."""
 
     row: Int64
     on: Int64
     off: Int64
 
-    def keep(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Windows:
+    def keep(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> RecordedWindows:
         """Return the windows that `index` selects, in its order."""
-        return Windows(self.row[index], self.on[index], self.off[index])
+        return RecordedWindows(self.row[index], self.on[index], self.off[index])
 
 
-def windows(row: ArrayLike, on: ArrayLike, off: ArrayLike) -> Windows:
-    """Put three equally long sequences of integers into `Windows`."""
-    return Windows(*(np.asarray(values, dtype=np.int64) for values in (row, on, off)))
+def windows(row: ArrayLike, on: ArrayLike, off: ArrayLike) -> RecordedWindows:
+    """Put three equally long sequences of integers into `RecordedWindows`."""
+    return RecordedWindows(*(np.asarray(values, dtype=np.int64) for values in (row, on, off)))
 
 
 def assemble(
     names: Sequence[str],
-    recorded: Windows,
+    recorded: RecordedWindows,
     seen: tuple[ArrayLike, ArrayLike],
-    mender: Mender,
+    mender: RepairLog,
     place: Callable[[int], str],
 ) -> Timeline:
     """Tidy `recorded` into a Timeline; `seen` holds the devices' first and last instants, `(devices,)` ns.
@@ -61,7 +61,7 @@ def assemble(
         raise mender.source.error("", str(error)) from error
 
 
-def _check(w: Windows, first: Int64, last: Int64, source: Source, place: Callable[[int], str]) -> None:
+def _check(w: RecordedWindows, first: Int64, last: Int64, source: RecordingFile, place: Callable[[int], str]) -> None:
     """Refuse what no tidying can mend."""
     backward = np.flatnonzero(w.off < w.on)
     if len(backward):
@@ -74,7 +74,7 @@ def _check(w: Windows, first: Int64, last: Int64, source: Source, place: Callabl
         raise source.error(place(k), f"window {w.on[k]}..{w.off[k]} ns outside the device's sight", sight)
 
 
-def from_midnight(times: Sequence[ArrayLike], mender: Mender, tick: int = SECOND) -> list[Int64]:
+def from_midnight(times: Sequence[ArrayLike], mender: RepairLog, tick: int = SECOND) -> list[Int64]:
     """Turn columns of calendar times, in ticks of `tick` ns, into ns from midnight of the earliest day.
 
     Time of day is thus `t % 24 h`, whatever the recording's first instant. Raises TraceError if they
@@ -91,7 +91,9 @@ def from_midnight(times: Sequence[ArrayLike], mender: Mender, tick: int = SECOND
     return [(values - epoch) * tick for values in columns]
 
 
-def _filled(w: Windows, mender: Mender, place: Callable[[int], str]) -> tuple[Windows, NDArray[np.intp]]:
+def _filled(
+    w: RecordedWindows, mender: RepairLog, place: Callable[[int], str]
+) -> tuple[RecordedWindows, NDArray[np.intp]]:
     """Drop windows without length; also return where each one kept stood in the recording."""
     empty = np.flatnonzero(w.on == w.off)
     if not len(empty):
@@ -102,8 +104,8 @@ def _filled(w: Windows, mender: Mender, place: Callable[[int], str]) -> tuple[Wi
 
 
 def _sorted(
-    w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable[[int], str]
-) -> tuple[Windows, NDArray[np.intp]]:
+    w: RecordedWindows, index: NDArray[np.intp], mender: RepairLog, place: Callable[[int], str]
+) -> tuple[RecordedWindows, NDArray[np.intp]]:
     """Sort by device, then by time; rows of one device need not stand together."""
     if (w.row[1:] < w.row[:-1]).any():
         by_row = np.argsort(w.row, kind="stable")
@@ -116,7 +118,9 @@ def _sorted(
     return w.keep(order), index[order]
 
 
-def _joined(w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable[[int], str]) -> Windows:
+def _joined(
+    w: RecordedWindows, index: NDArray[np.intp], mender: RepairLog, place: Callable[[int], str]
+) -> RecordedWindows:
     """Join windows of one device that touch or overlap; they are sorted by start."""
     same = w.row[1:] == w.row[:-1]
     reach = _running_end(w, same)
@@ -127,10 +131,10 @@ def _joined(w: Windows, index: NDArray[np.intp], mender: Mender, place: Callable
     heads = np.flatnonzero(np.concatenate(([True], ~(same & (w.on[1:] <= reach[:-1])))))[: len(w.on)]
     if len(heads) == len(w.on):
         return w
-    return Windows(w.row[heads], w.on[heads], np.maximum.reduceat(w.off, heads))
+    return RecordedWindows(w.row[heads], w.on[heads], np.maximum.reduceat(w.off, heads))
 
 
-def _running_end(w: Windows, same: NDArray[np.bool_]) -> Int64:
+def _running_end(w: RecordedWindows, same: NDArray[np.bool_]) -> Int64:
     """Return the latest end so far inside each device; differs from `off` only where windows are nested."""
     nested = np.unique(w.row[1:][same & (w.off[1:] < w.off[:-1])])
     if not len(nested):

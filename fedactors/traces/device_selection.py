@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fedactors.errors import TraceError
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.series import Series
 from fedactors.traces.timeline import Int64, Timeline
 
-Recording = Timeline | Series | Table | Matrix
+Recording = Timeline | Series | DeviceTable | Matrix
 
 
 def select(recording: Recording, rows: Int64) -> Recording:
@@ -20,10 +20,10 @@ def select(recording: Recording, rows: Int64) -> Recording:
     if len(rows) and not 0 <= rows.min() <= rows.max() < len(recording):
         raise TraceError(f"no device {rows.max()} among {len(recording)}")
     names = tuple(recording.names[row] for row in rows.tolist())
-    if isinstance(recording, Table):
+    if isinstance(recording, DeviceTable):
         columns = {name: values[rows] for name, values in recording.columns.items()}
         labels = {name: tuple(texts[row] for row in rows.tolist()) for name, texts in recording.labels.items()}
-        return Table(names, columns, labels)
+        return DeviceTable(names, columns, labels)
     if isinstance(recording, Matrix):
         return Matrix(names, recording.ns[np.ix_(rows, rows)])
     counts = np.diff(recording.starts)[rows]

@@ -27,7 +27,7 @@ def _none() -> Mapping[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DeviceTable:
     """One row per device; `columns` maps a name, with its unit, to integers `(devices,)`, `labels` to texts.
 
     Raises TraceError if columns differ in length, two devices share a name, or a number is negative.
@@ -77,8 +77,8 @@ def table(
     columns: Mapping[str, Sequence[int]],
     labels: Mapping[str, Sequence[str]] | None = None,
     repairs: tuple[Repair, ...] = (),
-) -> Table:
+) -> DeviceTable:
     """Put plain sequences into a Table."""
     numbers = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
     texts = {name: tuple(values) for name, values in (labels or {}).items()}
-    return Table(tuple(names), MappingProxyType(numbers), MappingProxyType(texts), repairs)
+    return DeviceTable(tuple(names), MappingProxyType(numbers), MappingProxyType(texts), repairs)

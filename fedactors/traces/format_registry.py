@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from fedactors import registry
 from fedactors.errors import ScenarioError, TraceError, suggestion
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.formats import (
     ai_benchmark,
     cooked,
@@ -28,11 +28,11 @@ from fedactors.traces.formats import (
     spot,
 )
 from fedactors.traces.series import Series
-from fedactors.traces.source import Mender, Source, load
+from fedactors.traces.source import RecordingFile, RepairLog, load
 from fedactors.traces.timeline import Timeline
 
-Recording = Timeline | Series | Table | Matrix
-Kind = TypeVar("Kind", Timeline, Series, Table, Matrix)
+Recording = Timeline | Series | DeviceTable | Matrix
+Kind = TypeVar("Kind", Timeline, Series, DeviceTable, Matrix)
 
 
 class Reader(Protocol):
@@ -85,7 +85,7 @@ _TYPES = {
     BANDWIDTH: Series,
     PROCESSOR: Series,
     RATES: Series,
-    DEVICES: Table,
+    DEVICES: DeviceTable,
     LATENCY: Matrix,
 }
 
@@ -127,9 +127,9 @@ def read_series(path: str | Path, format: str | None = None, strict: bool = Fals
     return _read(path, Series, format, None, strict)
 
 
-def read_table(path: str | Path, format: str | None = None, strict: bool = False) -> Table:
+def read_table(path: str | Path, format: str | None = None, strict: bool = False) -> DeviceTable:
     """Read a table of devices, like `read`."""
-    return _read(path, Table, format, None, strict)
+    return _read(path, DeviceTable, format, None, strict)
 
 
 def read_latency(path: str | Path, format: str | None = None, strict: bool = False) -> Matrix:
@@ -155,11 +155,11 @@ def _read(path: str | Path, wanted: type[Kind], name: str | None, when: str | No
     return result
 
 
-def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Recording:
+def _parse(source: RecordingFile, kind: Format, when: str | None, strict: bool) -> Recording:
     if when is not None and not kind.ruled:
         problem = f'a rule "when: {when}" for a {kind.name} file'
         raise source.error("", problem, f"a rule only for {_listed(f for f in formats() if f.ruled)}")
-    mender = Mender(source, strict)
+    mender = RepairLog(source, strict)
     try:
         result: Recording = kind.reader.read(source, mender, *([when] if kind.ruled else []))
     except TraceError as error:
@@ -169,7 +169,7 @@ def _parse(source: Source, kind: Format, when: str | None, strict: bool) -> Reco
     return result
 
 
-def _choose(source: Source, wanted: str | None) -> Format:
+def _choose(source: RecordingFile, wanted: str | None) -> Format:
     """Return the format of that name, or the one that recognises the content."""
     for kind in formats():
         if wanted == kind.name or (wanted is None and kind.reader.looks_like(source.data)):

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from fedactors.plan import NEVER, SECOND
 from fedactors.traces.columns import DAY
-from fedactors.traces.source import Source, shown
+from fedactors.traces.source import RecordingFile, shown
 
 _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"\d{1,15}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _LARGEST = 10**18
 
 
-def numbered(source: Source) -> Iterator[tuple[int, str]]:
+def numbered(source: RecordingFile) -> Iterator[tuple[int, str]]:
     """Yield (line number, line) of every line that is not blank."""
     for number, line in enumerate(source.text().split("\n"), 1):
         if line.strip():
@@ -29,14 +29,14 @@ def head(data: bytes, size: int = 4096) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def whole(text: str, what: str, where: str, source: Source) -> int:
+def whole(text: str, what: str, where: str, source: RecordingFile) -> int:
     """Return the whole number that `text` is, of up to 15 digits. Raises TraceError if it is none."""
     if not _WHOLE.fullmatch(text):
         raise source.error(where, f"{what} {shown(text)}", "a whole number")
     return int(text)
 
 
-def scaled(text: str, factor: int, what: str, where: str, source: Source) -> int:
+def scaled(text: str, factor: int, what: str, where: str, source: RecordingFile) -> int:
     """Return `text` times `factor`, rounded to the nearest whole number, halves to even.
 
     Raises TraceError if `text` is no decimal number, negative or far too large.
@@ -48,7 +48,7 @@ def scaled(text: str, factor: int, what: str, where: str, source: Source) -> int
     return value
 
 
-def bounded(time: int, where: str, source: Source) -> int:
+def bounded(time: int, where: str, source: RecordingFile) -> int:
     """Return `time` in ns. Raises TraceError if it is beyond 146 years."""
     if time > NEVER:
         raise source.error(where, f"{time // (365 * DAY * SECOND)} years", "at most 146 years")

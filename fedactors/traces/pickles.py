@@ -15,7 +15,7 @@ import pickle
 import struct
 from dataclasses import dataclass
 
-from fedactors.traces.source import Source, shown
+from fedactors.traces.source import RecordingFile, shown
 
 _KINDS = {"f8": "d", "f4": "f", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u8": "Q", "u4": "I", "u1": "B"}
 
@@ -56,7 +56,7 @@ class _Restricted(pickle._Unpickler):
         return _ALLOWED[module, name]
 
 
-def load(source: Source) -> object:
+def load(source: RecordingFile) -> object:
     """Return the plain data of the pickle. Raises TraceError if it is damaged or names anything else."""
     try:
         return _Restricted(io.BytesIO(source.data)).load()

@@ -24,7 +24,7 @@ import numpy as np
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
 from fedactors.traces import timeline as timelines
-from fedactors.traces.series import PPM, Row, Series, build
+from fedactors.traces.series import PPM, Series, SeriesRow, build
 from fedactors.traces.timeline import Timeline
 
 FULL = 1_000_000  # ppm
@@ -91,7 +91,7 @@ def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
         shares = np.array([FULL * count // wanted for count in steps], np.int64)
         tell(f"T{percent}: {shares.mean() / 10_000:.1f} % of the epochs, deviation {shares.std() / 10_000:.1f}")
         length = round(protocol.deadline * SECOND)
-        rows.append(Row(f"T{percent}", np.arange(len(steps)) * length, shares, len(steps) * length))
+        rows.append(SeriesRow(f"T{percent}", np.arange(len(steps)) * length, shares, len(steps) * length))
     return build(rows, PPM)
 
 
@@ -114,7 +114,7 @@ def usage(
         quiet.append(os.getloadavg()[0] / cores < load_below)
         tell(f"{free[-1] / 10_000:.0f} % free, load {os.getloadavg()[0]:.2f}")
     step = round(every * SECOND)
-    series = build([Row(name, np.arange(len(free)) * step, free, len(free) * step)], PPM)
+    series = build([SeriesRow(name, np.arange(len(free)) * step, free, len(free) * step)], PPM)
     first = begin % (86_400 * SECOND)
     windows = [(first + k * step, first + (k + 1) * step) for k, calm in enumerate(quiet) if calm]
     return series, timelines.build([(name, windows, first, first + len(quiet) * step)])

@@ -62,7 +62,7 @@ class Series:
         )
 
 
-class Row(NamedTuple):
+class SeriesRow(NamedTuple):
     """One row on its way into a Series: `value[k]` from `at[k]` on, the last until `end`."""
 
     name: str
@@ -71,7 +71,7 @@ class Row(NamedTuple):
     end: Time
 
 
-def build(rows: Iterable[Row], unit: str, repairs: tuple[Repair, ...] = ()) -> Series:
+def build(rows: Iterable[SeriesRow], unit: str, repairs: tuple[Repair, ...] = ()) -> Series:
     """Put `rows` into columns; neighbours of equal value become one piece."""
     names, at, value, ends = [], [], [], []
     for row in rows:

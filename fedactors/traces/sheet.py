@@ -15,14 +15,14 @@ import numpy as np
 
 from fedactors.plan import NEVER
 from fedactors.traces.csv_cells import preface, time
-from fedactors.traces.source import Source, shown
+from fedactors.traces.source import RecordingFile, shown
 from fedactors.traces.timeline import Int64
 
 _DIGITS = 19
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class CsvSheet:
     """Columns by name, texts and numbers, in the order of the file."""
 
     order: tuple[str, ...]
@@ -40,7 +40,7 @@ def header(data: bytes) -> tuple[str, ...]:
     return tuple(name.strip().strip('"').lower() for name in line.split(","))
 
 
-def to_csv(sheet: Sheet) -> bytes:
+def to_csv(sheet: CsvSheet) -> bytes:
     """Return `sheet` as CSV; texts stand in quotes."""
     columns = [sheet.texts[name] if name in sheet.texts else sheet.numbers[name].tolist() for name in sheet.order]
     text = io.StringIO(newline="")
@@ -49,7 +49,7 @@ def to_csv(sheet: Sheet) -> bytes:
     return text.getvalue().encode()
 
 
-def to_parquet(sheet: Sheet, kind: str) -> bytes:
+def to_parquet(sheet: CsvSheet, kind: str) -> bytes:
     """Return `sheet` as a Parquet file whose metadata name its `kind`. Raises ValueError if a text is no Unicode."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -69,7 +69,7 @@ def is_parquet(data: bytes, kind: str) -> bool:
     return data.startswith(b"PAR1") and f"fedactors\x18{chr(len(kind))}{kind}".encode() in data[-65_536:]
 
 
-def parse(source: Source, texts: Sequence[str], times: Sequence[str] = ()) -> Sheet:
+def parse(source: RecordingFile, texts: Sequence[str], times: Sequence[str] = ()) -> CsvSheet:
     """Return the columns of a CSV or Parquet file; those in `texts` are texts, those in `times` may have units.
 
     Raises TraceError that names the line of a cell that cannot be read.
@@ -89,14 +89,14 @@ def parse(source: Source, texts: Sequence[str], times: Sequence[str] = ()) -> Sh
         if len(row) != len(order):
             raise source.error(f"line {line}", f"{len(row)} fields", f"{len(order)}, as in the header")
     columns = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(order)}
-    return Sheet(
+    return CsvSheet(
         order,
         {name: [cell for _, cell in columns[name]] for name in order if name in texts},
         {name: _numbers(cells, name, name in times, source) for name, cells in columns.items() if name not in texts},
     )
 
 
-def _numbers(cells: list[tuple[int, str]], name: str, timed: bool, source: Source) -> Int64:
+def _numbers(cells: list[tuple[int, str]], name: str, timed: bool, source: RecordingFile) -> Int64:
     values = []
     for line, cell in cells:
         try:
@@ -119,7 +119,7 @@ def _number(cell: str, timed: bool) -> int:
     return int(cell)
 
 
-def _from_parquet(source: Source, texts: Sequence[str]) -> Sheet:
+def _from_parquet(source: RecordingFile, texts: Sequence[str]) -> CsvSheet:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -136,9 +136,9 @@ def _from_parquet(source: Source, texts: Sequence[str]) -> Sheet:
     if any(column.null_count for column in columns.values()):
         raise source.error("", "an empty cell", "a value in every cell")
     numbers = {name: columns[name].to_numpy().astype(np.int64) for name in order if name not in texts}
-    return Sheet(order, {name: columns[name].to_pylist() for name in order if name in texts}, numbers)
+    return CsvSheet(order, {name: columns[name].to_pylist() for name in order if name in texts}, numbers)
 
 
-def _check(order: tuple[str, ...], source: Source) -> None:
+def _check(order: tuple[str, ...], source: RecordingFile) -> None:
     if not order or len(set(order)) != len(order):
         raise source.error("line 1", "no columns, or one twice", "a header with each column once")

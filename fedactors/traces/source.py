@@ -16,7 +16,7 @@ _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordingFile:
     """One recording: where it came from and its bytes, already unpacked if they were gzipped."""
 
     path: str
@@ -61,12 +61,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def load(path: str | Path) -> Source:
+def load(path: str | Path) -> RecordingFile:
     """Read the whole file at `path`, unpacking gzip whatever its name.
 
     Raises TraceError if there is no such file, it is empty, or it cannot be read or unpacked.
     """
-    source = Source(str(path), b"")
+    source = RecordingFile(str(path), b"")
     try:
         data = _bytes_of(Path(path), source)
         unpacked = gzip.decompress(data) if data.startswith(_GZIP) else data
@@ -76,10 +76,10 @@ def load(path: str | Path) -> Source:
         raise source.error("", f"cannot be read: {error}") from error
     if not unpacked:
         raise source.error("", "the file is empty", "a recording")
-    return Source(str(path), unpacked)
+    return RecordingFile(str(path), unpacked)
 
 
-def _bytes_of(path: Path, source: Source) -> bytes:
+def _bytes_of(path: Path, source: RecordingFile) -> bytes:
     if path.is_dir():
         raise source.error("", "is a folder", "the path of one file")
     if not path.exists():
@@ -102,10 +102,10 @@ def device(name: str, line: int | None = None) -> str:
 
 
 @dataclass
-class Mender:
+class RepairLog:
     """Counts what a reader mends; in strict mode refuses to mend anything."""
 
-    source: Source
+    source: RecordingFile
     strict: bool = False
     _found: dict[str, tuple[int, str]] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedactors.plan import Time
 from fedactors.traces.describe import LEVELS, describe, picture, repaired, shown_time
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.series import Series
 from fedactors.traces.timeline import Int64, Repair, Timeline
 
@@ -41,7 +41,7 @@ class Summary(Protocol):
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateSummary:
     """Figures of a Series; quantiles are over time, in its unit."""
 
     rows: int
@@ -93,26 +93,26 @@ class Columns:
         return "\n".join([*lines, *repaired(self.repairs)])
 
 
-def summarize(recording: Timeline | Series | Table | Matrix) -> Summary:
+def summarize(recording: Timeline | Series | DeviceTable | Matrix) -> Summary:
     """Return the figures of `recording`."""
     if isinstance(recording, Timeline):
         return describe(recording)
     if isinstance(recording, Series):
         return _rates(recording)
-    if isinstance(recording, Table):
+    if isinstance(recording, DeviceTable):
         labels = {name: len(set(texts)) for name, texts in recording.labels.items()}
         return _columns(len(recording), recording.columns, labels, recording.repairs)
     return _columns(len(recording), {"round_trip_ns": recording.ns.ravel()}, {}, recording.repairs)
 
 
-def bars(recording: Timeline | Series | Table | Matrix) -> Picture:
+def bars(recording: Timeline | Series | DeviceTable | Matrix) -> Picture:
     """Return what a picture of `recording` shows."""
     if isinstance(recording, Timeline):
         return Picture("share of devices that are on, by hour of the day", _HOURS, describe(recording).hourly)
     if isinstance(recording, Series):
         title = f"{recording.unit}, mean in each 24th of the longest row"
         return Picture(title, _LABELS, _rates(recording).course)
-    if isinstance(recording, Table):
+    if isinstance(recording, DeviceTable):
         name, column = next(iter(recording.columns.items()), ("devices", np.ones(len(recording), np.int64)))
     else:
         name, column = "round_trip_ns", recording.ns.ravel()
@@ -133,7 +133,7 @@ def _levels(values: Int64) -> dict[float, int]:
     return dict(zip(LEVELS, found, strict=False))
 
 
-def _rates(series: Series) -> Rates:
+def _rates(series: Series) -> RateSummary:
     ends = np.concatenate((series.at[1:], [0])).astype(np.int64)
     ends[series.starts[1:] - 1] = series.end
     lengths = (ends - series.at).astype(float)
@@ -142,7 +142,7 @@ def _rates(series: Series) -> Rates:
     total = float(passed[-1]) if len(passed) else 0.0
     at = np.minimum(np.searchsorted(passed, np.array(LEVELS) * total), len(order) - 1)
     longest = int(series.end.max(initial=0))
-    return Rates(
+    return RateSummary(
         rows=len(series),
         unit=series.unit,
         pieces=len(series.at),

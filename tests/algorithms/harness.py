@@ -10,7 +10,7 @@ from types import MappingProxyType
 import torch
 
 from fedactors.engines.descent import Descent, descend
-from fedactors.learning.algorithm import Round, Setting, Trip
+from fedactors.learning.algorithm import ClientResult, Round, TaskSetting
 from fedactors.optim.client_optimizers import SGD, WHOLE
 
 
@@ -72,7 +72,7 @@ class Federation:
         self.central, self.layers = Central(central), layers
         count = len(gradients) if members is None else members
         base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
-        self.setting = Setting(**{**base, **(setting or {})})
+        self.setting = TaskSetting(**{**base, **(setting or {})})
         self.members, self.kept, self.version = count, {}, 0
         self.state = algorithm.start(x)
 
@@ -124,7 +124,7 @@ class Federation:
             state = algorithm.moments(sent, kept)
             delta, state = local_steps(optimizer, x, self.lr, steps, gradient, state, **pull, layers=self.layers)
         gradient = -local_sgd(x, 1.0, min(steps, 1), self.gradients[client]) if algorithm.wants_gradient else None
-        return Trip(x, delta, sent, steps, self.lr, kept, gradient, state)
+        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state)
 
     def met_by(self, client):
         """Return the gradient that a client follows: its own, weighted, and the central one if it was sent samples."""

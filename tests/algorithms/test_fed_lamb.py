@@ -9,7 +9,7 @@ from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fed_lamb import FedLAMB
 from fedactors.algorithms.fed_sgd import FedSGD
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Layers
 from tests.algorithms.harness import Federation, close, linear, local_sgd, noisy, problem, vector
 
@@ -224,12 +224,12 @@ def test_what_travels_is_charged(kind):
     """(theta, Vhat) down, (theta_i, v_i) up; what is declared is what is sent and summed."""
     for mode in ("reset", "persist"):
         algorithm = kind(momentum=mode)
-        payload = algorithm.payload(Setting())
+        payload = algorithm.payload(TaskSetting())
         assert (payload.down, payload.up) == (2.0, 2.0)
         fed = federation(algorithm)
         assert len(algorithm.sends) == payload.down
         assert len(algorithm.upload(trip(fed))) == payload.up
-    assert FedSGD().payload(Setting())[:2] == (1.0, 1.0)
+    assert FedSGD().payload(TaskSetting())[:2] == (1.0, 1.0)
 
 
 def test_local_steps_without_rate_are_sgds():

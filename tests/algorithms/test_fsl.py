@@ -7,7 +7,7 @@ from fedactors.algorithms.data_sharing import DSL, DataSharing
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fsl import FSL
 from fedactors.algorithms.fsl_p import FSLp
-from fedactors.learning.algorithm import Round, Setting
+from fedactors.learning.algorithm import Round, TaskSetting
 from tests.algorithms.harness import Federation, close, linear, noisy, problem, quadratic, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)
@@ -192,10 +192,10 @@ def test_partial_work_shortens_a_clients_update_and_leaves_the_servers_steps():
 @pytest.mark.parametrize(
     ("setting", "work", "ratio"),
     [
-        (Setting(10, 4, 50_000, 500, 100, 1, 50), (10, 50), 2.000),
-        (Setting(45, 5, 45 * 2400, 225, 100, 1, 24), (11, 33), 1.626),
-        (Setting(1000, 10, 50_000, 500, 10, 1, 5), (1, 50), 0.316),
-        (Setting(450, 5, 450 * 240, 450, 50, 1, 5), (1, 9), 1.242),
+        (TaskSetting(10, 4, 50_000, 500, 100, 1, 50), (10, 50), 2.000),
+        (TaskSetting(45, 5, 45 * 2400, 225, 100, 1, 24), (11, 33), 1.626),
+        (TaskSetting(1000, 10, 50_000, 500, 10, 1, 5), (1, 50), 0.316),
+        (TaskSetting(450, 5, 450 * 240, 450, 50, 1, 5), (1, 9), 1.242),
     ],
     ids=["cifar-1", "emnist-1", "cifar-2", "emnist-2"],
 )
@@ -208,7 +208,9 @@ def test_the_journals_settings(setting, work, ratio):
 
 
 def test_payloads():
-    setting = Setting(clients=10, cohort=4, samples=1000, central=60, batch=10, epochs=1, steps=10, sample_size=0.01)
+    setting = TaskSetting(
+        clients=10, cohort=4, samples=1000, central=60, batch=10, epochs=1, steps=10, sample_size=0.01
+    )
     assert FSL(server_epochs=2).payload(setting)[:5] == (1, 1, 0, 0, 120)
     assert FSLp(server_epochs=2).payload(setting)[:5] == (1, 1, 0, 120, 0)
     assert DataSharing().payload(setting).once == pytest.approx(0.6)

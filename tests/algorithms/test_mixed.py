@@ -10,7 +10,7 @@ from fedactors.algorithms.fsl_p import FSLp
 from fedactors.algorithms.one_way import OneWay
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
-from fedactors.optim.server_optimizers import Adam, Momentum
+from fedactors.optim.server_optimizers import ServerAdam, ServerMomentum
 from tests.algorithms.harness import Federation, close, linear, noisy, problem, quadratic, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)
@@ -226,13 +226,13 @@ def test_a_round_that_hears_nobody():
     """PT and 2-W keep the central part, 2-W its gf; 1-W and ET change nothing, bit for bit; SERVEROPT rests."""
     gradients = rough()
     for algorithm in (OneWay, ExampleTransfer):
-        run = mixed(gradients, algorithm(server_optimizer=Adam()), steps=2)
+        run = mixed(gradients, algorithm(server_optimizer=ServerAdam()), steps=2)
         run.round()
         before = dict(run.state)
         run.round([])
         assert all(torch.equal(before[name], run.state[name]) for name in before)
     for algorithm in (ParallelTraining, TwoWay):
-        run = mixed(gradients, algorithm(server_optimizer=Momentum(lr=0.5)), steps=2)
+        run = mixed(gradients, algorithm(server_optimizer=ServerMomentum(lr=0.5)), steps=2)
         run.round()
         before = dict(run.state)
         moved = run.round([]) - before["x"]

@@ -8,8 +8,8 @@ from fedactors.algorithms.one_way import OneWay
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import Setting
-from fedactors.optim.server_optimizers import Adam, Momentum, Sgd
+from fedactors.learning.algorithm import TaskSetting
+from fedactors.optim.server_optimizers import ServerAdam, ServerMomentum, Sgd
 from tests.algorithms.harness import close, quadratic, vector
 from tests.algorithms.test_mixed import mixed
 
@@ -24,17 +24,19 @@ def test_optimisers_at_every_place():
     """
     gradients = [quadratic(ONE, vector(1.0))] * 2
     algorithm = ParallelTraining(
-        central_optimizer=Momentum(lr=0.4),
+        central_optimizer=ServerMomentum(lr=0.4),
         central_steps=2,
-        server_optimizer=Momentum(lr=2.0),
+        server_optimizer=ServerMomentum(lr=2.0),
         merge_optimizer=Sgd(lr=0.5),
     )
     run = mixed(gradients, algorithm, x=vector(0.0), lr=0.5)
     close(run.round(), vector(0.52))
     close(run.state["server.m"], vector(-0.25))
-    adam = mixed(gradients, ParallelTraining(merge_optimizer=Adam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
+    adam = mixed(
+        gradients, ParallelTraining(merge_optimizer=ServerAdam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5
+    )
     close(adam.round(), vector(0.1))
-    fed_adam = mixed(gradients, OneWay(server_optimizer=Adam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
+    fed_adam = mixed(gradients, OneWay(server_optimizer=ServerAdam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
     close(fed_adam.round(), vector(0.1))
 
 
@@ -46,13 +48,13 @@ def test_what_cannot_work_is_refused_with_the_reason():
     with pytest.raises(ValueError, match=r"merge_optimizer\.lr"):
         TwoWay(merge_optimizer="adam", merge_lr=0.5)
     with pytest.raises(ScenarioError, match=r"server\.data"):
-        OneWay().check(Setting())
-    OneWay(central_objective="spreadout").check(Setting())
+        OneWay().check(TaskSetting())
+    OneWay(central_objective="spreadout").check(TaskSetting())
 
 
 def test_payloads():
     """1-W and 2-W send the gradient too; who works when, in samples; ET sends K batches to each client."""
-    setting = Setting(clients=60, cohort=20, samples=3600, central=1000, batch=5, steps=2, sample_size=0.01)
+    setting = TaskSetting(clients=60, cohort=20, samples=3600, central=1000, batch=5, steps=2, sample_size=0.01)
     assert ParallelTraining().payload(setting)[:5] == (1, 1, 0, 200, 0)
     assert OneWay().payload(setting)[:5] == (2, 1, 200, 0, 0)
     assert TwoWay(central_batch=30, central_steps=4).payload(setting)[:5] == (2, 1, 0, 120, 0)

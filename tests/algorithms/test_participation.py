@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedactors.algorithms.participation import Examples, Members, Samples, SchemeA, SchemeB, SchemeC, Uniform, Update
-from fedactors.algorithms.schedule import Constant, Staircase
+from fedactors.algorithms.participation import (
+    ExampleWeights,
+    Members,
+    SampleWeights,
+    SchemeA,
+    SchemeB,
+    SchemeC,
+    UniformWeights,
+    Update,
+)
+from fedactors.algorithms.schedule import ConstantRate, StaircaseRate
 
 HEARD = [Update(samples=30, examples=50, steps=5, wanted=5), Update(samples=10, examples=30, steps=3, wanted=5)]
 MEMBERS = Members(clients=4, samples=100)
@@ -14,9 +23,9 @@ MEMBERS = Members(clients=4, samples=100)
 @pytest.mark.parametrize(
     ("policy", "weights"),
     [
-        (Samples(), [0.75, 0.25]),
-        (Uniform(), [0.5, 0.5]),
-        (Examples(), [0.625, 0.375]),
+        (SampleWeights(), [0.75, 0.25]),
+        (UniformWeights(), [0.5, 0.5]),
+        (ExampleWeights(), [0.625, 0.375]),
         (SchemeA(), [4 * 0.3 / 1, 0.0]),  # N p^k / K with one complete device
         (SchemeB(), [0.3, 0.1]),
         (SchemeC(), [0.3, 5 / 3 * 0.1]),
@@ -50,9 +59,9 @@ def test_all_complete_makes_the_schemes_equal_to_samples(heard):
     done = [update._replace(steps=9) for update in heard]
     members = Members(len(done), sum(update.samples for update in done))
     results = [policy.weights(done, members) for policy in (SchemeA(), SchemeB(), SchemeC())]
-    assert results[0] == results[1] == results[2] == Samples().weights(done, members)
+    assert results[0] == results[1] == results[2] == SampleWeights().weights(done, members)
 
 
 def test_schedules():
-    assert [Constant(lr=0.3).rate(tau) for tau in (1, 7)] == [0.3, 0.3]
-    assert [Staircase(lr=0.3).rate(tau) for tau in (1, 2, 4)] == [0.3, 0.15, 0.075]
+    assert [ConstantRate(lr=0.3).rate(tau) for tau in (1, 7)] == [0.3, 0.3]
+    assert [StaircaseRate(lr=0.3).rate(tau) for tau in (1, 2, 4)] == [0.3, 0.15, 0.075]

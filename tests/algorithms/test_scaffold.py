@@ -5,7 +5,7 @@ import torch
 
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.scaffold import Scaffold
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from tests.algorithms.harness import Federation, close, linear, minimiser, noisy, problem, quadratic, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)
@@ -126,4 +126,4 @@ def test_it_reaches_the_optimum_and_fedavg_does_not():
 
 
 def test_payload_is_twice_fedavgs():
-    assert Scaffold().payload(Setting())[:5] == (2, 2, 0, 0, 0)
+    assert Scaffold().payload(TaskSetting())[:5] == (2, 2, 0, 0, 0)

@@ -6,11 +6,20 @@ from pydantic import TypeAdapter
 
 from fedactors import registry
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.optim.server_optimizers import Adagrad, Adam, Momentum, ServerOptimizer, Sgd, Yogi, joined, split
+from fedactors.optim.server_optimizers import (
+    Adagrad,
+    ServerAdam,
+    ServerMomentum,
+    ServerOptimizer,
+    Sgd,
+    Yogi,
+    joined,
+    split,
+)
 from tests.algorithms.harness import Federation, close, noisy, problem, vector
 
 X = vector(1.0, -2.0, 0.5, 3.0)
-ALL = [Sgd(lr=0.7), Momentum(lr=0.2), Adam(), Adam(bias_correction=True), Yogi(), Adagrad(b1=0.5)]
+ALL = [Sgd(lr=0.7), ServerMomentum(lr=0.2), ServerAdam(), ServerAdam(bias_correction=True), Yogi(), Adagrad(b1=0.5)]
 
 
 def played(optimizer, gradients, x=X):
@@ -30,10 +39,10 @@ def test_two_steps_by_hand():
     """
     one, gradients = vector(1.0), [vector(2.0), vector(-1.0)]
     options = {"lr": 0.1, "b1": 0.5, "tau": 1.0}
-    x, slots = played(Momentum(lr=0.1, beta=0.5), gradients, one)
+    x, slots = played(ServerMomentum(lr=0.1, beta=0.5), gradients, one)
     close(x, vector(0.8))
     close(slots["m"], vector(0.0))
-    x, slots = played(Adam(b2=0.5, **options), gradients, one)
+    x, slots = played(ServerAdam(b2=0.5, **options), gradients, one)
     close(x, vector(1 - 0.1 / (2.5**0.5 + 1)))
     close(slots["v"], vector(1.75))
     x, slots = played(Yogi(b2=0.5, **options), gradients, one)
@@ -47,9 +56,9 @@ def test_two_steps_by_hand():
     ("ours", "theirs"),
     [
         (Sgd(lr=0.3), lambda p: torch.optim.SGD(p, lr=0.3)),
-        (Momentum(lr=0.3, beta=0.8), lambda p: torch.optim.SGD(p, lr=0.3, momentum=0.8)),
+        (ServerMomentum(lr=0.3, beta=0.8), lambda p: torch.optim.SGD(p, lr=0.3, momentum=0.8)),
         (
-            Adam(lr=0.3, b1=0.8, b2=0.95, tau=1e-6, bias_correction=True),
+            ServerAdam(lr=0.3, b1=0.8, b2=0.95, tau=1e-6, bias_correction=True),
             lambda p: torch.optim.Adam(p, lr=0.3, betas=(0.8, 0.95), eps=1e-6),
         ),
         (
@@ -73,7 +82,7 @@ def test_where_definitions_coincide_it_is_torch_optim(ours, theirs):
 def test_adam_with_a_frozen_spread_is_fedavg():
     """I-M8: b1 = 0, b2 = 1, v = tau^2: FedAvg with eta_g = eta_s / (2 tau)."""
     gradients = [noisy(g, k) for k, g in enumerate(problem(3)[0])]
-    adam = Federation(FedAvg(server_optimizer=Adam(lr=0.02, b1=0.0, b2=1.0, tau=0.01)), X, gradients, steps=3)
+    adam = Federation(FedAvg(server_optimizer=ServerAdam(lr=0.02, b1=0.0, b2=1.0, tau=0.01)), X, gradients, steps=3)
     plain = Federation(FedAvg(global_lr=0.02 / (2 * 0.01)), X, gradients, steps=3)
     for cohort in ([0, 1, 2], [1], [], [0, 2]):
         close(adam.round(cohort), plain.round(cohort))
@@ -82,9 +91,9 @@ def test_adam_with_a_frozen_spread_is_fedavg():
 def test_adam_takes_the_sign_of_the_update():
     """I-M8: bias-corrected with tau -> 0 in the first round, and b1 = b2 = tau = 0 in every round."""
     delta = vector(0.3, -1e-3, 20.0, 0.0)
-    first, _ = played(Adam(lr=0.05, tau=0.0, bias_correction=True), [-delta])
+    first, _ = played(ServerAdam(lr=0.05, tau=0.0, bias_correction=True), [-delta])
     close(first, X + 0.05 * delta.sign())
-    signs = Adam(lr=0.05, b1=0.0, b2=0.0, tau=0.0)
+    signs = ServerAdam(lr=0.05, b1=0.0, b2=0.0, tau=0.0)
     close(played(signs, [-delta, 3 * delta, -delta])[0], X + 0.05 * delta.sign())
 
 
@@ -124,13 +133,13 @@ def test_slots_travel_under_a_prefix():
 def test_names_and_options_are_read_and_mistakes_are_told():
     read = TypeAdapter(ServerOptimizer).validate_python
     assert read("yogi") == Yogi()
-    assert read({"name": "adam", "lr": 0.1}) == Adam(lr=0.1)
+    assert read({"name": "adam", "lr": 0.1}) == ServerAdam(lr=0.1)
     with pytest.raises(ValueError, match="momentum"):
         read("adamw")
     with pytest.raises(ValueError, match="b2"):
         read({"name": "momentum", "b2": 0.5})
     with pytest.raises(ValueError, match=r"server_optimizer\.lr"):
-        FedAvg(global_lr=2.0, server_optimizer=Adam())
+        FedAvg(global_lr=2.0, server_optimizer=ServerAdam())
 
 
 @pytest.mark.parametrize("name", ["fedavgm", "fedadagrad", "fedadam", "fedyogi"])

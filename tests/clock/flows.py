@@ -4,7 +4,7 @@ import numpy as np
 
 from fedactors.clock.device_columns import Flows
 from fedactors.clock.flow import Flow, Share
-from fedactors.traces.series import PPM, Row, build
+from fedactors.traces.series import PPM, SeriesRow, build
 
 
 def flow(devices, key, constant):
@@ -13,7 +13,7 @@ def flow(devices, key, constant):
         zero = np.zeros(1, np.int64)
         if recorded := device.get(key):
             pieces, end, shift, loops = recorded
-            series = build([Row("r", [at for at, _ in pieces], [value for _, value in pieces], end)], PPM)
+            series = build([SeriesRow("r", [at for at, _ in pieces], [value for _, value in pieces], end)], PPM)
             groups.append(Share(series, zero, zero + shift, loops, zero))
         else:
             groups.append(Share(None, zero - 1, zero, True, zero + constant(device)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedactors.clock.asynchronous import Rules, asynchronous
 from fedactors.clock.synchronous import Rounds, synchronous
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER
 from fedactors.workload import workload
@@ -25,7 +25,7 @@ RULES = Rules(
 def play(members, policy, wanted=3, seed=1):
     people = population(members)
     works = [workload(m.get("samples", wanted), 1, epochs=None, steps=wanted) for m in members]
-    world = World(people, Trips(people, 5, 3), works, seed)
+    world = World(people, TripPlanner(people, 5, 3), works, seed)
     process, events = world.env.process(policy(world)), 0
     while process.is_alive:
         world.env.step()

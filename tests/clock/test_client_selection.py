@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedactors import registry
-from fedactors.clock.selections.base import Clients, Loss, RoundRobin, Samples
+from fedactors.clock.selections.base import Clients, Loss, RoundRobinSelection, SampleSelection
 from fedactors.clock.selections.oort import Oort
 from fedactors.clock.selections.power_of_choice import PowerOfChoice
 from fedactors.plan import Plan
@@ -38,13 +38,13 @@ def test_every_policy_asks_as_many_as_it_can_of_those_it_may(name, count):
 
 def test_odds_follow_samples():
     """With n = 1..10 and one draw, client k comes up in k/55 of 4,000 rounds, give or take four standard errors."""
-    times = np.bincount(drawn(Samples().start(CLIENTS), 1, 4_000), minlength=10)
+    times = np.bincount(drawn(SampleSelection().start(CLIENTS), 1, 4_000), minlength=10)
     expected = 4_000 * CLIENTS.samples / 55
     assert (abs(times - expected) < 4 * np.sqrt(expected)).all()
 
 
 def test_turns_go_round():
-    selector = RoundRobin().start(CLIENTS)
+    selector = RoundRobinSelection().start(CLIENTS)
     assert drawn(selector, 4, 3).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
     assert selector.choose(np.array([0, 1, 7]), 2, 3, lot(3)).tolist() == [7, 0], "those away are passed over"
 
@@ -60,7 +60,7 @@ def test_power_of_choice_takes_the_highest_losses_of_those_drawn():
 
 def test_power_of_choice_with_as_many_candidates_as_asked_draws_by_samples():
     chosen = drawn(PowerOfChoice(candidates=1).start(CLIENTS), 2, 50).tolist()
-    assert sorted(chosen) == sorted(drawn(Samples().start(CLIENTS), 2, 50).tolist())
+    assert sorted(chosen) == sorted(drawn(SampleSelection().start(CLIENTS), 2, 50).tolist())
 
 
 def test_oort_by_hand():

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.cohort import OUTCOMES, Cohorts
-from fedactors.clock.trip import Trips
+from fedactors.clock.cohort import OUTCOMES, CohortPlanner
+from fedactors.clock.trip import TripPlanner
 from fedactors.plan import NEVER
 from fedactors.workload import IDLE, workload
 from tests.clock.test_trip import devices
@@ -40,8 +40,8 @@ def members(draw):
 def test_columns_agree_with_the_reference(chosen, start, patience, closes, early, sizes):
     people = population([device for device, _ in chosen])
     works = [work for _, work in chosen]
-    reference = Trips(people, *sizes)
-    cohorts = Cohorts(people, reference, works)
+    reference = TripPlanner(people, *sizes)
+    cohorts = CohortPlanner(people, reference, works)
     deadline = NEVER if patience is None else start + patience
     cohort = cohorts.plan(cohorts.everybody, 3, start, deadline)
     trips = [reference.plan(k, 3, start, deadline, work) for k, work in enumerate(works)]
@@ -55,8 +55,8 @@ def test_columns_agree_with_the_reference(chosen, start, patience, closes, early
 def test_figures_beyond_64_bits_are_left_to_the_reference():
     people = population([{"per_sample": 2**55}, {"per_sample": 3}])
     works = [workload(100, 10, epochs=1, steps=None)] * 2
-    reference = Trips(people, 5, 3)
-    cohorts = Cohorts(people, reference, works)
+    reference = TripPlanner(people, 5, 3)
+    cohorts = CohortPlanner(people, reference, works)
     cohort = cohorts.plan(cohorts.everybody, 0, 0, 10**6)
     orders = cohorts.settle(cohort, 10**6)
     assert orders == tuple(reference.settle(reference.plan(k, 0, 0, 10**6, works[k]), 10**6) for k in range(2))

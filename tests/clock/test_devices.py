@@ -10,7 +10,7 @@ from fedactors.scenario.loading import validate
 from fedactors.traces import device_tables
 from fedactors.traces.device_tables import Matrix, table
 from fedactors.traces.formats import native
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, SeriesRow
 from fedactors.traces.series import build as build_series
 
 HOUR = 3600 * SECOND
@@ -82,11 +82,12 @@ def test_a_device_takes_the_same_row_for_speed_and_links(tmp_path):
 
 def test_rates_over_time_places_and_constants_side_by_side(tmp_path):
     links = build_series(
-        [Row("a/down", [0, 5], [10, 30], 9), Row("a/up", [0], [7], 9), Row("b/down", [0], [40], 3)], BYTES_PER_SECOND
+        [SeriesRow("a/down", [0, 5], [10, 30], 9), SeriesRow("a/up", [0], [7], 9), SeriesRow("b/down", [0], [40], 3)],
+        BYTES_PER_SECOND,
     )
     native.write(links, tmp_path / "links.csv")
-    native.write(build_series([Row("cpu", [0, 10], [10**6, 0], 20)], PPM), tmp_path / "cpu-1.csv")
-    native.write(build_series([Row("cpu", [0, 10], [500_000, 0], 20)], PPM), tmp_path / "cpu-2.csv")
+    native.write(build_series([SeriesRow("cpu", [0, 10], [10**6, 0], 20)], PPM), tmp_path / "cpu-1.csv")
+    native.write(build_series([SeriesRow("cpu", [0, 10], [500_000, 0], 20)], PPM), tmp_path / "cpu-2.csv")
     native.write(Matrix(("x", "y"), np.array([[0, 8], [6, 2]])), tmp_path / "cities.csv")
     found = people(
         tmp_path,
@@ -142,7 +143,7 @@ def test_a_run_begins_when_the_recording_does_or_at_a_time_of_day(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path, group, message):
-    native.write(build_series([Row("a", [0], [10], 9)], BYTES_PER_SECOND), tmp_path / "links.csv")
+    native.write(build_series([SeriesRow("a", [0], [10], 9)], BYTES_PER_SECOND), tmp_path / "links.csv")
     native.write(table(["a"], {device_tables.SCORE: [10]}), tmp_path / "scores.csv")
     with pytest.raises(TraceError) as caught:
         people(tmp_path, [group])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedactors.clock.laws import TABLE_2, law
-from fedactors.clock.sampled_trips import Draws, Sampled
+from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.errors import ScenarioError
 from fedactors.plan import SECOND, Outcome
 from fedactors.workload import workload
@@ -46,7 +46,7 @@ def test_a_sampled_device_does_exactly_what_was_drawn():
     """100 samples in batches of 10, 5 passes: one drawn part is 10 steps."""
     people = population([{"per_sample": 1, "latency": SECOND}])
     draws = Draws(3, [("Tlo", 5)])
-    trips = Sampled(people, flows([{"latency": SECOND}]), draws, (10**9, 10**9))
+    trips = SampledTripPlanner(people, flows([{"latency": SECOND}]), draws, (10**9, 10**9))
     work = workload(100, 10, epochs=5, steps=None)
     seen = set()
     for version in range(200):

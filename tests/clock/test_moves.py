@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.synchronous import Rounds, synchronous
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Outcome
 from fedactors.workload import workload
@@ -24,7 +24,7 @@ def run(members, rules=RULES, wanted=5):
     """Play rounds: download 5, `wanted` steps of 10, upload 3, unless a member says otherwise."""
     people = population([{"per_sample": 10, **member} for member in members])
     works = [workload(1, 1, epochs=None, steps=wanted)] * len(members)
-    world = World(people, Trips(people, 5, 3), works, 1)
+    world = World(people, TripPlanner(people, 5, 3), works, 1)
     policy = world.env.process(synchronous(world, rules))
     world.env.run(until=policy)
     return list(world.plans), policy.value

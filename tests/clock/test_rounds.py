@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedactors.clock.synchronous import Rounds, synchronous
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Outcome
 from fedactors.workload import workload
@@ -19,7 +19,7 @@ RULES = Rounds(
 def run(members, rules=RULES, wanted=3, seed=1):
     people = population(members)
     works = [workload(m.get("samples", 1), 1, epochs=None, steps=wanted) for m in members]
-    world = World(people, Trips(people, 5, 3), works, seed)
+    world = World(people, TripPlanner(people, 5, 3), works, seed)
     policy = world.env.process(synchronous(world, rules))
     world.env.run(until=policy)
     return list(world.plans), policy.value
@@ -118,7 +118,7 @@ def test_closed_rounds_leave_no_events_behind():
     members = [{"per_sample": speed} for speed in range(10, 90)]
     people = population(members)
     works = [workload(1, 1, epochs=None, steps=3)] * len(people)
-    world = World(people, Trips(people, 5, 3), works, 1)
+    world = World(people, TripPlanner(people, 5, 3), works, 1)
     policy = world.env.process(synchronous(world, same_but(RULES, quorum=1, rounds=50, deadline=10**6)))
     world.env.run(until=policy)
     assert len(world.env._queue) <= 2 * 50  # a deadline and one end of each round

@@ -1,7 +1,7 @@
 """What is sent once per device comes on top of its downloads until one of them is complete."""
 
-from fedactors.clock.cohort import Cohorts
-from fedactors.clock.trip import Trips
+from fedactors.clock.cohort import CohortPlanner
+from fedactors.clock.trip import TripPlanner
 from fedactors.workload import workload
 from tests.clock.world_builder import population
 
@@ -20,7 +20,7 @@ def test_by_hand():
     round, when it is on for good; in the third it is sent 2. The other is sent 6, 2 and 2.
     """
     people = population([{"windows": [(0, 3), (20, 10**6)]}, {}])
-    cohorts = Cohorts(people, Trips(people, 2, 1, once=4), [WORK] * 2)
+    cohorts = CohortPlanner(people, TripPlanner(people, 2, 1, once=4), [WORK] * 2)
     assert bytes_down(cohorts, 0, 10) == [3, 6]
     assert bytes_down(cohorts, 20, 30) == [6, 2]
     assert bytes_down(cohorts, 30, 40) == [2, 2]
@@ -28,7 +28,7 @@ def test_by_hand():
 
 def test_the_first_trip_takes_longer():
     people = population([{}])
-    cohorts = Cohorts(people, Trips(people, 2, 1, once=4), [WORK])
+    cohorts = CohortPlanner(people, TripPlanner(people, 2, 1, once=4), [WORK])
     times = []
     for start in (0, 100):
         cohort = cohorts.plan(cohorts.everybody, 0, start, 1000)

@@ -10,13 +10,13 @@ from fedactors import registry
 from fedactors.clock.timings.fedasync import FedAsync
 from fedactors.clock.timings.fedbuff import FedBuff
 from fedactors.clock.timings.semi_synchronous import SemiSynchronous
-from fedactors.clock.timings.staleness import Constant, Hinge, Polynomial
+from fedactors.clock.timings.staleness import ConstantStaleness, HingeStaleness, PolynomialStaleness
 
 
 def test_the_functions_of_the_paper():
-    assert [Constant().factor(tau) for tau in range(3)] == [1, 1, 1]
-    assert [Polynomial(a=2.0).factor(tau) for tau in range(3)] == [1, 1 / 4, 1 / 9]
-    assert [Hinge(a=10.0, b=4).factor(tau) for tau in (0, 4, 5, 6)] == [1, 1, 1 / 11, 1 / 21]
+    assert [ConstantStaleness().factor(tau) for tau in range(3)] == [1, 1, 1]
+    assert [PolynomialStaleness(a=2.0).factor(tau) for tau in range(3)] == [1, 1 / 4, 1 / 9]
+    assert [HingeStaleness(a=10.0, b=4).factor(tau) for tau in (0, 4, 5, 6)] == [1, 1, 1 / 11, 1 / 21]
 
 
 @pytest.mark.parametrize("name", registry.names("staleness"))
@@ -34,7 +34,7 @@ def test_fedbuff_weighs_by_one_over_the_root():
 
 
 def test_fedasync_mixes_by_alpha_times_the_function():
-    policy = FedAsync(concurrency=5, mixing=0.9, staleness=Hinge(a=1.0, b=1))
+    policy = FedAsync(concurrency=5, mixing=0.9, staleness=HingeStaleness(a=1.0, b=1))
     assert [policy.weight(tau) for tau in range(4)] == pytest.approx([0.9, 0.9, 0.45, 0.3])
     assert (policy.updates, policy.mixes) == (1, True)
 

@@ -7,7 +7,7 @@ from fedactors.clock.device_columns import build
 from fedactors.clock.synthetic_availability import windows
 from fedactors.plan import SECOND
 from fedactors.scenario.loading import validate
-from fedactors.scenario.synthetic_behaviour import Synthetic
+from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.traces.describe import describe
 from fedactors.traces.timeline import Timeline
 
@@ -15,7 +15,7 @@ HOUR, DAY = 3600 * SECOND, 86_400 * SECOND
 
 
 def made(count=2000, seed=1, **options):
-    law = Synthetic.model_validate(options)
+    law = SyntheticBehaviour.model_validate(options)
     table = windows(law, count, seed, 5)
     end = np.full(count, law.days * DAY)
     names = tuple(map(str, range(count)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.plan import HEARD, NEVER, Outcome
 from fedactors.workload import workload
 from tests.clock.world_builder import population
@@ -57,7 +57,7 @@ def devices(draw):
 @given(devices(), st.integers(0, 50), st.integers(1, 80), st.integers(1, 7), st.integers(1, 4), st.integers(1, 6))
 def test_a_trip_that_pauses_agrees_with_the_plodder(device, start, patience, samples, batch, wanted):
     down = up = 2
-    trips = Trips(population([device]), down, up)
+    trips = TripPlanner(population([device]), down, up)
     work = workload(samples, batch, epochs=None, steps=wanted)
     deadline = start + patience
     trip = trips.plan(0, 0, start, deadline, work)
@@ -89,7 +89,7 @@ def test_a_trip_that_pauses_agrees_with_the_plodder(device, start, patience, sam
 
 
 def one(device, deadline, wanted=5, start=0, closed=None):
-    trips = Trips(population([{"per_sample": 10, **device}]), 5, 3)
+    trips = TripPlanner(population([{"per_sample": 10, **device}]), 5, 3)
     trip = trips.plan(0, 0, start, deadline, workload(1, 1, epochs=None, steps=wanted))
     return trips.settle(trip, deadline if closed is None else closed, early=closed is not None)
 

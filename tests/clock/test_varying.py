@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.cohort import Cohorts
-from fedactors.clock.trip import Trips
-from fedactors.clock.varying import Varying
+from fedactors.clock.cohort import CohortPlanner
+from fedactors.clock.trip import TripPlanner
+from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.plan import HEARD, NEVER, Outcome
 from fedactors.workload import workload
 from tests.clock.flows import flow, flows
@@ -67,7 +67,7 @@ def varying(draw):
 @given(varying(), st.integers(0, 50), st.integers(1, 120), st.integers(1, 7), st.integers(1, 4), st.integers(1, 6))
 def test_a_trip_agrees_with_the_plodder(device, start, patience, samples, batch, wanted):
     down = up = 3
-    trips = Varying(population([device]), flows([device]), down, up)
+    trips = VaryingTripPlanner(population([device]), flows([device]), down, up)
     work = workload(samples, batch, epochs=None, steps=wanted)
     deadline = start + patience
     order = trips.settle(trips.plan(0, 0, start, deadline, work), deadline)
@@ -100,7 +100,7 @@ def test_constant_flows_are_the_plain_trip(device, start, patience, wanted, clos
     people, work = population([device]), workload(5, 2, epochs=None, steps=wanted)
     deadline = NEVER if patience is None else start + patience
     orders = []
-    for trips in (Trips(people, 2, 3), Varying(people, flows([device]), 2, 3)):
+    for trips in (TripPlanner(people, 2, 3), VaryingTripPlanner(people, flows([device]), 2, 3)):
         trip = trips.plan(0, 0, start, deadline, work)
         orders.append(trips.settle(trip, min(start + closes, deadline), early=early))
     assert orders[0] == orders[1]
@@ -108,7 +108,7 @@ def test_constant_flows_are_the_plain_trip(device, start, patience, wanted, clos
 
 def one(device, deadline, wanted=4, start=0):
     device = {"per_sample": 10, "latency": 0, **device}
-    trips = Varying(population([device]), flows([device]), 6, 4)
+    trips = VaryingTripPlanner(population([device]), flows([device]), 6, 4)
     trip = trips.plan(0, 0, start, deadline, workload(1, 1, epochs=None, steps=wanted))
     return trips.settle(trip, min(deadline, 1000))
 
@@ -162,6 +162,6 @@ def test_a_cohort_mixes_plain_and_varying_devices():
     moving = flows([{"per_sample": 10}, {"per_sample": 10, "share": half}])
     mixed = type(people)(**{**people.__dict__, "flows": moving})
     work = workload(1, 1, epochs=None, steps=4)
-    cohorts = Cohorts(mixed, Varying(mixed, moving, 6, 4), [work, work])
+    cohorts = CohortPlanner(mixed, VaryingTripPlanner(mixed, moving, 6, 4), [work, work])
     orders = cohorts.settle(cohorts.plan(np.array([0, 1]), 0, 0, 200), 200)
     assert [(order.finished, order.outcome in HEARD) for order in orders] == [(50, True), (90, True)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedactors.clock.availability import Availability, Windows
+from fedactors.clock.availability import Availability, RecordingColumns
 from fedactors.clock.device_columns import Population
 from fedactors.plan import NEVER
 
@@ -20,7 +20,7 @@ def availability(devices):
             on += [w[0] for w in windows]
             off += [w[1] for w in windows]
             starts.append(len(on))
-    table = Windows(*(np.array(column, np.int64) for column in (starts, on, off)))
+    table = RecordingColumns(*(np.array(column, np.int64) for column in (starts, on, off)))
     return Availability(
         table,
         np.array(rows, np.int64),

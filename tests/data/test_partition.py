@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from fedactors.data.base import Info
 from fedactors.data.partitions.assignment import deal
-from fedactors.data.partitions.partition import Classes, Dirichlet, Iid, Natural
+from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition, NaturalPartition
 from fedactors.data.partitions.sizes import Pareto
 from fedactors.data.sets.digits import Digits
-from fedactors.data.sets.synthetic_data import Synthetic
+from fedactors.data.sets.synthetic_data import SyntheticData
 from fedactors.errors import DataError, ScenarioError
 
 CLASSES = 6
@@ -16,9 +16,9 @@ seeds = st.integers(0, 2**32)
 crowds = st.integers(1, 25)
 label_lists = st.lists(st.integers(0, CLASSES - 1), min_size=1, max_size=200).map(np.array)
 partitions = st.one_of(
-    st.just(Iid()),
-    st.builds(Classes, classes=st.integers(1, CLASSES), balanced=st.booleans()),
-    st.builds(Dirichlet, alpha=st.sampled_from([0.001, 0.1, 1.0, 100.0])),
+    st.just(IidPartition()),
+    st.builds(ClassPartition, classes=st.integers(1, CLASSES), balanced=st.booleans()),
+    st.builds(DirichletPartition, alpha=st.sampled_from([0.001, 0.1, 1.0, 100.0])),
 )
 
 
@@ -83,7 +83,7 @@ def test_a_partition_is_a_function_of_the_seed(partition, labels, clients, seed)
 
 @given(st.integers(1, CLASSES), crowds, seeds, st.booleans())
 def test_each_client_hosts_distinct_labels(per_client, clients, seed, balanced):
-    hosted = Classes(classes=per_client, balanced=balanced).hosted(CLASSES, clients, seed)
+    hosted = ClassPartition(classes=per_client, balanced=balanced).hosted(CLASSES, clients, seed)
     assert hosted.shape == (clients, per_client)
     assert all(len(set(row)) == per_client for row in hosted.tolist())
     if balanced:
@@ -95,7 +95,7 @@ def test_each_client_hosts_distinct_labels(per_client, clients, seed, balanced):
 def test_classes_hold_as_many_samples_of_each_of_their_labels(per_client, share, seed):
     clients, samples = 12, per_client * share + per_client - 1
     labels = np.repeat(np.arange(CLASSES), 12 * (share + 1))
-    partition = Classes(classes=per_client, samples=samples)
+    partition = ClassPartition(classes=per_client, samples=samples)
     split = partition.split(labels, CLASSES, partition.sizes(info_of(labels), clients, seed), seed)
     for client in range(clients):
         held = np.bincount(labels[split.of(client)], minlength=CLASSES)
@@ -105,7 +105,7 @@ def test_classes_hold_as_many_samples_of_each_of_their_labels(per_client, share,
 def test_balanced_classes_of_the_text_book():
     """10 clients, 10 labels of 20 samples, 2 labels each: every label has 2 hosts, who take 10 of it each."""
     labels = np.tile(np.arange(10), 20)
-    partition = Classes(classes=2)
+    partition = ClassPartition(classes=2)
     sizes = partition.sizes(info_of(labels, 10), 10, 3)
     split = partition.split(labels, 10, sizes, 3)
     assert sizes.tolist() == [20] * 10
@@ -116,14 +116,14 @@ def test_balanced_classes_of_the_text_book():
 
 def test_clients_of_all_classes_are_alike():
     labels = np.tile(np.arange(10), 30)
-    partition = Classes(classes=10, samples=30)
+    partition = ClassPartition(classes=10, samples=30)
     split = partition.split(labels, 10, partition.sizes(info_of(labels, 10), 10, 0), 0)
     assert all((np.bincount(labels[split.of(k)], minlength=10) == 3).all() for k in range(10))
 
 
 def test_digits_go_out_by_class_in_the_sizes_known_beforehand():
     info, data = Digits().info(0, 100), Digits().load(0, 100)
-    partition = Classes(classes=2)
+    partition = ClassPartition(classes=2)
     sizes = partition.sizes(info, 100, 7)
     split = partition.split(data.y, data.classes, sizes, 7)
     assert sizes.sum() == info.train_size
@@ -134,19 +134,19 @@ def test_digits_go_out_by_class_in_the_sizes_known_beforehand():
 def test_small_alpha_means_few_labels(alpha, low, high):
     """The share of a client's most frequent label, of 10: about 0.1 for a large alpha, 1 for a small one."""
     labels = np.tile(np.arange(10), 1000)
-    split = Dirichlet(alpha=alpha, samples=50).split(labels, 10, np.full(100, 50), 0)
+    split = DirichletPartition(alpha=alpha, samples=50).split(labels, 10, np.full(100, 50), 0)
     most = [np.bincount(labels[split.of(k)]).max() / 50 for k in range(100)]
     assert low < np.mean(most) < high
 
 
 def test_iid_clients_see_labels_as_frequent_as_they_are():
     labels = np.repeat([0, 1], [9000, 1000])
-    split = Iid().split(labels, 2, np.full(2, 5000), 0)
+    split = IidPartition().split(labels, 2, np.full(2, 5000), 0)
     assert labels[split.of(0)].mean() == pytest.approx(0.1, abs=0.02)
 
 
 def test_natural_clients_hold_what_the_data_say():
-    option, partition = Synthetic(samples=20), Natural()
+    option, partition = SyntheticData(samples=20), NaturalPartition()
     info, data = option.info(0, 4), option.load(0, 4)
     sizes = partition.sizes(info, 4, 0)
     split = partition.split(data.y, data.classes, sizes, 0)
@@ -165,12 +165,12 @@ def test_a_pool_is_used_up_before_a_sample_is_given_again():
 @pytest.mark.parametrize(
     ("partition", "clients", "message"),
     [
-        (Iid(samples=9), 12, r'partition.samples: 108 wanted by 12 clients, "toy" has 100; accepted: fewer'),
-        (Dirichlet(alpha=1.0, samples=9), 12, r'108 wanted by 12 clients, "toy" has 100'),
-        (Classes(classes=1, samples=10), 10, r"label 2: 30 samples wanted, 10 available; accepted: fewer"),
-        (Classes(classes=5), 10, r"partition.classes: found 5, accepted: at most 4, all there are"),
-        (Classes(classes=1), 3, r"label \d lies at no client, \d+ samples are lost; accepted: more clients"),
-        (Natural(), 3, r'"toy" does not come by client; accepted: iid, classes or dirichlet'),
+        (IidPartition(samples=9), 12, r'partition.samples: 108 wanted by 12 clients, "toy" has 100; accepted: fewer'),
+        (DirichletPartition(alpha=1.0, samples=9), 12, r'108 wanted by 12 clients, "toy" has 100'),
+        (ClassPartition(classes=1, samples=10), 10, r"label 2: 30 samples wanted, 10 available; accepted: fewer"),
+        (ClassPartition(classes=5), 10, r"partition.classes: found 5, accepted: at most 4, all there are"),
+        (ClassPartition(classes=1), 3, r"label \d lies at no client, \d+ samples are lost; accepted: more clients"),
+        (NaturalPartition(), 3, r'"toy" does not come by client; accepted: iid, classes or dirichlet'),
     ],
 )
 def test_what_cannot_be_is_told_before_any_label_is_seen(partition, clients, message):
@@ -180,36 +180,36 @@ def test_what_cannot_be_is_told_before_any_label_is_seen(partition, clients, mes
 
 
 def test_classes_of_unknown_counts_need_a_number_of_samples():
-    info = Synthetic(samples=100).info(0, 5)
-    assert Classes(classes=2, samples=8).sizes(info, 5, 0).tolist() == [8] * 5
+    info = SyntheticData(samples=100).info(0, 5)
+    assert ClassPartition(classes=2, samples=8).sizes(info, 5, 0).tolist() == [8] * 5
     with pytest.raises(ScenarioError, match=r'"synthetic" does not say how many samples each label has'):
-        Classes(classes=2).sizes(info, 5, 0)
+        ClassPartition(classes=2).sizes(info, 5, 0)
 
 
 def test_labels_that_run_out_at_the_split_are_named():
     labels = np.zeros(50, dtype=np.int64)
     with pytest.raises(ScenarioError, match=r"label 1: 10 samples wanted, 0 available"):
-        Classes(classes=2, samples=20).split(labels, 2, np.array([20]), 0)
+        ClassPartition(classes=2, samples=20).split(labels, 2, np.array([20]), 0)
 
 
 def test_natural_data_of_another_size_are_refused():
     with pytest.raises(DataError, match=r"7 samples found, accepted: 6 as announced"):
-        Natural().split(np.zeros(7, dtype=np.int64), 1, np.array([2, 4]), 0)
-    info = Synthetic(samples=100).info(0, 5)
+        NaturalPartition().split(np.zeros(7, dtype=np.int64), 1, np.array([2, 4]), 0)
+    info = SyntheticData(samples=100).info(0, 5)
     with pytest.raises(ScenarioError, match=r'"synthetic" comes from 5 clients, found 6'):
-        Natural().sizes(info, 6, 0)
+        NaturalPartition().sizes(info, 6, 0)
 
 
 def test_labels_other_than_announced_are_refused():
     announced, found = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 1])
-    partition = Classes(classes=1)
+    partition = ClassPartition(classes=1)
     sizes = partition.sizes(info_of(announced, 2), 2, 0)
     with pytest.raises(DataError, match=r"labels found \[4, 2\] times"):
         partition.split(found, 2, sizes, 0)
 
 
 @settings(max_examples=5)
-@given(st.sampled_from([Iid(), Classes(classes=2, samples=3, replace=True)]), seeds)
+@given(st.sampled_from([IidPartition(), ClassPartition(classes=2, samples=3, replace=True)]), seeds)
 def test_sizes_of_many_clients_need_no_loop(partition, seed):
     sizes = partition.sizes(Info("toy", 5_000_000, 0, (1,), 10, (500_000,) * 10), 100_000, seed)
     assert sizes.shape == (100_000,)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import fedactors
 from fedactors import Scenario
-from fedactors.data.partitions.partition import Classes, Dirichlet, Iid
-from fedactors.data.partitions.reassignment import Redealt
+from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition
+from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.errors import ScenarioError
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
@@ -19,14 +19,14 @@ from tests.algorithms.test_runs import BASE
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 60))
 SIZES = np.full(30, 40)
 PARTITIONS = [
-    Iid(samples=40, reallocate=True),
-    Classes(classes=1, samples=40, reallocate=True),
-    Dirichlet(alpha=0.3, samples=40, reallocate=True),
+    IidPartition(samples=40, reallocate=True),
+    ClassPartition(classes=1, samples=40, reallocate=True),
+    DirichletPartition(alpha=0.3, samples=40, reallocate=True),
 ]
 
 
 def dealt(partition, seed=1):
-    return Redealt(partition, LABELS, 10, SIZES, seed)
+    return ReassignedSplit(partition, LABELS, 10, SIZES, seed)
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)

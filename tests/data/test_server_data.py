@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fedactors import registry
 from fedactors.data.base import Data, Info
 from fedactors.data.partitions.assignment import Split
-from fedactors.data.partitions.partition import Classes, Dirichlet, Iid
+from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition
 from fedactors.data.server.server_data import ClientServerData, IidServerData
 from fedactors.data.sets.digits import Digits
 from fedactors.errors import ScenarioError
@@ -14,7 +14,9 @@ from fedactors.errors import ScenarioError
 CLASSES = 5
 seeds = st.integers(0, 2**32)
 label_lists = st.lists(st.integers(0, CLASSES - 1), min_size=20, max_size=200).map(np.array)
-partitions = st.sampled_from([Iid(), Iid(samples=3), Dirichlet(alpha=0.3), Iid(samples=9, replace=True)])
+partitions = st.sampled_from(
+    [IidPartition(), IidPartition(samples=3), DirichletPartition(alpha=0.3), IidPartition(samples=9, replace=True)]
+)
 
 
 def numbered(labels):
@@ -60,7 +62,7 @@ def test_iid_data_are_stratified_distinct_and_from_where_they_should_be(
 
 @given(label_lists, st.integers(1, 12), seeds, st.integers(1, 6), st.integers(1, 9))
 def test_clients_give_as_many_of_their_own_samples(labels, clients, seed, givers, samples):
-    data, split = world(labels, Dirichlet(alpha=0.5), clients, seed)
+    data, split = world(labels, DirichletPartition(alpha=0.5), clients, seed)
     option = ClientServerData(clients=givers, samples=samples)
     able = (np.diff(split.offsets) >= samples).sum()
     if able < givers:
@@ -79,7 +81,7 @@ def test_clients_give_as_many_of_their_own_samples(labels, clients, seed, givers
 @given(st.sampled_from([IidServerData(samples=10), ClientServerData(clients=2, samples=5)]), seeds, st.booleans())
 def test_a_draw_is_a_function_of_the_seed(option, seed, same):
     labels = np.tile(np.arange(CLASSES), 200)
-    data, split = world(labels, Iid(), 10, 0)
+    data, split = world(labels, IidPartition(), 10, 0)
     first, second = (rows(option.draw(data, split, s)) for s in (seed, seed if same else seed + 1))
     assert np.array_equal(first, second) == same
 
@@ -87,14 +89,14 @@ def test_a_draw_is_a_function_of_the_seed(option, seed, same):
 @given(seeds, st.integers(1, 20), st.integers(1, 20))
 def test_a_larger_server_contains_the_smaller_one(seed, few, more):
     labels = np.tile(np.arange(CLASSES), 20)
-    data, split = world(labels, Iid(), 10, seed)
+    data, split = world(labels, IidPartition(), 10, seed)
     small, large = (set(rows(IidServerData(samples=n).draw(data, split, seed))) for n in (few, few + more))
     assert small < large
 
 
 def test_a_draw_does_not_depend_on_who_holds_the_pool():
     labels = np.repeat(np.arange(CLASSES), 20)
-    data, split = world(labels, Classes(classes=1, samples=8), 10, 3)
+    data, split = world(labels, ClassPartition(classes=1, samples=8), 10, 3)
     backwards = Split(split.offsets, split.indices[::-1])
     option = IidServerData(samples=25)
     assert np.array_equal(rows(option.draw(data, split, 1)), rows(option.draw(data, backwards, 1)))
@@ -118,7 +120,7 @@ def test_what_cannot_be_is_told_before_any_label_is_seen():
 
 def test_a_server_without_copies_needs_samples_that_nobody_holds():
     labels = np.tile(np.arange(CLASSES), 20)
-    data, split = world(labels, Iid(), 10, 0)
+    data, split = world(labels, IidPartition(), 10, 0)
     with pytest.raises(ScenarioError, match=r"label 0: 2 wanted, 0 held by no client; .* or copies: true"):
         IidServerData(samples=10, copies=False).draw(data, split, 0)
 

@@ -7,7 +7,7 @@ import pytest
 
 from fedactors import registry
 from fedactors.papers.catalogue import FULL, REDUCED
-from fedactors.scenario.model import Server
+from fedactors.scenario.model import ServerOptions
 from tests.docs.blocks import ROOT
 
 
@@ -40,7 +40,7 @@ def test_the_reference_has_every_key_name_and_command(hooks):
     keys, names, commands = (
         hooks.reference.PAGES[f"reference/{page}.md"]() for page in ("scenario", "names", "commands")
     )
-    for key, field in Server.model_fields.items():
+    for key, field in ServerOptions.model_fields.items():
         assert f"| `{key}` |" in keys
         assert not field.description or " ".join(field.description.split()).replace("|", "\\|") in keys
     for kind in registry.BUILTIN:

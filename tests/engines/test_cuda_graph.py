@@ -19,8 +19,8 @@ from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.engines import dense_batched, sequential, vmap
-from fedactors.engines.base import Resident, Rows
-from fedactors.engines.cuda_graph import Graphed, _Trip, rounded, widths
+from fedactors.engines.base import ClientBatch, DeviceDataset
+from fedactors.engines.cuda_graph import CudaGraphEngine, _RecordedBatch, rounded, widths
 from fedactors.engines.engine_choice import engine, engine_of
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning import chunks
@@ -56,7 +56,7 @@ class Traced:
 
 
 def with_steps(record, the_lesson, data):
-    return with_engine(SimpleNamespace(train=Graphed(record)), the_lesson, data)
+    return with_engine(SimpleNamespace(train=CudaGraphEngine(record)), the_lesson, data)
 
 
 def starts_of(model):
@@ -107,8 +107,8 @@ def test_everything_in_a_step_lies_on_one_gpu(name):
     with FakeTensorMode():
         x, y = torch.empty(50, *model.input_shape, device="cuda"), torch.zeros(50, dtype=torch.int64, device="cuda")
         vectors, keys = torch.empty(2, model.parameters, device="cuda"), y[:2]
-        rows = Rows((0, 1), (3, 2), (), (), keys, vectors, vectors, 0.3, 0.1)
-        trip = _Trip(Resident(model, x, y), rows, 10, 5, 4, lambda step: step)
+        rows = ClientBatch((0, 1), (3, 2), (), (), keys, vectors, vectors, 0.3, 0.1)
+        trip = _RecordedBatch(DeviceDataset(model, x, y), rows, 10, 5, 4, lambda step: step)
         trip.recorded(4)()
         trained = trip.result(rows, 3)
     assert trained.deltas.device.type == trained.losses.device.type == "cuda"
@@ -147,7 +147,7 @@ def test_a_bad_update_is_named_and_leaves_nothing_behind():
 
 
 def test_results_are_no_part_of_what_the_next_chunk_writes_to():
-    model, engine = MODELS["mlp"], Graphed()
+    model, engine = MODELS["mlp"], CudaGraphEngine()
     kept = []
 
     def keep(resident, rows):
@@ -200,8 +200,8 @@ def test_sizes_are_rounded_up_by_an_eighth_at_most(number):
 
 def test_a_gpu_records_what_can_be_recorded_by_a_rule_that_looks_at_the_lesson_alone():
     plain, rounds = lesson(MODELS["mlp"]), replace(MODELS["mlp"], precision="bf16")
-    assert isinstance(engine(plain.model, "cuda"), Graphed)
-    assert isinstance(engine_of(lesson(rounds), "cuda"), Graphed)
+    assert isinstance(engine(plain.model, "cuda"), CudaGraphEngine)
+    assert isinstance(engine_of(lesson(rounds), "cuda"), CudaGraphEngine)
     assert engine_of(replace(plain, algorithm=FedAMS()), "cuda") is dense_batched.train
     assert engine_of(replace(lesson(rounds), algorithm=FedAMS()), "cuda") is vmap.train
     assert engine_of(replace(plain, algorithm=ExampleTransfer()), "cuda") is vmap.train
@@ -224,7 +224,7 @@ def test_a_cuda_graph_gives_the_bits_of_its_step(name):
     model = FslCifar().build((3, 32, 32), 10) if name == "cnn" else EVERY[name]
     the_lesson, data, sent = lesson(model), samples(model), starts_of(model)
     eager, graph = (Trainer(the_lesson, data, "cuda") for _ in range(2))
-    eager._train = type(eager._train)(Graphed(lambda step: step))
+    eager._train = type(eager._train)(CudaGraphEngine(lambda step: step))
     for work in (chunk((2, 3), (0, 2)), WORK, WORK._replace(lr=0.02, steps=(3, 2, 2, 1, 1)), WORK):
         one, other = (learns.learn(work, sent) for learns in (eager, graph))
         assert np.array_equal(one.sums["delta"], other.sums["delta"])

@@ -14,9 +14,9 @@ from fedactors.data.batches import bounds, sequence
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.engines import dense_batched, dense_gram, sequential, vmap
 from fedactors.engines.engine_choice import engine, engine_of
-from fedactors.engines.micro_batching import Fitting
+from fedactors.engines.micro_batching import MicroBatching
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, Lesson, Samples
+from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, Logistic, Mlp
 from fedactors.streams import Purpose, stream
@@ -33,13 +33,13 @@ MODELS = {
 
 def lesson(model, batch=5, drop_last=False):
     works = tuple(workload(int(n), batch, epochs=2, steps=None, drop_last=drop_last) for n in SIZES)
-    return Lesson(model, FedAvg(), 3, works)
+    return TrainingTask(model, FedAvg(), 3, works)
 
 
 def samples(model, seed=0):
     draws = np.random.default_rng(seed)
     x = draws.normal(size=(SIZES.sum(), *model.input_shape)).astype(np.float32)
-    return Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(SIZES))
+    return TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(SIZES))
 
 
 def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
@@ -50,7 +50,7 @@ def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
 
 def with_engine(engine, the_lesson, data):
     trainer = Trainer(the_lesson, data)
-    trainer._train, trainer._adds_up = Fitting(engine.train), False
+    trainer._train, trainer._adds_up = MicroBatching(engine.train), False
     return trainer
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import fedactors
-from fedactors.engines.micro_batching import Fitting
+from fedactors.engines.micro_batching import MicroBatching
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning import trainer
@@ -83,7 +83,7 @@ def test_what_does_not_fit_by_twos_is_an_error():
 
     rows, somewhere = SimpleNamespace(clients=(1, 2), total=None, ready=[]), SimpleNamespace(x=torch.zeros(1))
     with pytest.raises(MemoryError, match="2 clients at once do not fit the memory of this cpu"):
-        Fitting(never)(somewhere, rows)
+        MicroBatching(never)(somewhere, rows)
 
 
 def test_hosts_ended_for_want_of_memory_train_fewer_clients_at_once(monkeypatch):

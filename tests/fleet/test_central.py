@@ -21,7 +21,7 @@ from fedactors.fleet.layout import Want
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.ray.ray_start import _loopback
-from fedactors.fleet.workers import Role
+from fedactors.fleet.workers import Worker
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import load
@@ -105,7 +105,7 @@ def test_central_work_and_client_work_overlap(tmp_path):
     assert np.array_equal(state["x"], expected.state["x"])
 
 
-class CentralHost(Role):
+class CentralHost(Worker):
     """Says what Ray has given the central learner."""
 
     def __init__(self):

@@ -12,7 +12,7 @@ from fedactors import Scenario
 from fedactors.errors import ClusterError, FleetError
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.ray.ray_start import _loopback
-from fedactors.fleet.workers import Role
+from fedactors.fleet.workers import Worker
 from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
@@ -114,7 +114,7 @@ def test_a_node_that_comes_is_used(cluster, expected, tmp_path, monkeypatch):
     assert started.count("ClientHost") == 3, "one at first, two when the node came"
 
 
-class Place(Role):
+class Place(Worker):
     """Says where it is, and which GPUs it was given."""
 
     def __init__(self):
@@ -166,7 +166,7 @@ def test_a_model_is_sent_to_each_node_once(cluster):
         assert all(not owned for _, owned in found), "hosts read the node's copy where it lies"
 
 
-class Reader(Role):
+class Reader(Worker):
     """Reads an array."""
 
     def __init__(self):

@@ -12,13 +12,13 @@ def test_of_too_many_spans_the_older_half_is_forgotten():
 
 
 def test_work_is_noted_even_if_it_raises():
-    class Role:
+    class Worker:
         spans = Spans()
 
     try:
-        with noted(Role, "learn"):
+        with noted(Worker, "learn"):
             raise ValueError
     except ValueError:
-        (span,) = Role.spans.take()
+        (span,) = Worker.spans.take()
     assert span.what == "learn"
     assert span.began <= span.ended

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from fedactors.fleet.base import Fault, perform
-from fedactors.fleet.transport.shared_buffers import Parcel, receive, send
-from fedactors.fleet.transport.socket_calls import LineEnded, NearCalls
+from fedactors.fleet.transport.shared_buffers import SharedBuffer, receive, send
+from fedactors.fleet.transport.socket_calls import ChannelClosed, SocketCalls
 from fedactors.fleet.transport.socket_server import answer
 from tests.fleet.test_ray import wait_until
 
@@ -37,7 +37,7 @@ def same(one, other):
 def test_a_parcel_holds_what_was_put_in_on_both_sides_of_a_socket(value):
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with here, there:
-        parcel = Parcel.of(value)
+        parcel = SharedBuffer.of(value)
         send(here, ("a", 1), [parcel, parcel])
         message, parcels = receive(there)
     assert message == ("a", 1)
@@ -46,7 +46,7 @@ def test_a_parcel_holds_what_was_put_in_on_both_sides_of_a_socket(value):
 
 def test_arrays_of_a_parcel_are_aligned_and_cannot_be_written_to():
     for size in (3, 50_000):
-        for array in Parcel.of([np.ones(size, np.float32), np.ones(size, np.float32)]).open():
+        for array in SharedBuffer.of([np.ones(size, np.float32), np.ones(size, np.float32)]).open():
             assert array.ctypes.data % 64 == 0
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 2.0
@@ -54,7 +54,7 @@ def test_arrays_of_a_parcel_are_aligned_and_cannot_be_written_to():
 
 def test_a_message_that_is_too_long_for_a_socket_arrives():
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    small = [Parcel.of(np.full(1500, number, np.float32)) for number in range(200)]
+    small = [SharedBuffer.of(np.full(1500, number, np.float32)) for number in range(200)]
     with here, there:
         send(here, ("long",), small)
         message, parcels = receive(there)
@@ -63,7 +63,7 @@ def test_a_message_that_is_too_long_for_a_socket_arrives():
 
 
 def test_more_parcels_than_a_message_has_room_for_are_handed_on_again_and_again():
-    large = [Parcel.of([number, np.full(3000, number, np.float32)]) for number in range(205)]
+    large = [SharedBuffer.of([number, np.full(3000, number, np.float32)]) for number in range(205)]
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with here, there:
         for _ in range(3):
@@ -77,7 +77,7 @@ def test_more_parcels_than_a_message_has_room_for_are_handed_on_again_and_again(
 def test_the_memory_of_parcels_is_given_back():
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
-    arrays = [Parcel.of(np.full(100_000, number, np.float32)).open() for number in range(50)]
+    arrays = [SharedBuffer.of(np.full(100_000, number, np.float32)).open() for number in range(50)]
     assert [array[-1] for array in arrays] == list(range(50))
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before, "who opens a parcel has a copy"
@@ -109,7 +109,7 @@ class Actor:
 
 @pytest.fixture
 def calls(tmp_path):
-    opened = NearCalls(tmp_path / "calls")
+    opened = SocketCalls(tmp_path / "calls")
     before = threading.active_count()
     yield opened
     opened.close()
@@ -123,7 +123,7 @@ def actors(calls):
 
 def got(reply):
     assert reply.there.wait(10)
-    return reply.answer.open() if isinstance(reply.answer, Parcel) else reply.answer
+    return reply.answer.open() if isinstance(reply.answer, SharedBuffer) else reply.answer
 
 
 def test_only_this_user_may_call(calls):
@@ -217,8 +217,8 @@ def test_the_end_of_a_line_fails_what_was_asked_on_it_and_what_waits_for_that(ca
     assert got(before) == 7
     calls.end(one.line)
     one.free.set()
-    assert all(isinstance(got(result), LineEnded) for result in [*asked, waits])
-    assert isinstance(got(calls.call(one.line, "add", [1], 1)[0]), LineEnded)
+    assert all(isinstance(got(result), ChannelClosed) for result in [*asked, waits])
+    assert isinstance(got(calls.call(one.line, "add", [1], 1)[0]), ChannelClosed)
     assert got(calls.call(other.line, "add", [before, 1], 1)[0]) == 8
 
 
@@ -230,7 +230,7 @@ def test_a_process_that_goes_away_ends_its_line(calls, actors):
     (result,) = calls.call(line, "add", [1], 1)
     assert receive(stranger) is not None
     stranger.close()
-    assert isinstance(got(result), LineEnded)
+    assert isinstance(got(result), ChannelClosed)
 
 
 def test_a_caller_without_a_line_is_sent_away(calls):
@@ -277,11 +277,11 @@ def test_an_answer_out_of_step_ends_the_line(calls, actors):
         send(stranger, (line.number,))
         replies = [calls.call(line, "add", [1], 1)[0] for _ in range(2)]
         (number, *_), _ = receive(stranger)
-        send(stranger, (number + 1, None), [Parcel.of(2)])
+        send(stranger, (number + 1, None), [SharedBuffer.of(2)])
         fault = got(replies[0]).fault
         assert "came to call" in fault.text
         assert fault.died
-        assert isinstance(got(replies[1]), LineEnded)
+        assert isinstance(got(replies[1]), ChannelClosed)
 
 
 def test_a_process_that_does_not_read_holds_nobody_up(calls, actors):
@@ -298,19 +298,19 @@ def test_a_process_that_does_not_read_holds_nobody_up(calls, actors):
 
 
 def test_it_closes_while_strangers_are_connected_and_more_than_once(tmp_path):
-    calls = NearCalls(tmp_path / "calls")
+    calls = SocketCalls(tmp_path / "calls")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.connect(str(calls.path))
         (reply,) = calls.call(calls.line(), "add", [1], 1)
         calls.close()
         calls.close()
-        assert isinstance(got(reply), LineEnded)
+        assert isinstance(got(reply), ChannelClosed)
         assert receive(stranger) is None
     assert not calls.path.exists()
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 def test_what_is_written_to_an_argument_is_seen_by_nobody_else():
-    parcel = Parcel.of(np.zeros(50_000, np.float32))
+    parcel = SharedBuffer.of(np.zeros(50_000, np.float32))
     torch.from_numpy(parcel.open()).add_(1.0)
     assert not parcel.open().any()

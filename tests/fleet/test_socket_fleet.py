@@ -11,12 +11,12 @@ import pytest
 import fedactors
 from fedactors.fleet.base import Fault
 from fedactors.fleet.ray.ray_fleet import RayFleet
-from fedactors.fleet.workers import Role
+from fedactors.fleet.workers import Worker
 from fedactors.simulation.progress import Silent
 from tests.fleet.test_ray import wait_until
 
 
-class Reader(Role):
+class Reader(Worker):
     """Says what it was given."""
 
     def __init__(self, told=None):
@@ -32,7 +32,7 @@ class Reader(Role):
         return torch.get_num_threads()
 
 
-class Broken(Role):
+class Broken(Worker):
     """Cannot be made."""
 
     def __init__(self):

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.trip import Trips
+from fedactors.clock.trip import TripPlanner
 from fedactors.plan import NEVER
 from fedactors.workload import workload
 from tests.clock.test_trip import devices
@@ -13,7 +13,7 @@ times, works = st.integers(0, 80), st.integers(1, 60)
 
 
 def steps_by(device, start, patience, work):
-    trips = Trips(population([device]), 2, 2)
+    trips = TripPlanner(population([device]), 2, 2)
     trip = trips.plan(0, 0, start, start + patience, work)
     order = trips.settle(trip, start + patience)
     return order.steps if order.heard else 0

@@ -14,11 +14,11 @@ from fedactors.engines import conv_sequential, dense_batched, dense_gram
 from fedactors.engines.batch_invariance import steady
 from fedactors.engines.engine_choice import engine_of
 from fedactors.engines.grams import Grams
-from fedactors.engines.micro_batching import Fitting
+from fedactors.engines.micro_batching import MicroBatching
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Lesson, Samples
+from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.models.layers import Dropout, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.models.network import initial
 from fedactors.models.paper_models import Logistic, Mlp
@@ -77,8 +77,8 @@ def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name
     sizes = draws.integers(1, 4 * batch + 2, 30)
     works = tuple(workload(int(n), batch, epochs=1, steps=None) for n in sizes)
     x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
-    data = Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
-    task, chunks = Lesson(model, FedAvg(), 3, works), []
+    data = TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
+    task, chunks = TrainingTask(model, FedAvg(), 3, works), []
     for number in range(10):
         clients = tuple(range(3 * number, 3 * number + 3))
         steps = tuple(int(draws.integers(0, works[c].wanted + 1)) if number % 2 else works[c].wanted for c in clients)
@@ -97,9 +97,9 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
     model, draws = SHAPES[name], np.random.default_rng(count)
     sizes = np.array([count] * 5 + [max(1, count // 2)])
     x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
-    data = Samples(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
+    data = TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
     works = tuple(workload(int(n), 10, epochs=1, steps=None) for n in sizes)
-    task, sent = Lesson(model, FedAvg(), 3, works), {"x": initial(model, 1)}
+    task, sent = TrainingTask(model, FedAvg(), 3, works), {"x": initial(model, 1)}
     asked = chunk([work.wanted for work in works], tuple(range(6)), (0.1, 0.3, 0.2, 0.2, 0.1, 0.1))
     whole, cut = Trainer(task, data).learn(asked, [sent]), Trainer(task, data)
     for most in (5, 3, 2):
@@ -149,7 +149,7 @@ def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
         return SUMMED[name].train(resident, rows)
 
     trainer = Trainer(lesson(model), samples(model))
-    trainer._train = Fitting(short)
+    trainer._train = MicroBatching(short)
     trainer.limit(4)
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], whole.sums["delta"])
     assert calls == [4, 4, 2, 2, 2, 2]

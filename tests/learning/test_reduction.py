@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from fedactors.fleet.chunk_placement import ranges
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning.reduction import BRANCHES, added, branches, size
-from fedactors.learning.training_task import Learned
+from fedactors.learning.training_task import ChunkResult
 
 
 def parts(count):
     random = np.random.default_rng(count)
     vectors = random.standard_normal((count, 7)).astype(np.float32) * 10.0 ** random.integers(-6, 6, (count, 1))
     return [
-        Learned(3 * number, {"delta": vector.astype(np.float32)}, float(vector[0]), 0.1, branch=branch)
+        ChunkResult(3 * number, {"delta": vector.astype(np.float32)}, float(vector[0]), 0.1, branch=branch)
         for number, (vector, branch) in enumerate(zip(vectors, branches(count), strict=True))
     ]
 

@@ -19,14 +19,14 @@ from fedactors.data.sets.digits import Digits
 from fedactors.engines import dense_batched, sequential, vmap
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.dissimilarity import mixed_dissimilarity, slope
-from fedactors.learning.evaluation import Exam, Examiner, auc
+from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator, auc
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Central
+from fedactors.learning.training_task import ServerExamples
 from fedactors.models.losses import scores, spreadout
 from fedactors.models.mixed_models import DualEncoder, SmileFc
 from fedactors.models.network import forward, initial, views
 from fedactors.models.paper_models import LeastSquares, Mlp
-from fedactors.optim.server_optimizers import Momentum
+from fedactors.optim.server_optimizers import ServerMomentum
 from fedactors.workload import workload
 from tests.engines.test_engines import MODELS, chunk, lesson, samples, with_engine
 
@@ -52,7 +52,7 @@ def both_losses(engine, weight):
     """A chunk trained on its own and on central samples: all of those in every step."""
     model = MODELS["mlp"]
     data, further = samples(model), samples(model, seed=9)
-    data = replace(data, central=Central(further.x[:6], further.y[:6], 6))
+    data = replace(data, central=ServerExamples(further.x[:6], further.y[:6], 6))
     algorithm = ExampleTransfer(central_weight=weight)
     the_lesson = replace(lesson(model), algorithm=algorithm)
     trained = with_engine(engine, the_lesson, data).learn(chunk((10, 1, 7, 2, 1)), [{"x": initial(model, 1)}])
@@ -86,7 +86,7 @@ def test_the_central_learner_takes_weighted_and_corrected_steps_with_any_optimis
     x, work = torch.from_numpy(initial(model, 1)), workload(len(data.y), 9, epochs=None, steps=12)
     along = torch.linspace(-0.1, 0.1, len(x))
     plain = central.learn(x, 0.2, work, 4, weight=0.4, correction=along)
-    other = central.learn(x, 9.0, work, 4, weight=0.4, correction=along, optimizer=Momentum(lr=0.2, beta=0.0))
+    other = central.learn(x, 9.0, work, 4, weight=0.4, correction=along, optimizer=ServerMomentum(lr=0.2, beta=0.0))
     torch.testing.assert_close(plain, other, rtol=1e-4, atol=1e-6)
     once = workload(len(data.y), 9, epochs=None, steps=1)
     stepped = central.learn(x, 0.2, once, 4)
@@ -136,7 +136,7 @@ def test_measures_are_those_of_torchmetrics(kind):
     else:
         model, x, y = DualEncoder(width=4).build((5,), 40), draws.integers(-1, 40, (200, 5)), draws.integers(0, 40, 200)
     start = initial(model, 1)
-    found = Examiner(model, Exam(x.astype(np.float32), y)).examine(start)
+    found = ModelEvaluator(model, EvaluationSet(x.astype(np.float32), y)).examine(start)
     tensors = views(model, torch.from_numpy(start))
     answers = scores(model, tensors, forward(model, tensors, torch.from_numpy(x).float()))
     labels, classes = torch.from_numpy(y), answers.shape[1]
@@ -195,11 +195,11 @@ def test_a_model_is_examined_on_each_source_and_on_both():
     """Parts weigh in the whole by their size; the AUC of the whole is not a mean."""
     data = LabelSplit(central=(5, 6, 7, 8, 9), positive=(1, 2, 7)).apply(Digits().load(0, 1))
     model = Mlp(hidden=[8]).build((1, 8, 8), 2)
-    found = Examiner(model, Exam(data.test_x, data.test_y, data.test_central)).examine(initial(model, 1))
+    found = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y, data.test_central)).examine(initial(model, 1))
     share = data.test_central.mean()
     for name in ("accuracy", "loss"):
         parts = (1 - share) * found[f"federated_{name}"] + share * found[f"central_{name}"]
         assert found[name] == pytest.approx(parts)
     assert {"auc", "federated_auc", "central_auc"} <= found.keys()
-    whole = Examiner(model, Exam(data.test_x, data.test_y)).examine(initial(model, 1))
+    whole = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).examine(initial(model, 1))
     assert whole == {name: found[name] for name in ("accuracy", "loss", "auc")}

@@ -11,9 +11,9 @@ from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.engines import sequential, vmap
-from fedactors.engines.micro_batching import Fitting
+from fedactors.engines.micro_batching import MicroBatching
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, Lesson, Samples
+from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.mixed_models import CharGru, DualEncoder, SmileFc
 from fedactors.models.network import forward, initial, views
 from fedactors.models.table_rows import decode, encode, needed
@@ -72,14 +72,14 @@ def movies():
 
 
 def lesson(model, algorithm):
-    return Lesson(model, algorithm, 3, tuple(workload(int(n), 3, epochs=2, steps=None) for n in SIZES))
+    return TrainingTask(model, algorithm, 3, tuple(workload(int(n), 3, epochs=2, steps=None) for n in SIZES))
 
 
 @pytest.mark.parametrize("make", [smiles, characters, movies])
 def test_sequential_and_cohort_agree(make):
     model, x, y = make()
-    trainers = [Trainer(lesson(model, ParallelTraining()), Samples(x, y, contiguous(SIZES))) for _ in range(2)]
-    trainers[0]._train, trainers[1]._train = Fitting(sequential.train), Fitting(vmap.train)
+    trainers = [Trainer(lesson(model, ParallelTraining()), TrainingData(x, y, contiguous(SIZES))) for _ in range(2)]
+    trainers[0]._train, trainers[1]._train = MicroBatching(sequential.train), MicroBatching(vmap.train)
     chunk = Chunk(0, (0, 1, 2), (0, 0, 0), (0, 0, 0), (7, 2, 0), (0.5, 0.3, 0.2), 0.3)
     one, many = (trainer.learn(chunk, [{"x": initial(model, 1)}]) for trainer in trainers)
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-4, atol=1e-6)
@@ -89,7 +89,7 @@ def test_sequential_and_cohort_agree(make):
 def test_a_client_needs_the_rows_of_its_movies_alone():
     """What a message carries is enough: with everything else zero, the loss and its gradient are the same."""
     model, x, y = movies()
-    data, start = Samples(x, y, contiguous(SIZES)), initial(model, 1)
+    data, start = TrainingData(x, y, contiguous(SIZES)), initial(model, 1)
     mine = data.split.of(1)
     mask = needed(model, [x[mine].astype(np.int64), y[mine]])
     (sent,) = decode(encode([start], mask), model, mask)
@@ -104,7 +104,7 @@ def test_a_client_needs_the_rows_of_its_movies_alone():
 def test_the_server_can_move_the_rows_that_a_client_lacks():
     """1-W and 2-W: with a client's own rows of x and gc alone its own rows move as ever; the others by -eta K gc."""
     model, x, y = movies()
-    data, start = Samples(x, y, contiguous(SIZES)), initial(model, 1)
+    data, start = TrainingData(x, y, contiguous(SIZES)), initial(model, 1)
     gc = np.linspace(-0.1, 0.1, model.parameters).astype(np.float32)
     mine = data.split.of(1)
     mask = needed(model, [x[mine].astype(np.int64), y[mine]])

@@ -13,9 +13,9 @@ from fedactors.data.sets.mnist import Mnist
 from fedactors.engines import dense_batched, dense_gram, sequential, vmap
 from fedactors.engines.engine_choice import engine, engine_of
 from fedactors.learning.central_learner import CentralLearner
-from fedactors.learning.evaluation import Exam, Examiner
+from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Samples
+from fedactors.learning.training_task import TrainingData
 from fedactors.models.losses import losses
 from fedactors.models.network import initial, views
 from fedactors.models.paper_models import FslCifar, Mlp, ResNet9
@@ -78,7 +78,7 @@ def test_the_server_learns_as_its_clients_do():
 def test_models_are_examined_in_float32():
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     flat = initial(model, 1)
-    plain, rounded = (Examiner(m, Exam(data.x, data.y)).examine(flat) for m in (model, bf16(model)))
+    plain, rounded = (ModelEvaluator(m, EvaluationSet(data.x, data.y)).examine(flat) for m in (model, bf16(model)))
     assert plain == rounded
 
 
@@ -113,7 +113,7 @@ def test_switches_are_those_of_the_run_and_then_as_before(precision):
 def test_bfloat16_learns_real_digits_as_float32_does():
     """Four clients, 180 steps each, then the mean: 3 of 4 digits are known, by both within two points."""
     data = Mnist(root=str(SHARED), test_limit=2000).load(0, 1)
-    few = Samples(data.x[:2400], data.y[:2400], contiguous(np.full(4, 600)))
+    few = TrainingData(data.x[:2400], data.y[:2400], contiguous(np.full(4, 600)))
     accuracies, models = {}, {}
     for precision in ("fp32", "bf16"):
         model = replace(Mlp(hidden=[32]).build((1, 28, 28), 10), precision=precision)
@@ -121,7 +121,9 @@ def test_bfloat16_learns_real_digits_as_float32_does():
         start = initial(model, 1)
         learned = Trainer(task, few).learn(chunk((180,) * 4, tuple(range(4)), (0.25,) * 4, lr=0.2), [{"x": start}])
         models[precision] = start + learned.sums["delta"]
-        accuracies[precision] = Examiner(model, Exam(data.test_x, data.test_y)).examine(models[precision])["accuracy"]
+        accuracies[precision] = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).examine(
+            models[precision]
+        )["accuracy"]
     assert min(accuracies.values()) > 0.75
     assert accuracies["bf16"] == pytest.approx(accuracies["fp32"], abs=0.02)
     assert not np.array_equal(models["fp32"], models["bf16"])

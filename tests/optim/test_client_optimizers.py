@@ -16,11 +16,11 @@ from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fedprox import FedProx
 from fedactors.engines import dense_batched, sequential, vmap
 from fedactors.engines.descent import Descent
-from fedactors.learning.algorithm import Setting
+from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Layers
 from fedactors.models.network import initial
 from fedactors.models.paper_models import LambCnn, LambMlp
-from fedactors.optim.client_optimizers import SGD, Adam, AMSGrad, Lamb, Momentum, layerwise
+from fedactors.optim.client_optimizers import SGD, AMSGrad, ClientAdam, ClientMomentum, Lamb, layerwise
 from tests.engines.test_engines import MODELS, Pulled, chunk, lesson, samples, with_engine
 
 OPTIMISERS = [registry.lookup("optimizers", name)() for name in registry.names("optimizers")]
@@ -43,10 +43,13 @@ def walked(optimizer, start, gradients, lr, layers=LAYERS):
     ("ours", "theirs"),
     [
         (SGD(), lambda p: torch.optim.SGD(p, lr=0.05)),
-        (Momentum(beta=0.8), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.8)),
-        (Momentum(nesterov=True), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True)),
-        (Adam(), lambda p: torch.optim.Adam(p, lr=0.05)),
-        (Adam(beta1=0.5, beta2=0.9, eps=1e-3), lambda p: torch.optim.Adam(p, lr=0.05, betas=(0.5, 0.9), eps=1e-3)),
+        (ClientMomentum(beta=0.8), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.8)),
+        (ClientMomentum(nesterov=True), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True)),
+        (ClientAdam(), lambda p: torch.optim.Adam(p, lr=0.05)),
+        (
+            ClientAdam(beta1=0.5, beta2=0.9, eps=1e-3),
+            lambda p: torch.optim.Adam(p, lr=0.05, betas=(0.5, 0.9), eps=1e-3),
+        ),
         (AMSGrad(), lambda p: torch.optim.Adam(p, lr=0.05, amsgrad=True)),
         (AMSGrad(beta2=0.6), lambda p: torch.optim.Adam(p, lr=0.05, betas=(0.9, 0.6), amsgrad=True)),
     ],
@@ -66,7 +69,7 @@ def test_one_client_agrees_with_torch_optim(ours, theirs):
 
 def test_amsgrad_is_not_adam_once_gradients_shrink():
     gradients = [numbers(7, seed=k) * (1 if k < 7 else 0.01) for k in range(1, 13)]
-    one, other = (walked(kind(beta2=0.6), numbers(7), gradients, 0.05) for kind in (Adam, AMSGrad))
+    one, other = (walked(kind(beta2=0.6), numbers(7), gradients, 0.05) for kind in (ClientAdam, AMSGrad))
     assert (one - other).abs().max() > 1e-3
 
 
@@ -152,7 +155,7 @@ def test_a_shrinking_cohort_leaves_the_state_of_those_who_are_done():
 
 
 def chosen(model, optimizer, algorithm=None):
-    base = replace(lesson(model), setting=Setting(optimizer=optimizer))
+    base = replace(lesson(model), setting=TaskSetting(optimizer=optimizer))
     return base if algorithm is None else replace(base, algorithm=algorithm)
 
 
@@ -165,10 +168,10 @@ WORK = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.
     ("optimizer", "algorithm"),
     [
         *((optimizer, FedAvg()) for optimizer in OPTIMISERS),
-        (Adam(), Pulled()),
+        (ClientAdam(), Pulled()),
         (SGD(), FedAMS()),
         (SGD(), FedLAMB(weight_decay=0.1)),
-        (Momentum(), FedProx(mu=0.5)),
+        (ClientMomentum(), FedProx(mu=0.5)),
     ],
     ids=lambda o: getattr(o, "name", ""),
 )

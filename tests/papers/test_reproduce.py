@@ -12,8 +12,8 @@ from fedactors.cli.main import main
 from fedactors.papers import grid
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import at_most, less, more, narrow, rising
-from fedactors.papers.experiment import DIVERGED, Experiment, Measures, Point, Table
-from fedactors.study.runs import Work
+from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures, ResultTable
+from fedactors.study.runs import StudyRun
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EVERY = [
@@ -65,7 +65,7 @@ def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatc
 
 def test_an_unfinished_run_is_gone_on_with(tmp_path):
     experiment = REDUCED["fsl-conf-fig6"]
-    work = Work(SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
+    work = StudyRun(SCENARIOS / experiment.scenario, (*next(experiment.cells()).overrides, *DIGITS), tmp_path)
     expected = grid.measured(work)
     (folder,) = tmp_path.iterdir()
     (folder / "summary.json").unlink()
@@ -97,7 +97,7 @@ def test_an_experiment_without_its_data_says_which_files_it_needs(name, files, c
 
 
 def test_claims_compare_what_they_say():
-    table = Table(
+    table = ResultTable(
         [({"C": 1, "seed": s}, Measures(a, 5, None if s else 7, 0.0, None, None, 1.0)) for s, a in ((0, 0.5), (1, 0.7))]
     )
     assert table.mean("accuracy", C=1) == pytest.approx(0.6)
@@ -142,7 +142,7 @@ def test_tuned_axes_keep_the_label_that_is_best_with_the_first_seed(tmp_path):
 
 
 def test_accuracies_of_single_rounds_are_read_off_the_curve():
-    curve = tuple(Point(round, round / 10, 0.0) for round in (1, 3, 5, 6, 7, 8))
+    curve = tuple(Evaluation(round, round / 10, 0.0) for round in (1, 3, 5, 6, 7, 8))
     found = Measures(0.5, 1, None, 0.0, None, None, 1.0, curve)
     assert (found.at3, found.at5, found.at10) == (0.3, 0.5, None)
     assert found.last5 == pytest.approx((3 + 5 + 6 + 7 + 8) / 50)

@@ -12,7 +12,7 @@ import pytest
 from fedactors.errors import RunFolderError
 from fedactors.report import costs, presence_bands
 from fedactors.report.html import write
-from fedactors.report.presence_bands import Windows, by_hour, pauses
+from fedactors.report.presence_bands import WindowTable, by_hour, pauses
 from fedactors.run_files.records import read
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import prepare
@@ -59,7 +59,7 @@ def test_windows_are_those_of_the_clock(phones):
 
 def columns(*windows):
     client, on, off = np.array(windows, np.int64).T
-    return Windows(client, on, off, np.unique(client))
+    return WindowTable(client, on, off, np.unique(client))
 
 
 def test_pauses_are_where_no_window_is():
@@ -75,7 +75,9 @@ def test_pauses_are_where_no_window_is():
 def test_a_share_is_of_the_time_that_an_hour_went_by():
     """Of 26 hours, hours 0 and 1 went by twice. One device of two is on from 0:30 to 2:00, then from 24:00 on."""
     half = HOUR // 2
-    windows = Windows(np.array([0, 0]), np.array([half, 24 * HOUR]), np.array([2 * HOUR, 99 * HOUR]), np.array([0, 1]))
+    windows = WindowTable(
+        np.array([0, 0]), np.array([half, 24 * HOUR]), np.array([2 * HOUR, 99 * HOUR]), np.array([0, 1])
+    )
     shares = by_hour(windows, 26 * HOUR)
     assert shares[:3] == pytest.approx([(0.5 + 1) / 4, (1 + 1) / 4, 0])
     assert np.isnan(by_hour(windows, 2 * HOUR)[2:]).all()

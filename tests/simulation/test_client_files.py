@@ -6,7 +6,7 @@ import pytest
 from fedactors import Scenario
 from fedactors.errors import RunFolderError
 from fedactors.fleet.local import LocalFleet
-from fedactors.fleet.messages import Saved
+from fedactors.fleet.messages import SavedState
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.resume import client_state_files
@@ -51,7 +51,7 @@ def test_a_pipeline_goes_on_from_what_was_saved(algorithm, tmp_path):
         play(whole, tasks)
         first = Pipeline(another, *load(prepared))
         play(first, tasks[:3])
-        saved = Saved(3, first.state(3), client_state_files.load(client_state_files.save(tmp_path, first.kept())))
+        saved = SavedState(3, first.state(3), client_state_files.load(client_state_files.save(tmp_path, first.kept())))
         second = Pipeline(third, *load(prepared), saved=saved)
         play(second, tasks[3:])
         for name, value in whole.state(6).items():

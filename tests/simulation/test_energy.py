@@ -12,7 +12,7 @@ from fedactors.plan import Order, Outcome, Plan
 from fedactors.scenario.units import energy, show_energy
 from fedactors.simulation.record.energy import Tariff
 from fedactors.simulation.record.milestones import milestones
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.replay import replay
 from tests.fleet.conftest import QUICKSTART
 
@@ -32,7 +32,7 @@ def test_a_trip_pays_for_steps_and_bytes_and_nobody_else_pays():
         order(1, Outcome.PARTIAL, 9, 400, 100),
         order(2, Outcome.LATE, 4, 400, 100),
     )
-    ledger = Ledger(ahead=3 * 1000, tariff=tariff)
+    ledger = RunTotals(ahead=3 * 1000, tariff=tariff)
     row = ledger.add(Plan(0, 0, 3, 3, orders, 0))
     assert row["joules"] == pytest.approx(1534e-12)
     assert ledger.summary()["joules"] == pytest.approx((1534 + 3 * 1000) * 1e-12)  # what was sent ahead, too

@@ -8,9 +8,9 @@ import pytest
 import fedactors
 from fedactors import Scenario
 from fedactors.fleet.local import LocalFleet
-from fedactors.fleet.messages import Saved
+from fedactors.fleet.messages import SavedState
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.learning.evaluation import Examiner
+from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.simulation.objective_state import Objective, settled
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load, resume
@@ -71,7 +71,7 @@ def test_the_test_set_and_the_rate_follow_the_members(tmp_path):
     assert moves == [(3, 2, "arrival", 2), (5, 2, "departure", 4)]
     # the last model, examined by hand on what the two who stayed hold out
     rows = np.concatenate([lesson.holdout.of(k) for k in (0, 1)])
-    expected = Examiner(lesson.model, exam).examine(found.state["x"], rows)
+    expected = ModelEvaluator(lesson.model, exam).examine(found.state["x"], rows)
     assert found.summary["final"] == pytest.approx(expected)
 
 
@@ -86,7 +86,7 @@ def test_excluding_equals_from_then_on_a_run_that_never_had_it_given_the_same_mo
     without = prepare(scenario(*groups[:2], rate=constant, membership=membership, participation="B"))
     data = prepare(scenario(*groups, rate=constant, membership=membership, participation="B"))
     with LocalFleet() as fleet:
-        pipeline = Pipeline(fleet, *load(data), saved=Saved(3, first.state))
+        pipeline = Pipeline(fleet, *load(data), saved=SavedState(3, first.state))
         objective = Objective(without)
         for plan in without.clock():
             standing = objective.at(plan, settled(departures))

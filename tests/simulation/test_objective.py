@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedactors.algorithms.objective import FastReboot, Vanilla
-from fedactors.algorithms.schedule import Staircase
+from fedactors.algorithms.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Outcome, Plan
 from fedactors.simulation.objective_state import Objective, Verdict, settled
 
@@ -75,7 +75,7 @@ def test_an_arrival_counts_from_the_next_round_with_the_first_rate_and_a_boost_t
     assert [s.members for s in seen] == [(2, 20), (2, 20), *[(3, 30)] * 4]
     (move,) = seen[2].moves
     assert (move.client, move.event, move.after) == (2, "arrival", 2)
-    assert [Staircase(lr=0.3).rate(s.round) for s in seen[:3]] == [0.3, 0.15, 0.3]
+    assert [StaircaseRate(lr=0.3).rate(s.round) for s in seen[:3]] == [0.3, 0.15, 0.3]
 
 
 def test_several_arrivals_each_have_their_own_boost_and_each_starts_the_rate_anew():

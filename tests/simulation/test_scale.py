@@ -10,13 +10,15 @@ import pytest
 from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.report import scaling
-from fedactors.simulation.scale import Point, _compared, resized, scale, write
+from fedactors.simulation.scale import ScalePoint, _compared, resized, scale, write
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
 
 
 def point(clients, actors, speed, **more):
-    made = Point(clients, actors, 2, 100, 1.0, speed, None, None, None, None, 0.5, 0.01, 0.02, 0.4, 0.03, 0.04, 1000)
+    made = ScalePoint(
+        clients, actors, 2, 100, 1.0, speed, None, None, None, None, 0.5, 0.01, 0.02, 0.4, 0.03, 0.04, 1000
+    )
     return replace(made, **more)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import fedactors
 from fedactors.errors import RunFolderError, ScenarioError
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.replay import replay
 from fedactors.simulation.runner import resume
 from tests.algorithms.test_runs import scenario
@@ -71,7 +71,7 @@ def test_a_replay_without_losses_is_refused(tmp_path):
 
 
 def gini(given, devices):
-    ledger = Ledger(devices=devices)
+    ledger = RunTotals(devices=devices)
     ledger.given.update(dict(enumerate(given)))
     return ledger.summary()["fairness"]["gini"]
 

@@ -5,15 +5,15 @@ import json
 import pyarrow.parquet as pq
 
 from fedactors.plan import Outcome
-from fedactors.run_files.tables import ORDER_COLUMNS, Table, rows_of
-from fedactors.simulation.record.metric_rows import Rows
+from fedactors.run_files.tables import ORDER_COLUMNS, ParquetTable, rows_of
+from fedactors.simulation.record.metric_rows import MetricRows
 
 
 def test_a_table_of_any_length_is_read_back_as_it_was_written(tmp_path):
     """Outcomes come in another order in every part, whose dictionaries differ therefore."""
     kinds = list(Outcome)
     rows = [(k // 7, k, 0, 5, k % 5, kinds[k // 90 % 3 - k % 2], *range(k, k + 6)) for k in range(25_000)]
-    table = Table(tmp_path / "orders.parquet", ORDER_COLUMNS)
+    table = ParquetTable(tmp_path / "orders.parquet", ORDER_COLUMNS)
     for row in rows:
         table.add(row)
         assert len(table._rows) < 256
@@ -26,7 +26,7 @@ def test_a_table_of_any_length_is_read_back_as_it_was_written(tmp_path):
 def test_rows_are_those_added_and_the_last_are_at_hand(tmp_path):
     path, added = tmp_path / "metrics.jsonl", [{"round": k, "train_loss": 1 / k} for k in range(1, 41)]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in added) + '{"rou')
-    rows = Rows(path)
+    rows = MetricRows(path)
     assert (len(rows), rows.last, list(rows)) == (0, [], [])
     for row in added:
         rows.add(row)

@@ -16,7 +16,7 @@ from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.run_figures import figures
-from fedactors.study.runs import Work, complete, failure, finished, on_cluster
+from fedactors.study.runs import StudyRun, complete, failure, finished, on_cluster
 from fedactors.study.study_cells import axis_of, labelled
 from tests.report.chromium import BINARY, opened
 
@@ -109,7 +109,7 @@ def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenari
 
 
 def test_an_unfinished_run_is_gone_on_with(scenario, tmp_path):
-    work = Work(scenario, ("server.rounds=4",), tmp_path)
+    work = StudyRun(scenario, ("server.rounds=4",), tmp_path)
     whole = finished(work)
     expected = json.loads((whole / "summary.json").read_text())["digests"]
     shutil.rmtree(whole)
@@ -122,7 +122,7 @@ def test_an_unfinished_run_is_gone_on_with(scenario, tmp_path):
 
 
 def test_an_unfinished_run_without_a_checkpoint_is_set_aside(scenario, tmp_path):
-    work = Work(scenario, ("server.rounds=1",), tmp_path)
+    work = StudyRun(scenario, ("server.rounds=1",), tmp_path)
     folder = finished(work)
     (folder / "summary.json").unlink()
     shutil.rmtree(folder / "checkpoint")
@@ -212,7 +212,7 @@ def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
     from fedactors.fleet.ray.ray_start import connected
 
     changes = ("server.participation=uniform", 'server.algorithm="fsl"')
-    work = [Work(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]
+    work = [StudyRun(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]
     with connected(None):
         folders = list(on_cluster(work, "auto"))
     for folder, row in zip(folders, comparison.variants["fsl"], strict=False):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedactors.errors import TraceError
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.format_registry import formats, read, read_any
 from fedactors.traces.formats import native
 from fedactors.traces.series import Series
@@ -109,7 +109,7 @@ def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
         path.write_bytes(data)
         message = ""
         try:
-            assert isinstance(read_any(path, format=named, strict=strict), (Timeline, Series, Table, Matrix))
+            assert isinstance(read_any(path, format=named, strict=strict), (Timeline, Series, DeviceTable, Matrix))
         except TraceError as error:
             message = str(error)
         assert not message or (message.startswith(f"{path}: ") and len(message) < 1000)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from fedactors.scenario.population import Group
+from fedactors.scenario.population import GroupOptions
 from fedactors.traces.format_registry import read_series, read_table
 
 TEXT = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
@@ -22,7 +22,7 @@ def test_yaml_is_of_groups_and_availability():
     assert groups
     assert made_up
     for group in groups + made_up:
-        Group.model_validate(group)
+        GroupOptions.model_validate(group)
 
 
 def test_csv_can_be_read(written):

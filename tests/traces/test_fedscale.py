@@ -11,7 +11,7 @@ from fedactors.errors import TraceError
 from fedactors.plan import SECOND
 from fedactors.traces import pickles
 from fedactors.traces.format_registry import read
-from fedactors.traces.source import Source, load
+from fedactors.traces.source import RecordingFile, load
 
 
 def record(active, inactive, finish=86_400, **more):
@@ -113,12 +113,12 @@ def test_numpy_scalars_load_whatever_numpy_wrote_them(protocol):
     data = pickle.dumps(numbers, protocol)
     old = data.replace(b"numpy._core.multiarray", b"numpy.core.multiarray") if protocol < 4 else data
     for content in {data, old}:
-        assert pickles.load(Source("here", content)) == [153.5, 0.5, -7, 7, 200, 9]
+        assert pickles.load(RecordingFile("here", content)) == [153.5, 0.5, -7, 7, 200, 9]
 
 
 def test_big_endian_scalars():
     value = np.array([1.5], dtype=">f8")[0]
-    assert pickles.load(Source("here", pickle.dumps(value))) == 1.5
+    assert pickles.load(RecordingFile("here", pickle.dumps(value))) == 1.5
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_big_endian_scalars():
 )
 def test_damaged_pickles_give_data_or_one_error(data):
     try:
-        pickles.load(Source("here", data))
+        pickles.load(RecordingFile("here", data))
     except TraceError as error:
         message = str(error)
     else:

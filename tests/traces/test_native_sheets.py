@@ -15,7 +15,7 @@ from fedactors.traces import device_tables
 from fedactors.traces.device_tables import Matrix, table
 from fedactors.traces.format_registry import read_any, read_latency, read_series, read_table
 from fedactors.traces.formats import native
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, SeriesRow, build
 
 SECOND = 10**9
 VALUES = st.integers(0, NEVER)
@@ -27,7 +27,7 @@ def series(draw):
     for name in draw(st.lists(NAMES, unique=True, min_size=1, max_size=5)):
         times = [0, *sorted(draw(st.sets(st.integers(1, NEVER), min_size=1, max_size=5)))]
         values = draw(st.lists(VALUES, min_size=len(times) - 1, max_size=len(times) - 1))
-        rows.append(Row(name, times[:-1], values, times[-1]))
+        rows.append(SeriesRow(name, times[:-1], values, times[-1]))
     return build(rows, draw(st.sampled_from([BYTES_PER_SECOND, PPM])))
 
 

@@ -10,7 +10,7 @@ from fedactors.errors import TraceError
 from fedactors.traces import device_tables
 from fedactors.traces.device_selection import select
 from fedactors.traces.device_tables import Matrix, table
-from fedactors.traces.series import PPM, Row, build
+from fedactors.traces.series import PPM, SeriesRow, build
 
 
 @given(timelines(), st.data())
@@ -23,7 +23,9 @@ def test_devices_keep_their_windows(timeline, data):
 
 
 def test_rates_tables_and_latencies():
-    rates = build([Row("a", [0, 5], [1, 2], 9), Row("b", [0], [7], 3), Row("c", [0, 1, 2], [4, 5, 6], 8)], PPM)
+    rates = build(
+        [SeriesRow("a", [0, 5], [1, 2], 9), SeriesRow("b", [0], [7], 3), SeriesRow("c", [0, 1, 2], [4, 5, 6], 8)], PPM
+    )
     found = select(rates, np.array([2, 1]))
     assert [list(found.pieces(k)) for k in range(2)] == [list(rates.pieces(2)), list(rates.pieces(1))]
     phones = table(["a", "b"], {device_tables.SCORE: [1, 2]}, {device_tables.BENCHMARK: ["x", "y"]})

@@ -9,7 +9,7 @@ from timelines import repaired
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
 from fedactors.traces.format_registry import read, read_any, read_series
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build, join
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, SeriesRow, build, join
 
 MS = 1_000_000
 
@@ -24,7 +24,7 @@ def pieces(series, row=0, unit=SECOND):
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 2)), min_size=1, max_size=8))
 def test_neighbours_of_equal_value_become_one_piece_and_nothing_else_changes(parts):
     ends = np.cumsum([length for length, _ in parts])
-    series = build([Row("a", [0, *ends[:-1]], [v for _, v in parts], int(ends[-1]))], PPM)
+    series = build([SeriesRow("a", [0, *ends[:-1]], [v for _, v in parts], int(ends[-1]))], PPM)
     plain = [value for length, value in parts for _ in range(length)]
     assert [value for begin, end, value in series.pieces(0) for _ in range(begin, end)] == plain
     assert all(a[2] != b[2] for a, b in zip(pieces(series), pieces(series)[1:], strict=False))
@@ -32,25 +32,25 @@ def test_neighbours_of_equal_value_become_one_piece_and_nothing_else_changes(par
 
 
 def test_join_puts_rows_below_one_another():
-    one, two = (build([Row(name, [0, 5], [1, 2], 9)], PPM) for name in "ab")
+    one, two = (build([SeriesRow(name, [0, 5], [1, 2], 9)], PPM) for name in "ab")
     both = join([one, two])
     assert both.names == ("a", "b")
     assert pieces(both, 1, 1) == [(0, 5, 1), (5, 9, 2)]
-    assert both.same_as(build([Row("a", [0, 5], [1, 2], 9), Row("b", [0, 5], [1, 2], 9)], PPM))
+    assert both.same_as(build([SeriesRow("a", [0, 5], [1, 2], 9), SeriesRow("b", [0, 5], [1, 2], 9)], PPM))
     with pytest.raises(TraceError, match="two rows of one name"):
         join([one, one])
     with pytest.raises(TraceError, match="different units"):
-        join([one, build([Row("c", [0], [1], 9)], BYTES_PER_SECOND)])
+        join([one, build([SeriesRow("c", [0], [1], 9)], BYTES_PER_SECOND)])
 
 
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (Row("a", [], [], 5), "one is empty"),
-        (Row("a", [1], [1], 5), "begin at 0"),
-        (Row("a", [0, 3, 3], [1, 2, 3], 5), "do not increase"),
-        (Row("a", [0], [1], 0), "do not increase"),
-        (Row("a", [0], [-1], 5), "a negative value"),
+        (SeriesRow("a", [], [], 5), "one is empty"),
+        (SeriesRow("a", [1], [1], 5), "begin at 0"),
+        (SeriesRow("a", [0, 3, 3], [1, 2, 3], 5), "do not increase"),
+        (SeriesRow("a", [0], [1], 0), "do not increase"),
+        (SeriesRow("a", [0], [-1], 5), "a negative value"),
     ],
 )
 def test_a_series_refuses_columns_that_break_its_layout(row, words):
@@ -181,10 +181,10 @@ def test_mahimahi_packets_are_bytes_per_second_of_their_millisecond(written):
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=30).map(sorted))
 def test_mahimahi_loses_no_packet(times):
     from fedactors.traces.formats import mahimahi
-    from fedactors.traces.source import Mender, Source
+    from fedactors.traces.source import RecordingFile, RepairLog
 
-    source = Source("here", "\n".join(map(str, times)).encode())
-    series = mahimahi.read(source, Mender(source, strict=True))
+    source = RecordingFile("here", "\n".join(map(str, times)).encode())
+    series = mahimahi.read(source, RepairLog(source, strict=True))
     for ms in range(31):
         bytes_moved = sum(
             value * max(0, min(end, (ms + 1) * MS) - max(begin, ms * MS)) // SECOND

@@ -8,7 +8,7 @@ import pytest
 from timelines import repaired
 
 from fedactors.errors import TraceError
-from fedactors.traces.device_tables import BENCHMARK, DOWN, SAMPLE, SAMPLES, SCORE, UP, Matrix, Table
+from fedactors.traces.device_tables import BENCHMARK, DOWN, SAMPLE, SAMPLES, SCORE, UP, DeviceTable, Matrix
 from fedactors.traces.format_registry import read_latency, read_table
 
 
@@ -165,11 +165,11 @@ def test_counts_of_the_latency_file(recording):
 def test_tables_refuse_columns_that_do_not_fit():
     one = np.array([1])
     with pytest.raises(TraceError, match="different lengths"):
-        Table(("a", "b"), {"x": one})
+        DeviceTable(("a", "b"), {"x": one})
     with pytest.raises(TraceError, match="one name"):
-        Table(("a", "a"), {"x": np.array([1, 2])})
+        DeviceTable(("a", "a"), {"x": np.array([1, 2])})
     with pytest.raises(TraceError, match="negative"):
-        Table(("a",), {"x": -one})
+        DeviceTable(("a",), {"x": -one})
     with pytest.raises(TraceError, match="not square"):
         Matrix(("a",), np.array([[1, 2]]))
     with pytest.raises(TraceError, match="negative time"):

@@ -9,16 +9,16 @@ from timelines import as_dict
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER
 from fedactors.traces.columns import assemble, from_midnight, windows
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.source import RecordingFile, RepairLog
 from fedactors.traces.timeline import Timeline, build, merged
 
-SOURCE = Source("here", b"")
+SOURCE = RecordingFile("here", b"")
 WINDOW = st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(0, 12)).filter(lambda w: w[1] <= w[2])
 
 
 def tidied(recorded, devices=4, strict=False):
     columns = list(zip(*recorded, strict=True)) or [[], [], []]
-    mender = Mender(SOURCE, strict)
+    mender = RepairLog(SOURCE, strict)
     names = [str(d) for d in range(devices)]
     seen = ([0] * devices, [12] * devices)
     return assemble(names, windows(*columns), seen, mender, lambda k: f"window {k}")
@@ -64,10 +64,10 @@ def test_what_cannot_be_mended_is_refused_with_its_place(window, words):
 
 def test_from_midnight_keeps_the_time_of_day():
     nine, later = 9 * 3600, 33 * 3600
-    (times,) = from_midnight(([5 * 86_400 + nine, 5 * 86_400 + later],), Mender(SOURCE))
+    (times,) = from_midnight(([5 * 86_400 + nine, 5 * 86_400 + later],), RepairLog(SOURCE))
     assert times.tolist() == [nine * 10**9, later * 10**9]
     with pytest.raises(TraceError, match="span 1000 years"):
-        from_midnight(([0], [1000 * 365 * 86_400]), Mender(SOURCE))
+        from_midnight(([0], [1000 * 365 * 86_400]), RepairLog(SOURCE))
 
 
 def column(*values):

@@ -21,7 +21,7 @@ from scipy.stats import beta
 from fedactors.clock.laws import TABLE_2
 from fedactors.plan import SECOND
 from fedactors.traces.formats import native
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Row, build
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, SeriesRow, build
 
 HERE = Path(__file__).parent
 ROUND, STRETCH, PIECES = 100 * SECOND, 400 * SECOND, 600
@@ -35,10 +35,10 @@ def quantiles(mean: float, sd: float, count: int) -> np.ndarray:
     return beta.ppf((np.arange(count) + 0.5) / count, mean * size, (1 - mean) * size)
 
 
-def row(name: str, values: np.ndarray, seed: int) -> Row:
+def row(name: str, values: np.ndarray, seed: int) -> SeriesRow:
     """Return `values` in an order drawn by `seed`, each for one stretch."""
     shuffled = np.random.Generator(np.random.Philox(seed)).permutation(values)
-    return Row(name, np.arange(PIECES) * STRETCH, np.rint(shuffled).astype(np.int64), PIECES * STRETCH)
+    return SeriesRow(name, np.arange(PIECES) * STRETCH, np.rint(shuffled).astype(np.int64), PIECES * STRETCH)
 
 
 def main() -> None:

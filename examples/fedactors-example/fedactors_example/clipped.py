@@ -16,7 +16,7 @@ from fedactors.algorithms.fedavg import Averaging
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.algorithm import Trip
+    from fedactors.learning.algorithm import ClientResult
 
 
 class Clipped(Averaging):
@@ -26,7 +26,7 @@ class Clipped(Averaging):
     bound: float = Field(default=1.0, gt=0.0)
     """Longest update that is sent whole (S)."""
 
-    def upload(self, trip: Trip) -> dict[str, Tensor]:
+    def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return Delta * min(1, S / |Delta|), of one client or of many in rows."""
         length = trip.delta.norm(dim=-1, keepdim=True)
         return {"delta": trip.delta * (self.bound / length.clamp(min=self.bound))}

@@ -11,7 +11,7 @@ import re
 
 from fedactors.traces.columns import assemble, windows
 from fedactors.traces.format_registry import AVAILABILITY, Format
-from fedactors.traces.source import Mender, Source, device
+from fedactors.traces.source import RecordingFile, RepairLog, device
 from fedactors.traces.timeline import Timeline
 
 _HOUR = 3600 * 10**9  # ns
@@ -25,7 +25,7 @@ class Daily:
         """Whether `data` begins as these files do."""
         return data.startswith(b"# daily\n")
 
-    def read(self, source: Source, mender: Mender) -> Timeline:
+    def read(self, source: RecordingFile, mender: RepairLog) -> Timeline:
         """Return one device per line, observed for a day. Raises TraceError if a line cannot be understood."""
         names, row, on, off = list[str](), list[int](), list[int](), list[int]()
         for number, line in enumerate(source.text().splitlines()[1:], start=2):

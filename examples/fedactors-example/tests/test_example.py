@@ -9,7 +9,7 @@ from fedactors_example.clipped import Clipped
 
 from fedactors import Scenario, run
 from fedactors.errors import TraceError
-from fedactors.learning.algorithm import Trip
+from fedactors.learning.algorithm import ClientResult
 from fedactors.traces.format_registry import read
 
 HERE = Path(__file__).parents[1]
@@ -23,9 +23,9 @@ def test_everything_together(tmp_path):
 
 def test_an_update_is_cut_to_its_bound_alone_and_in_rows():
     delta = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
-    sent = Clipped(bound=2.5).upload(Trip(torch.zeros(3, 2), delta, {}, torch.ones(3, 1), 0.1))["delta"]
+    sent = Clipped(bound=2.5).upload(ClientResult(torch.zeros(3, 2), delta, {}, torch.ones(3, 1), 0.1))["delta"]
     assert torch.allclose(sent, torch.tensor([[1.5, 2.0], [0.3, 0.4], [0.0, 0.0]]))
-    alone = Clipped(bound=2.5).upload(Trip(torch.zeros(2), delta[0], {}, 1.0, 0.1))["delta"]
+    alone = Clipped(bound=2.5).upload(ClientResult(torch.zeros(2), delta[0], {}, 1.0, 0.1))["delta"]
     assert torch.equal(alone, sent[0])
 
 

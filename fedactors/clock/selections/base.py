@@ -57,7 +57,7 @@ class Selection(Options):
         raise TypeError(f"{type(self).__name__} does not say how it selects")
 
 
-class Uniform(Selection):
+class UniformSelection(Selection):
     """Everybody has the same chance."""
 
     name: Literal["uniform"] = "uniform"
@@ -67,7 +67,7 @@ class Uniform(Selection):
         return UniformSelector()
 
 
-class Samples(Selection):
+class SampleSelection(Selection):
     """Chances are proportional to sample counts."""
 
     name: Literal["samples"] = "samples"
@@ -77,7 +77,7 @@ class Samples(Selection):
         return WeightedSelector(clients.samples)
 
 
-class RoundRobin(Selection):
+class RoundRobinSelection(Selection):
     """Clients take turns by number; those that cannot be asked when it is their turn are passed over."""
 
     name: Literal["round-robin"] = "round-robin"

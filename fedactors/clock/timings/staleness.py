@@ -21,7 +21,7 @@ from pydantic import Field
 from fedactors.options import Options
 
 
-class Constant(Options):
+class ConstantStaleness(Options):
     """Every update counts alike."""
 
     name: Literal["constant"] = "constant"
@@ -31,7 +31,7 @@ class Constant(Options):
         return 1.0
 
 
-class Polynomial(Options):
+class PolynomialStaleness(Options):
     """A power of the staleness."""
 
     name: Literal["polynomial"] = "polynomial"
@@ -43,7 +43,7 @@ class Polynomial(Options):
         return float((staleness + 1) ** -self.a)
 
 
-class Hinge(Options):
+class HingeStaleness(Options):
     """In full up to a bound, then ever less."""
 
     name: Literal["hinge"] = "hinge"

@@ -96,7 +96,7 @@ class _Dealt(Options):
         self.enough(info, np.sort(sizes)[-asked:])
 
 
-class Iid(_Dealt):
+class IidPartition(_Dealt):
     """Every client draws from all data alike."""
 
     name: Literal["iid"] = "iid"
@@ -107,7 +107,7 @@ class Iid(_Dealt):
         return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
 
 
-class Classes(_Dealt):
+class ClassPartition(_Dealt):
     """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
 
     Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
@@ -207,7 +207,7 @@ def _even_cuts(counts: Int64, hosts: Int64, hosted: Int64) -> Int64:
     return shares.reshape(hosted.shape).astype(np.int64)
 
 
-class Dirichlet(_Dealt):
+class DirichletPartition(_Dealt):
     """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
 
     The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
@@ -254,7 +254,7 @@ def _multinomial(draws: np.random.Generator, samples: int, proportions: Float64,
     return draws.multinomial(samples, usable / usable.sum())
 
 
-class Natural(Options):
+class NaturalPartition(Options):
     """Every client holds what the data set says is its own."""
 
     name: Literal["natural"] = "natural"

@@ -30,7 +30,7 @@ class Placed:
         return self._split.of(self._places[client])
 
 
-class Redealt:
+class ReassignedSplit:
     """Who holds which samples in a round; `labels` are `(n,)` and below `classes`, `sizes` are `(clients,)`."""
 
     def __init__(self, partition: Partition, labels: Int64, classes: int, sizes: Int64, seed: int) -> None:

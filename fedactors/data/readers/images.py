@@ -1,6 +1,6 @@
 """Image data sets that come as files: which are there, how many samples they hold, and their pixels.
 
-A data set in files may be laid out in several ways (`Source`). Sizes are known from labels, which are cheap
+A data set in files may be laid out in several ways (`ImageSource`). Sizes are known from labels, which are cheap
 to read; pixels are decoded only when the data are loaded. See `emnist` and `cifar`.
 """
 
@@ -24,7 +24,7 @@ UInt8 = NDArray[np.uint8]
 Pick = Callable[[Int64], Int64]  # from all labels to the rows that are wanted, in ascending order
 
 
-class Source(Protocol):
+class ImageSource(Protocol):
     """One layout of a data set's files, found on disk."""
 
     def labels(self) -> tuple[Int64, Int64] | None:
@@ -65,7 +65,7 @@ class ImageFiles(Options):
         """Return the layouts that can be read, for messages."""
         raise NotImplementedError
 
-    def sources(self, root: Path) -> Iterator[Source]:
+    def sources(self, root: Path) -> Iterator[ImageSource]:
         """Yield the layouts found in `root`, the best one first."""
         raise NotImplementedError
 
@@ -131,11 +131,11 @@ class ImageFiles(Options):
             raise DataError(f'data set "{self.name}": found {found}, accepted 0 to {last}')
         return np.flatnonzero(labels < self.kept())[:limit]
 
-    def _found(self) -> Source | None:
+    def _found(self) -> ImageSource | None:
         given = self.root or os.environ.get(VARIABLE)
         return next(self.sources(Path(given).expanduser()), None) if given else None
 
-    def _source(self) -> Source:
+    def _source(self) -> ImageSource:
         source = self._found()
         if source is None:
             given = self.root or os.environ.get(VARIABLE)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedactors.data.base import Info, Int64
 from fedactors.data.readers import image_parquet
-from fedactors.data.readers.images import ImageFiles, Pick, Source, UInt8
+from fedactors.data.readers.images import ImageFiles, ImageSource, Pick, UInt8
 from fedactors.errors import DataError
 
 _FOLDER = "cifar-10-batches-py"
@@ -40,7 +40,7 @@ class Cifar10(ImageFiles):
         """Return the layouts that can be read, for messages."""
         return f"{_FOLDER}/{{{', '.join(_FILES)}}} or [cifar10/]{{train,test}}*.parquet"
 
-    def sources(self, root: Path) -> Iterator[Source]:
+    def sources(self, root: Path) -> Iterator[ImageSource]:
         """Yield the layouts found in `root`, the original first. Raises DataError if files are missing."""
         if (root / _FOLDER).is_dir():
             missing = [name for name in _FILES if not (root / _FOLDER / name).is_file()]
@@ -53,7 +53,7 @@ class Cifar10(ImageFiles):
 
 @dataclass(frozen=True)
 class PickledCifar10:
-    """The original files: a `Source`. torchvision compares their checksums before it unpickles anything."""
+    """The original files: a `ImageSource`. torchvision compares their checksums before it unpickles anything."""
 
     root: Path
 

@@ -16,7 +16,7 @@ from pydantic import PositiveInt, model_validator
 
 from fedactors.data.base import Info, Int64
 from fedactors.data.readers import idx, image_parquet
-from fedactors.data.readers.images import ImageFiles, Pick, Source, UInt8
+from fedactors.data.readers.images import ImageFiles, ImageSource, Pick, UInt8
 from fedactors.errors import DataError
 
 Part = Literal["balanced", "byclass", "bymerge", "letters", "digits", "mnist"]
@@ -68,7 +68,7 @@ class Emnist(ImageFiles):
             f" or [emnist-{self.split}/]{{train,test}}*.parquet"
         )
 
-    def sources(self, root: Path) -> Iterator[Source]:
+    def sources(self, root: Path) -> Iterator[ImageSource]:
         """Yield the layouts found in `root`, NIST's files first. Raises DataError if some are missing."""
         for folder in _FOLDERS:
             yield from _nist(root / folder, self.split)
@@ -79,7 +79,7 @@ class Emnist(ImageFiles):
 
 @dataclass(frozen=True)
 class NistImages:
-    """The files of one split as NIST made them: a `Source`."""
+    """The files of one split as NIST made them: a `ImageSource`."""
 
     split: str
     train: tuple[Path, Path]  # images, labels

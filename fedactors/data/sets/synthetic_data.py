@@ -46,7 +46,7 @@ class _Truth(NamedTuple):
     bias: Float64  # b_k, (10,)
 
 
-class Synthetic(Options):
+class SyntheticData(Options):
     """SYNTHETIC(alpha, beta) of Li et al. (2020): 60 inputs, 10 classes, one distribution for each client.
 
     SYNTHETIC(0, 0) still gives every client its own model and mean; only `iid` shares them.

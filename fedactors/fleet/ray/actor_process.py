@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 
-from fedactors.fleet.base import RoleClass, perform
+from fedactors.fleet.base import WorkerClass, perform
 
 LOOKS = "looks"  # calls that are answered while others are worked on
 
@@ -21,7 +21,7 @@ class UntoldError(Exception):
     """An actor has not been told its role yet, or could not take it on."""
 
 
-class RoleProcess:
+class ActorProcess:
     """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class RoleProcess:
         about: dict[str, object] = self._known().about()
         return about
 
-    def become(self, role: RoleClass, args: list[Any]) -> None:
+    def become(self, role: WorkerClass, args: list[Any]) -> None:
         """Take on a role, made of `args`, which may be references."""
         self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
 

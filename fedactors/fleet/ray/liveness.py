@@ -17,7 +17,7 @@ LOOK_SECONDS = 10.0  # between looks
 _PATIENCE_SECONDS = 300.0  # for a fleet in which nothing moves
 
 
-class Vigil:
+class Liveness:
     """Watches the actors of one fleet; `ours` says whether its Ray was started here."""
 
     def __init__(self, *, ours: bool) -> None:

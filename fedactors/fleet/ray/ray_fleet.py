@@ -20,14 +20,14 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fedactors.errors import ClusterError
-from fedactors.fleet.base import Fault, RoleClass
-from fedactors.fleet.layout import Classes, Want, first_kinds, layout, room, table
+from fedactors.fleet.base import Fault, WorkerClass
+from fedactors.fleet.layout import HostKinds, Want, first_kinds, layout, room, table
 from fedactors.fleet.ray import liveness
-from fedactors.fleet.ray.actor_process import LOOKS, RestartedError, RoleProcess, UntoldError
+from fedactors.fleet.ray.actor_process import LOOKS, ActorProcess, RestartedError, UntoldError
 from fedactors.fleet.ray.cluster_nodes import FREE_SECONDS, alive, available, require
 from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers, socket_path
 from fedactors.fleet.transport.socket_calls import POSSIBLE, Reply
-from fedactors.fleet.transport.socket_transport import NearActors, Put, ServedError
+from fedactors.fleet.transport.socket_transport import ObjectRef, ServedError, SocketActors
 
 _REVIVE_SECONDS = 60.0
 _GROW_SECONDS = 1.0  # between looks at whether nodes have come
@@ -65,7 +65,7 @@ class RayFleet:
         server_gpus: float = 0.0,
         central: Want | None = None,
         store: int | None = None,
-        classes: Classes = Classes(),  # noqa: B008 - a constant
+        classes: HostKinds = HostKinds(),  # noqa: B008 - a constant
         torch: bool = True,
         near: bool = False,
     ) -> None:
@@ -74,7 +74,7 @@ class RayFleet:
         self.server_gpus, self._central = server_gpus, central
         self._central_cpus, self.central_gpus = (central.cpus, central.gpus) if central else (0.0, 0.0)
         self.device = "cuda" if gpus > 0 else "cpu"
-        self._actors: dict[Any, tuple[RoleClass, list[Any]]] = {}  # each with its role and what that is made of
+        self._actors: dict[Any, tuple[WorkerClass, list[Any]]] = {}  # each with its role and what that is made of
         self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
         self._pause = threading.Event()  # never set: a wait that signals can end
         self._looked, self._seen, self._hosts, self._wants = 0.0, set[str](), 0, dict[Any, Want]()
@@ -82,14 +82,14 @@ class RayFleet:
             self._own = address is None and not ray.is_initialized()
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
-        self._vigil = liveness.Vigil(ours=self._own)
+        self._vigil = liveness.Liveness(ours=self._own)
         self.near = near and POSSIBLE and self._own
         self.ahead = 4  # enough to keep every host busy while one round is reduced and the next is made
-        self._near: NearActors | None = None
+        self._near: SocketActors | None = None
         self._became: dict[Any, Any] = {}  # references to their taking on what they were told to be
         try:
             self._place()
-            self._near = NearActors(socket_path()) if self.near else None
+            self._near = SocketActors(socket_path()) if self.near else None
         except BaseException:
             self.close()
             raise
@@ -154,15 +154,15 @@ class RayFleet:
 
     def put(self, value: object) -> Any:
         """Put `value` into the object store once; each node that needs it gets one copy, shared by its processes."""
-        return ray.put(value) if self._near is None else Put(value)
+        return ray.put(value) if self._near is None else ObjectRef(value)
 
-    def start(self, role: RoleClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
+    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
         """Start an actor; `args` are handles.
 
         Client hosts keep their cores, and so does a central learner that is to have some; others share what is left.
         """
         idle = self._idle.get(kind if host else _OTHERS, [])
-        name = {"Server": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
+        name = {"ServerWorker": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
         cpus = self._central_cpus if name == "central learner" else 0.0
         if idle and not gpus and not cpus:
             actor = idle.pop()
@@ -171,7 +171,7 @@ class RayFleet:
         else:
             actor = self._spawn(Want(cpus, gpus), self._beside[name])
         self._hosts += host
-        self._actors[actor] = (role, [arg.reference if isinstance(arg, Put) else arg for arg in args])
+        self._actors[actor] = (role, [arg.reference if isinstance(arg, ObjectRef) else arg for arg in args])
         self._tell(actor)
         return actor
 
@@ -202,7 +202,7 @@ class RayFleet:
             options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy
         # Ray keeps notes of 100,000 calls for a dashboard, which one that is started here does not have
         options |= {"max_restarts": -1, "max_task_retries": 0, "enable_task_events": not self._own}
-        actor: Any = cast(Any, ray).remote(concurrency_groups={LOOKS: 1})(RoleProcess).options(**options).remote()
+        actor: Any = cast(Any, ray).remote(concurrency_groups={LOOKS: 1})(ActorProcess).options(**options).remote()
         if self._torch or not want.cpus:
             actor.warm.remote()
         self._wants[actor] = want
@@ -228,7 +228,7 @@ class RayFleet:
     def _get(self, handle: Any) -> Any:
         """Wait for a result a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
         self._vigil.refuse_dead()
-        if isinstance(handle, Reply | Put) and self._near is not None:
+        if isinstance(handle, Reply | ObjectRef) and self._near is not None:
             try:
                 return self._near.get(handle, liveness.LOOK_SECONDS)
             except ServedError as ended:

@@ -21,14 +21,14 @@ _IN_MEMORY = b"m"  # stands for a message that is too long for a socket
 MOST_FILES = 200  # of a message; Linux takes 253
 
 
-class Parcel(NamedTuple):
+class SharedBuffer(NamedTuple):
     """A value, packed."""
 
     ends: tuple[tuple[int, int], ...]  # (begin, end) of its parts: the pickle, and buffers outside it
     content: bytes | Memory
 
     @classmethod
-    def of(cls, value: object, reused: Reused | None = None) -> Parcel:
+    def of(cls, value: object, reused: Reused | None = None) -> SharedBuffer:
         """Pack a value, a large one into memory that is `reused`, if given. Raises whatever pickling it raises."""
         buffers: list[pickle.PickleBuffer] = []
         parts = [memoryview(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))]
@@ -66,12 +66,12 @@ class Parcel(NamedTuple):
         return found
 
 
-def lent(parcels: Iterable[Parcel]) -> list[Memory]:
+def lent(parcels: Iterable[SharedBuffer]) -> list[Memory]:
     """Return the memory of `parcels` that whoever packed them waits for."""
     return [parcel.content for parcel in parcels if isinstance(parcel.content, Memory) and parcel.content.again]
 
 
-def send(line: socket.socket, message: tuple[Any, ...], parcels: Sequence[Parcel] = ()) -> None:
+def send(line: socket.socket, message: tuple[Any, ...], parcels: Sequence[SharedBuffer] = ()) -> None:
     """Send a message of plain values, and parcels beside it.
 
     Raises ConnectionError if nobody is there, BlockingIOError if the socket should not wait and has no room, OSError
@@ -93,7 +93,7 @@ def send(line: socket.socket, message: tuple[Any, ...], parcels: Sequence[Parcel
     socket.send_fds(line, [data], [memory.file for memory in files])
 
 
-def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
+def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[SharedBuffer]] | None:
     """Wait for a message; return it and its parcels, or None if the other side is gone.
 
     Raises OSError if this process has no descriptors left for what came, BlockingIOError if nothing did and the socket
@@ -114,10 +114,10 @@ def receive(line: socket.socket) -> tuple[tuple[Any, ...], list[Parcel]] | None:
     message, numbers, parcels = pickle.loads(packed)
     for memory, number in zip(memories, numbers, strict=True):
         memory.number = number
-    return message, [Parcel(ends, memories[what] if isinstance(what, int) else what) for ends, what in parcels]
+    return message, [SharedBuffer(ends, memories[what] if isinstance(what, int) else what) for ends, what in parcels]
 
 
-def _together(parcels: Sequence[Parcel]) -> list[Parcel]:
+def _together(parcels: Sequence[SharedBuffer]) -> list[SharedBuffer]:
     """Return the same parcels, all in one memory."""
     contents = [parcel.copied() for parcel in parcels]
     places = [0, *accumulate(aligned(content.nbytes) for content in contents)]
@@ -125,6 +125,6 @@ def _together(parcels: Sequence[Parcel]) -> list[Parcel]:
     memory.write(contents, places[:-1])
     moves = [place - parcel.ends[0][0] for parcel, place in zip(parcels, places[:-1], strict=True)]
     return [
-        Parcel(tuple((begin + move, end + move) for begin, end in parcel.ends), memory)
+        SharedBuffer(tuple((begin + move, end + move) for begin, end in parcel.ends), memory)
         for parcel, move in zip(parcels, moves, strict=True)
     ]

@@ -29,21 +29,21 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
 from fedactors.fleet.base import Fault
-from fedactors.fleet.transport.shared_buffers import Parcel, lent, receive, send
+from fedactors.fleet.transport.shared_buffers import SharedBuffer, lent, receive, send
 
 POSSIBLE = hasattr(os, "memfd_create")
 _AHEAD = 4  # calls that an actor is sent before it has answered: it need not wait for the next one
 _READ, _BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
 
 
-class LineEnded(NamedTuple):
+class ChannelClosed(NamedTuple):
     """What comes in the place of an answer when the line ends first."""
 
     served: Any  # whatever tells why the process does not listen any more
     fault: Fault | None  # why this side has ended it
 
 
-Answer: TypeAlias = Parcel | Fault | LineEnded
+Answer: TypeAlias = SharedBuffer | Fault | ChannelClosed
 
 
 class Reply:
@@ -53,7 +53,7 @@ class Reply:
 
     def __init__(self, answer: Answer | None = None) -> None:
         self.answer, self.there = answer, threading.Event()
-        self.waiting: list[Line] = []  # lines on which calls wait for this
+        self.waiting: list[Channel] = []  # lines on which calls wait for this
         if answer is not None:
             self.there.set()
 
@@ -67,24 +67,24 @@ class _Call:
         self.number, self.method = number, method
         self.fault: Fault | None = None  # why it could not be sent
         self.places = [place for place, arg in enumerate(args) if isinstance(arg, Reply)]
-        self.plain = Parcel.of([None if isinstance(arg, Reply) else arg for arg in args])
+        self.plain = SharedBuffer.of([None if isinstance(arg, Reply) else arg for arg in args])
         self.needs: list[Reply] = [args[place] for place in self.places]
         self.replies = [Reply() for _ in range(returns)]
 
 
-class Line:
+class Channel:
     """The way to a process of an actor; it ends with the process."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.served: Any = None
-        self.ended: LineEnded | None = None
+        self.ended: ChannelClosed | None = None
         self.socket: socket.socket | None = None  # when the process has taken it up
         self.queued, self.sent = deque[_Call](), deque[_Call]()
         self.read = deque[int]()  # memory of the process that nobody needs any more, by its numbers
 
 
-class NearCalls:
+class SocketCalls:
     """The ends of all lines in one process; `path` is where it listens, to processes of its user."""
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +93,7 @@ class NearCalls:
         self._listener.bind(str(path))
         path.chmod(0o600)  # before anybody can connect
         self._listener.listen(128)
-        self._numbers, self._lines = itertools.count(), dict[int, Line]()
+        self._numbers, self._lines = itertools.count(), dict[int, Channel]()
         self._notes = SimpleQueue[Callable[[], None]]()
         self._waker, self._woken = socket.socketpair()
         for one in (self._listener, self._waker, self._woken):
@@ -104,19 +104,19 @@ class NearCalls:
         self._thread = threading.Thread(target=self._attend, name="near calls", daemon=True)
         self._thread.start()
 
-    def line(self) -> Line:
+    def line(self) -> Channel:
         """Return a new line, for `answer` to take up by its number. Calls may be made at once."""
-        line = Line(next(self._numbers))
+        line = Channel(next(self._numbers))
         self._note(partial(self._lines.__setitem__, line.number, line))
         return line
 
-    def call(self, line: Line, method: str, args: Sequence[Any], returns: int) -> list[Reply]:
+    def call(self, line: Channel, method: str, args: Sequence[Any], returns: int) -> list[Reply]:
         """Ask an actor; `args` may hold replies to other calls."""
         call = _Call(next(self._numbers), method, args, returns)
         self._note(partial(self._ask, line, call))
         return call.replies
 
-    def end(self, line: Line) -> None:
+    def end(self, line: Channel) -> None:
         """End a line: its process is gone, or not wanted any more."""
         self._note(partial(self._end, line, None))
 
@@ -176,7 +176,7 @@ class NearCalls:
         self._selector.modify(found, _READ, partial(self._serve, line))
         self._go_on([line])
 
-    def _serve(self, line: Line, events: int) -> None:
+    def _serve(self, line: Channel, events: int) -> None:
         """Take in an answer, or send what did not fit into the socket before."""
         try:
             if events & selectors.EVENT_WRITE and line.socket is not None:
@@ -187,7 +187,7 @@ class NearCalls:
         except Exception as error:  # whatever it was, nobody knows what the next answer would belong to
             self._end(line, Fault(type(error).__name__, f"{error}, in what an actor answered", died=True))
 
-    def _take(self, line: Line, found: socket.socket) -> None:
+    def _take(self, line: Channel, found: socket.socket) -> None:
         try:
             taken = receive(found)
         except BlockingIOError:
@@ -205,17 +205,17 @@ class NearCalls:
         line.sent.popleft()
         self._go_on([line, *waited])
 
-    def _ask(self, line: Line, call: _Call) -> None:
+    def _ask(self, line: Channel, call: _Call) -> None:
         line.queued.append(call)
         for need in call.needs:
             if need.answer is None:
                 need.waiting.append(line)
         self._go_on([line])
 
-    def _end(self, line: Line, fault: Fault | None) -> None:
+    def _end(self, line: Channel, fault: Fault | None) -> None:
         if line.ended is not None:
             return
-        line.ended = LineEnded(line.served, fault)
+        line.ended = ChannelClosed(line.served, fault)
         self._lines.pop(line.number, None)
         if line.socket is not None:
             self._selector.unregister(line.socket)
@@ -223,15 +223,15 @@ class NearCalls:
             line.socket = None
         self._go_on([line])
 
-    def _go_on(self, lines: Sequence[Line]) -> None:
+    def _go_on(self, lines: Sequence[Channel]) -> None:
         """Send what can be sent on `lines`, and on those whose calls waited for what turns out to have failed."""
         todo = deque(lines)
         while todo:
             todo += self._advance(todo.popleft())
 
-    def _advance(self, line: Line) -> list[Line]:
+    def _advance(self, line: Channel) -> list[Channel]:
         """Send calls of a line as far as they can be, and fail what never can; return the lines that wait for that."""
-        waited = list[Line]()
+        waited = list[Channel]()
         if line.ended is not None:
             for call in (*line.sent, *line.queued):
                 waited += _settle(call, [line.ended] * len(call.replies))
@@ -239,7 +239,7 @@ class NearCalls:
             line.queued.clear()
         while line.queued:
             call = line.queued[0]
-            failed = next((need.answer for need in call.needs if isinstance(need.answer, Fault | LineEnded)), None)
+            failed = next((need.answer for need in call.needs if isinstance(need.answer, Fault | ChannelClosed)), None)
             if failed is None:
                 if not self._sent(line, call):
                     break
@@ -249,9 +249,9 @@ class NearCalls:
                 waited += _settle(call, [failed] * len(call.replies))
         return waited
 
-    def _sent(self, line: Line, call: _Call) -> bool:
+    def _sent(self, line: Channel, call: _Call) -> bool:
         """Send a call, or note its fault if it cannot be sent at all; return False if it has to wait."""
-        parcels = [need.answer for need in call.needs if isinstance(need.answer, Parcel)]
+        parcels = [need.answer for need in call.needs if isinstance(need.answer, SharedBuffer)]
         if line.socket is None or len(line.sent) >= _AHEAD or len(parcels) < len(call.needs):
             return False
         read = [line.read.popleft() for _ in range(len(line.read))]
@@ -271,9 +271,9 @@ class NearCalls:
         return call.fault is not None
 
 
-def _settle(call: _Call, answers: Sequence[Answer]) -> list[Line]:
+def _settle(call: _Call, answers: Sequence[Answer]) -> list[Channel]:
     """Note what came of a call; return the lines on which that was waited for."""
-    waited = list[Line]()
+    waited = list[Channel]()
     for reply, answer_ in zip(call.replies, answers, strict=True):
         reply.answer = answer_
         reply.there.set()

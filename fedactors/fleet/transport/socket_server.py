@@ -11,7 +11,7 @@ from typing import Any
 
 from fedactors.fleet.base import CallError
 from fedactors.fleet.transport.memory_files import Mappings, Reused
-from fedactors.fleet.transport.shared_buffers import MOST_FILES, Parcel, lent, receive, send
+from fedactors.fleet.transport.shared_buffers import MOST_FILES, SharedBuffer, lent, receive, send
 
 
 def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> None:
@@ -25,12 +25,12 @@ def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> 
                 (call, method, places, returns, read), (plain, *given) = asked
                 reused.give_back(read)
                 kept = reused if returns <= MOST_FILES else None
-                opened, found, one, parcels, raised = dict[int, Any](), None, None, list[Parcel](), None
+                opened, found, one, parcels, raised = dict[int, Any](), None, None, list[SharedBuffer](), None
                 try:
                     opened = dict(zip(places, (parcel.open(mappings) for parcel in given), strict=True))
                     found = perform(method, [opened.get(place, arg) for place, arg in enumerate(plain.open())])
                     for one in found if returns > 1 else [found]:
-                        parcels.append(Parcel.of(one, kept))
+                        parcels.append(SharedBuffer.of(one, kept))
                 except Exception as error:
                     raised = _told(error, method)
                 if not _answered(line, call, raised, parcels):
@@ -38,7 +38,7 @@ def answer(path: str, number: int, perform: Callable[[str, list[Any]], Any]) -> 
                 del asked, plain, given, opened, found, one, parcels  # models are given back while nobody waits
 
 
-def _answered(line: socket.socket, call: int, raised: tuple[str, str] | None, parcels: Sequence[Parcel]) -> bool:
+def _answered(line: socket.socket, call: int, raised: tuple[str, str] | None, parcels: Sequence[SharedBuffer]) -> bool:
     """Send an answer; return whether `parcels` went with it."""
     try:
         send(line, (call, raised), [] if raised else parcels)

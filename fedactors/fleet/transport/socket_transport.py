@@ -11,11 +11,11 @@ import ray
 from ray.exceptions import GetTimeoutError
 
 from fedactors.fleet.base import Fault
-from fedactors.fleet.transport.shared_buffers import Parcel
-from fedactors.fleet.transport.socket_calls import Line, LineEnded, NearCalls, Reply
+from fedactors.fleet.transport.shared_buffers import SharedBuffer
+from fedactors.fleet.transport.socket_calls import Channel, ChannelClosed, Reply, SocketCalls
 
 
-class Put:
+class ObjectRef:
     """A value for actors: an object of Ray for what they are made of, a parcel for calls; either when it is needed."""
 
     def __init__(self, value: object) -> None:
@@ -29,7 +29,7 @@ class Put:
     @cached_property
     def reply(self) -> Reply:
         """The same as if a call had returned it."""
-        return Reply(Parcel.of(self.value))
+        return Reply(SharedBuffer.of(self.value))
 
 
 class ServedError(Exception):
@@ -40,11 +40,11 @@ class ServedError(Exception):
         self.served = served
 
 
-class NearActors:
+class SocketActors:
     """The lines to the actors of one fleet; `path` is where this process listens."""
 
     def __init__(self, path: Path) -> None:
-        self._calls, self._lines = NearCalls(path), dict[Any, Line]()
+        self._calls, self._lines = SocketCalls(path), dict[Any, Channel]()
 
     def listen(self, actor: Any) -> None:
         """Have an actor that knows its role, or will soon, answer on a line of its own, unless it does."""
@@ -66,26 +66,26 @@ class NearActors:
 
     def call(self, actor: Any, method: str, args: Sequence[Any], returns: int) -> Any:
         """Ask an actor; return a reply, or a list of several."""
-        known = [arg.reply if isinstance(arg, Put) else arg for arg in args]
+        known = [arg.reply if isinstance(arg, ObjectRef) else arg for arg in args]
         replies = self._calls.call(self._lines[actor], method, known, returns)
         return replies[0] if returns == 1 else replies
 
-    def get(self, handle: Reply | Put, seconds: float) -> Any:
+    def get(self, handle: Reply | ObjectRef, seconds: float) -> Any:
         """Return what a call returned, or what was put.
 
         Raises GetTimeoutError if it takes longer, Fault if the call failed, ServedError if its line, or that of
         somebody it needed, ended first.
         """
-        if isinstance(handle, Put):
+        if isinstance(handle, ObjectRef):
             return handle.value
         if not handle.there.wait(seconds):
             raise GetTimeoutError
         answer = handle.answer
-        if isinstance(answer, Parcel):
+        if isinstance(answer, SharedBuffer):
             return answer.open()
-        if isinstance(answer, LineEnded) and answer.fault is None:
+        if isinstance(answer, ChannelClosed) and answer.fault is None:
             raise ServedError(answer.served)
-        fault = answer.fault if isinstance(answer, LineEnded) else answer
+        fault = answer.fault if isinstance(answer, ChannelClosed) else answer
         raise Fault(*fault.args) if fault else GetTimeoutError
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from fedactors.simulation.inspect.audit_records import Recorded
 from fedactors.simulation.objective_state import Objective, recorded
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.energy import tariff
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.resume import checkpoint
 
 _MOST = 10  # complaints that are listed for each check
@@ -56,7 +56,7 @@ def _times(books: Recorded) -> Iterator[str]:
 
 def _conservation(books: Recorded) -> Iterator[str]:
     """Look whether everybody asked ended in one outcome, which fits the steps; compare their sums with all totals."""
-    ledger = Ledger(books.wire["ahead"], tariff(books.scenario), books.scenario.devices)
+    ledger = RunTotals(books.wire["ahead"], tariff(books.scenario), books.scenario.devices)
     columns = rows_of(books.path / "plans.parquet", ("asked", "heard"))
     for plan, row, counts in zip(books.plans(), chain(books.rows, repeat({})), columns, strict=False):
         where = f"round {plan.version + 1}"

@@ -12,7 +12,7 @@ from typing import Any
 _LAST = 16  # rows in memory: as many as a look back at the last rounds needs
 
 
-class Rows:
+class MetricRows:
     """The rows of the file of metrics at `path`, as far as they were added here."""
 
     def __init__(self, path: Path) -> None:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
 from fedactors.run_files.files import refuse_other_kinds
-from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, Table
+from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
 
@@ -67,9 +67,9 @@ class RunFolder:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
         except OSError as error:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
-        self._plans = Table(path / "plans.parquet", PLAN_COLUMNS)
-        self._orders = Table(path / "orders.parquet", ORDER_COLUMNS)
-        self._weights = Table(path / "weights.parquet", WEIGHT_COLUMNS)
+        self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
+        self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
+        self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
 
     def metrics_length(self) -> int:
         """Return the bytes of metrics.jsonl written so far."""
@@ -94,7 +94,7 @@ class RunFolder:
         """Write down who takes part: group, samples trained on, when each arrives and departs."""
         names = [group.name for group in prepared.scenario.population for _ in range(group.count)]
         people = prepared.population
-        table = Table(self.path / "clients.parquet", CLIENT_COLUMNS)
+        table = ParquetTable(self.path / "clients.parquet", CLIENT_COLUMNS)
         for row in zip(count(), names, prepared.held.tolist(), people.arrive.tolist(), people.depart.tolist()):
             table.add(row)
         table.close()

@@ -7,24 +7,24 @@ from itertools import chain
 from typing import Any
 
 from fedactors.errors import RunFolderError
-from fedactors.fleet.messages import Outcomes, Task
+from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
-from fedactors.simulation.record.metric_rows import Rows
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.milestones import milestones
 from fedactors.simulation.record.run_folder import METRICS, RunFolder, finite
-from fedactors.simulation.record.run_totals import Ledger
+from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.resume.checkpoint import Checkpoint
 
 Figures = Mapping[str, Any]
 
 
-class Books:
+class RunRecorder:
     """The books of one run, which keep a `ledger`."""
 
-    def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
-        self.folder, self.rows = folder, Rows(folder.path / METRICS)
+    def __init__(self, folder: RunFolder, ledger: RunTotals) -> None:
+        self.folder, self.rows = folder, MetricRows(folder.path / METRICS)
         self.whole = True  # nothing has been entered by half
         self.final: Mapping[str, float] | None = None
         self._ledger, self._digests = ledger, Digests()
@@ -39,7 +39,7 @@ class Books:
         """Digests of the plans and metrics so far."""
         return self._digests.values()
 
-    def enter(self, plan: Plan, task: Task, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
+    def enter(self, plan: Plan, task: RoundTask, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
         self.whole = False
         row = finite({**self._ledger.add(plan), **_learned(outcomes, task), **said})
@@ -52,7 +52,7 @@ class Books:
         self.rows.add(row)
         self.whole = True
 
-    def recall(self, plan: Plan, task: Task, row: dict[str, Any]) -> None:
+    def recall(self, plan: Plan, task: RoundTask, row: dict[str, Any]) -> None:
         """Take in a round of the past, whose row of metrics is in the folder already."""
         self._ledger.add(plan)
         self._digests.plan(plan)
@@ -60,7 +60,7 @@ class Books:
         self.rows.add(row)
         self._tabulate(plan, task)
 
-    def _tabulate(self, plan: Plan, task: Task) -> None:
+    def _tabulate(self, plan: Plan, task: RoundTask) -> None:
         self.folder.plan(plan)
         rows = (zip(chunk.clients, chunk.trips, chunk.weights, strict=True) for chunk in task.chunks)
         self.folder.weights(plan.version, chain.from_iterable(rows))
@@ -88,7 +88,7 @@ class Books:
         }
 
 
-def _learned(outcomes: Outcomes, task: Task) -> dict[str, Any]:
+def _learned(outcomes: Outcomes, task: RoundTask) -> dict[str, Any]:
     """Return the columns of a metrics row that come from training."""
     steps = sum(chunk.cost for chunk in task.chunks)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}

@@ -14,7 +14,7 @@ from fedactors.report.measures import gini
 from fedactors.simulation.record.energy import PICO, Tariff
 
 
-class Ledger:
+class RunTotals:
     """Running totals over all plans; `ahead` bytes were sent down before the first, the same to each device.
 
     `devices` is the number of all. Where a `tariff` says what devices pay, joules are counted too.

@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from fedactors.errors import RunFolderError
-from fedactors.fleet.messages import Saved
+from fedactors.fleet.messages import SavedState
 from fedactors.run_files.files import json_of, refuse_other_kinds, text_of
 from fedactors.simulation.resume import client_state_files
 
@@ -52,7 +52,7 @@ class Checkpoint:
     path: Path = Path()
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> {"bytes", "sha256"}
 
-    def saved(self) -> Saved | None:
+    def saved(self) -> SavedState | None:
         """Return the tensors, those of clients one file after the other; None before the first round."""
         if not self.files:
             return None
@@ -60,10 +60,10 @@ class Checkpoint:
         for (version, name), value in client_state_files.numbered(self.path / _SERVER).items():
             states.setdefault(version, {})[name] = value
         shards = [self.path / name for name in self.files if name != _SERVER]
-        return Saved(self.plans, states.pop(self.plans), client_state_files.load(shards), states)
+        return SavedState(self.plans, states.pop(self.plans), client_state_files.load(shards), states)
 
 
-def save(run: Path, checkpoint: Checkpoint, saved: Saved | None, kept: int = 2) -> None:
+def save(run: Path, checkpoint: Checkpoint, saved: SavedState | None, kept: int = 2) -> None:
     """Write a checkpoint into the run folder `run`, and remove all but the last `kept` of them."""
     root = run / "checkpoint"
     final = root / f"round-{checkpoint.plans:08}"
@@ -162,7 +162,7 @@ def _verify(path: Path, expected: Mapping[str, Any]) -> None:
         raise RunFolderError(f"{path}: damaged: its checksum does not fit")
 
 
-def _tensors(folder: Path, saved: Saved) -> dict[str, dict[str, Any]]:
+def _tensors(folder: Path, saved: SavedState) -> dict[str, dict[str, Any]]:
     """Write server and client states into `folder` and return the facts of each file."""
     states = {saved.version: saved.state, **saved.older}
     tensors = {f"{at}/{name}": np.asarray(v, order="C") for at, one in states.items() for name, v in one.items()}

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from fedactors.fleet.base import Fault
-from fedactors.fleet.messages import Saved
+from fedactors.fleet.messages import SavedState
 from fedactors.simulation.resume.checkpoint import Checkpoint, save
 
 _SECONDS = 300.0  # longest time without a checkpoint, of those spent in rounds
 
 
-class Saver:
+class CheckpointWriter:
     """Saves checkpoints of a run into its folder.
 
     Args:
@@ -42,7 +42,7 @@ class Saver:
         self.finish()
         return plans // self._every > self._saved // self._every or time.monotonic() - self._at > _SECONDS
 
-    def begin(self, checkpoint: Checkpoint, fetch: Callable[[], Saved | None]) -> None:
+    def begin(self, checkpoint: Checkpoint, fetch: Callable[[], SavedState | None]) -> None:
         """Begin to write a checkpoint, if there is none of that round; `fetch` returns its tensors."""
         self.finish()
         if checkpoint.plans == self._written:
@@ -60,7 +60,7 @@ class Saver:
         """End the thread."""
         self._thread.shutdown()
 
-    def _write(self, checkpoint: Checkpoint, fetch: Callable[[], Saved | None]) -> None:
+    def _write(self, checkpoint: Checkpoint, fetch: Callable[[], SavedState | None]) -> None:
         try:
             save(self._run, checkpoint, fetch(), self._kept)
             self._written = checkpoint.plans

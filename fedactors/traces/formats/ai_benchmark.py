@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
-from fedactors.traces.device_tables import BENCHMARK, SCORE, Table, table
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.device_tables import BENCHMARK, SCORE, DeviceTable, table
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 
 _SCORE = re.compile(r"\s*(\d{1,9})(?!\S)\s*(.*)", re.ASCII | re.DOTALL)
 _UNKNOWN = "unknown"
@@ -26,7 +26,7 @@ def looks_like(data: bytes) -> bool:
     return flat is not None or (start[:1] == b"[" and b'"AI_Score"' in start)
 
 
-def read(source: Source, mender: Mender) -> Table:
+def read(source: RecordingFile, mender: RepairLog) -> DeviceTable:
     """Read `ai_score` by phone, or of the map the label `benchmark` by model code.
 
     Raises TraceError if the file is damaged.
@@ -45,7 +45,7 @@ def read(source: Source, mender: Mender) -> Table:
     return table(content, {SCORE: list(content.values())}, repairs=mender.repairs)
 
 
-def _raw(content: list[object], source: Source, mender: Mender) -> Table:
+def _raw(content: list[object], source: RecordingFile, mender: RepairLog) -> DeviceTable:
     scores: dict[str, int] = {}
     for number, record in enumerate(content):
         name = record.get("Model") if isinstance(record, dict) else None

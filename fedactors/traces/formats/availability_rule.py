@@ -57,7 +57,7 @@ class Rule:
 
 def parse(text: str) -> Rule:
     """Parse `text`. Raises TraceError naming the word that is not understood and what is accepted."""
-    parser = _Parser(text)
+    parser = _RuleParser(text)
     holds = parser.either()
     if parser.word:
         parser.fail(f'"{parser.word}" after the end', "&, | or nothing")
@@ -109,7 +109,7 @@ _FACTS: dict[str, Fact] = {
 }
 
 
-class _Parser:
+class _RuleParser:
     """Recursive descent over the words of one rule; `word` is the next one, "" at the end."""
 
     def __init__(self, text: str) -> None:

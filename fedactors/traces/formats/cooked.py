@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fedactors.plan import SECOND
 from fedactors.traces.lines import head, is_decimal, numbered, scaled
-from fedactors.traces.series import BYTES_PER_SECOND, Row, Series, build
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.series import BYTES_PER_SECOND, Series, SeriesRow, build
+from fedactors.traces.source import RecordingFile, RepairLog
 
 _MBIT = 125_000  # bytes
 _LINES = 2  # below which the last line's length is unknown
@@ -22,7 +22,7 @@ def looks_like(data: bytes) -> bool:
     return bool(pairs) and all(len(pair) == 2 and all(is_decimal(text) for text in pair) for pair in pairs)
 
 
-def read(source: Source, mender: Mender) -> Series:
+def read(source: RecordingFile, mender: RepairLog) -> Series:
     """Read one row of bytes/s, named like the file. Raises TraceError if the trace is damaged."""
     at: list[int] = []
     rates: list[int] = []
@@ -38,5 +38,5 @@ def read(source: Source, mender: Mender) -> Series:
     if len(at) < _LINES:
         raise source.error("", f"{len(at)} lines", f"at least {_LINES}")
     end = 2 * at[-1] - at[-2] - at[0]
-    row = Row(source.name, [time - at[0] for time in at], rates, end)
+    row = SeriesRow(source.name, [time - at[0] for time in at], rates, end)
     return build([row], BYTES_PER_SECOND, mender.repairs)

@@ -19,8 +19,8 @@ import numpy as np
 
 from fedactors.plan import NEVER, SECOND
 from fedactors.traces import pickles
-from fedactors.traces.columns import Windows, assemble
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.columns import RecordedWindows, assemble
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Int64, Timeline
 
 _ACCEPTED = '{client: {"active": [seconds], "inactive": [seconds], "finish_time": seconds}}'
@@ -39,7 +39,7 @@ def looks_like(data: bytes) -> bool:
     return pickles.is_pickle(data) and b"inactive" in data and b"finish_time" in data
 
 
-def read(source: Source, mender: Mender) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     """Read every client's windows; `first` is 0 and `last` the period after which they repeat.
 
     Raises TraceError if the file is damaged or would run code.
@@ -55,7 +55,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     clients = [_within(client, mender) for client in clients]
     counts = [len(client.active) for client in clients]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    found = Windows(
+    found = RecordedWindows(
         np.repeat(np.arange(len(clients)), counts),
         np.concatenate([client.active for client in clients]) * SECOND,
         np.concatenate([client.inactive for client in clients]) * SECOND,
@@ -69,7 +69,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     return assemble([client.name for client in clients], found, seen, mender, place)
 
 
-def _clients(source: Source) -> Iterator[_Client]:
+def _clients(source: RecordingFile) -> Iterator[_Client]:
     records = pickles.load(source)
     if not isinstance(records, dict):
         raise source.error("", "a pickle of something else", _ACCEPTED)
@@ -86,7 +86,7 @@ def _clients(source: Source) -> Iterator[_Client]:
         yield _Client(name, active, inactive, int(period[0]), duration if isinstance(duration, int) else None)
 
 
-def _within(client: _Client, mender: Mender) -> _Client:
+def _within(client: _Client, mender: RepairLog) -> _Client:
     """Cut off what lies beyond the client's period."""
     beyond = int((client.inactive > client.period).sum())
     if not beyond:
@@ -96,7 +96,7 @@ def _within(client: _Client, mender: Mender) -> _Client:
     return client._replace(active=active, inactive=inactive)
 
 
-def _seconds(values: object, word: str, name: str, source: Source) -> Int64:
+def _seconds(values: object, word: str, name: str, source: RecordingFile) -> Int64:
     """Return a list of whole seconds as a column."""
     accepted = "a list of whole seconds up to 146 years"
     try:

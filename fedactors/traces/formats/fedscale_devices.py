@@ -19,9 +19,9 @@ import io
 from fractions import Fraction
 
 from fedactors.traces import pickles
-from fedactors.traces.device_tables import DOWN, SAMPLE, SAMPLES, UP, Table, table
+from fedactors.traces.device_tables import DOWN, SAMPLE, SAMPLES, UP, DeviceTable, table
 from fedactors.traces.lines import is_decimal
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 
 _MS = 1_000_000  # ns
 _KBIT = 125  # bytes
@@ -40,7 +40,7 @@ def looks_like(data: bytes) -> bool:
     return lines[0][:1] == b"," and any(line.startswith(b"computation,") for line in lines)
 
 
-def read(source: Source, mender: Mender) -> Table:
+def read(source: RecordingFile, mender: RepairLog) -> DeviceTable:
     """Read one row per client: `inference_ns`, `down_bytes_per_s`, `up_bytes_per_s`, and `samples` if given.
 
     Raises TraceError if the file is damaged or would run code.
@@ -64,7 +64,7 @@ def read(source: Source, mender: Mender) -> Table:
     return table(records, columns, repairs=mender.repairs)
 
 
-def _number(value: object, factor: int, what: str, where: str, source: Source) -> int:
+def _number(value: object, factor: int, what: str, where: str, source: RecordingFile) -> int:
     """Return a number above zero, scaled and rounded to a whole one."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LARGEST
     scaled = round(Fraction(value) * factor) if number and isinstance(value, (int, float)) else 0
@@ -73,7 +73,7 @@ def _number(value: object, factor: int, what: str, where: str, source: Source) -
     return scaled
 
 
-def _from_pickle(source: Source) -> dict[str, Record]:
+def _from_pickle(source: RecordingFile) -> dict[str, Record]:
     content = pickles.load(source)
     if not isinstance(content, dict) or not content:
         raise source.error("", "a pickle of something else", _ACCEPTED)
@@ -85,7 +85,7 @@ def _from_pickle(source: Source) -> dict[str, Record]:
     return records
 
 
-def _from_csv(source: Source) -> dict[str, Record]:
+def _from_csv(source: RecordingFile) -> dict[str, Record]:
     csv_lines = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     try:
         rows = [row for row in csv_lines if row]

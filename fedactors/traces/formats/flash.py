@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from fedactors.traces.columns import DAY, assemble, from_midnight, windows
 from fedactors.traces.formats.availability_rule import Fact, Phone, parse
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
 DEFAULT_RULE = "charging & wifi & locked"  # FLASH's own
@@ -68,7 +68,7 @@ def looks_like(data: bytes) -> bool:
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"messages"' in data
 
 
-def read(source: Source, mender: Mender, when: str | None = None) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog, when: str | None = None) -> Timeline:
     """Read the phones and the windows in which rule `when` holds; t = 0 is midnight of the earliest day.
 
     Raises TraceError if the file is damaged, or the rule is not understood.
@@ -97,7 +97,7 @@ def read(source: Source, mender: Mender, when: str | None = None) -> Timeline:
     return assemble(names, windows([w.row for w in found], on, off), (begin, end), mender, place)
 
 
-def observed(events: list[Event], name: str, mender: Mender) -> list[Event]:
+def observed(events: list[Event], name: str, mender: RepairLog) -> list[Event]:
     """Return `events` in order of time, without the pairs that FLASH's authors added at the end."""
     for before, after in itertools.pairwise(events):
         if after.second < before.second:
@@ -136,7 +136,7 @@ def _windows(row: int, events: list[Event], holds: Fact) -> Iterator[_Window]:
         yield _Window(row, since, events[-1].second, events[-1].line)
 
 
-def _events(name: str, text: str, source: Source) -> list[Event]:
+def _events(name: str, text: str, source: RecordingFile) -> list[Event]:
     """Parse one phone's lines. Raises TraceError at the first that is not understood."""
     events: list[Event] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -178,7 +178,7 @@ def _stamp(second: int) -> str:
     return f"{datetime.date.fromordinal(second // DAY)} {_clock(second)}"
 
 
-def _phones(source: Source) -> Iterator[tuple[str, str]]:
+def _phones(source: RecordingFile) -> Iterator[tuple[str, str]]:
     """Yield (name, messages) of each phone."""
     phones = source.json()
     if not isinstance(phones, dict):

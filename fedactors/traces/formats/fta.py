@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fedactors.plan import SECOND
 from fedactors.traces.columns import assemble, from_midnight, windows
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
 _WANTED = ("node_id", "event_type", "event_start_time", "event_stop_time")
@@ -37,7 +37,7 @@ def looks_like(data: bytes) -> bool:
     return all(word.encode() in words for word in _WANTED)
 
 
-def read(source: Source, mender: Mender) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     """Read every node's windows; a node is seen from its first to its last event, up or down.
 
     Raises TraceError if the file is damaged.
@@ -61,7 +61,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     return assemble(labels, windows([event.row for event in up], on, off), (begin, end), mender, place)
 
 
-def _events(source: Source, names: dict[str, int]) -> list[_Event]:
+def _events(source: RecordingFile, names: dict[str, int]) -> list[_Event]:
     """Parse the lines and number the nodes by appearance. Raises TraceError at the first that is damaged."""
     lines = source.text().split("\n")
     header = lines[0].lstrip("# ").split()
@@ -87,7 +87,7 @@ def _events(source: Source, names: dict[str, int]) -> list[_Event]:
     return events
 
 
-def _nanoseconds(text: str, where: str, source: Source) -> int:
+def _nanoseconds(text: str, where: str, source: RecordingFile) -> int:
     match = _TIME.fullmatch(text)
     if not match or int(match[1]) >= 2**63 // SECOND:
         raise source.error(where, f"time {shown(text)}", "unix seconds")

@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fedactors.traces.lines import bounded, head, is_whole, numbered, whole
-from fedactors.traces.series import BYTES_PER_SECOND, Row, Series, build
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.series import BYTES_PER_SECOND, Series, SeriesRow, build
+from fedactors.traces.source import RecordingFile, RepairLog
 
 _COLUMNS = 6
 _MS = 1_000_000  # ns
 _SLACK = 2_000  # ms by which stamps of one second may exceed an interval
 
 
-class _Line(NamedTuple):
+class _HsdpaLine(NamedTuple):
     number: int
     stamp: int  # unix s
     bytes: int
@@ -39,7 +39,7 @@ def looks_like(data: bytes) -> bool:
     return len(cells) == _COLUMNS and all(is_whole(cells[k]) for k in (0, 1, 4, 5))
 
 
-def read(source: Source, mender: Mender) -> Series:
+def read(source: RecordingFile, mender: RepairLog) -> Series:
     """Read the downlink in bytes/s. Raises TraceError if the log is damaged."""
     lines = []
     for line in _ordered([_line(number, text, source) for number, text in numbered(source)], mender):
@@ -52,11 +52,11 @@ def read(source: Source, mender: Mender) -> Series:
     bounded(sum(line.interval for line in lines) * _MS, "", source)
     ends = np.cumsum([line.interval for line in lines]) * _MS
     rates = [(line.bytes * 1000 + line.interval // 2) // line.interval for line in lines]
-    row = Row(source.stem, np.concatenate(([0], ends[:-1])), rates, int(ends[-1]))
+    row = SeriesRow(source.stem, np.concatenate(([0], ends[:-1])), rates, int(ends[-1]))
     return build([row], BYTES_PER_SECOND, mender.repairs)
 
 
-def _line(number: int, text: str, source: Source) -> _Line:
+def _line(number: int, text: str, source: RecordingFile) -> _HsdpaLine:
     where, cells = f"line {number}", text.split()
     if len(cells) != _COLUMNS:
         raise source.error(where, f"{len(cells)} columns", f"{_COLUMNS}")
@@ -64,10 +64,10 @@ def _line(number: int, text: str, source: Source) -> _Line:
         whole(cells[k], what, where, source)
         for k, what in ((0, "unix time"), (1, "ms counter"), (4, "bytes"), (5, "interval"))
     )
-    return _Line(number, stamp, amount, interval)
+    return _HsdpaLine(number, stamp, amount, interval)
 
 
-def _ordered(lines: list[_Line], mender: Mender) -> list[_Line]:
+def _ordered(lines: list[_HsdpaLine], mender: RepairLog) -> list[_HsdpaLine]:
     """Turn a log around that is written backwards; sort what else is out of order; count gaps."""
     if len(lines) > 1 and lines[-1].stamp < lines[0].stamp:
         mender.note("log in reversed order turned around", f"line {lines[1].number}")

@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from fedactors.plan import SECOND
 from fedactors.traces.lines import bounded, head, scaled
-from fedactors.traces.series import BYTES_PER_SECOND, Row, Series, build
-from fedactors.traces.source import Mender, Source, shown
+from fedactors.traces.series import BYTES_PER_SECOND, Series, SeriesRow, build
+from fedactors.traces.source import RecordingFile, RepairLog, shown
 
 _NEEDED = ("Timestamp", "DL_bitrate", "UL_bitrate", "State")
 _KBIT = 125  # bytes
 
 
-class _Line(NamedTuple):
+class _IrishLine(NamedTuple):
     number: int
     second: int
     down: int  # bytes/s
@@ -37,7 +37,7 @@ def looks_like(data: bytes) -> bool:
     return set(_NEEDED) <= set(next(iter(head(data)), "").split(","))
 
 
-def read(source: Source, mender: Mender) -> Series:
+def read(source: RecordingFile, mender: RepairLog) -> Series:
     """Read two rows, `name/down` and `name/up`, in bytes/s. Raises TraceError if the log is damaged."""
     lines = _one_per_second(_lines(source, mender), mender)
     if not lines:
@@ -45,12 +45,12 @@ def read(source: Source, mender: Mender) -> Series:
     begin = lines[0].second
     at = [(line.second - begin) * SECOND for line in lines]
     end = bounded(at[-1] + SECOND, f"line {lines[-1].number}", source)
-    down = Row(f"{source.stem}/down", at, [line.down for line in lines], end)
-    up = Row(f"{source.stem}/up", at, [line.up for line in lines], end)
+    down = SeriesRow(f"{source.stem}/down", at, [line.down for line in lines], end)
+    up = SeriesRow(f"{source.stem}/up", at, [line.up for line in lines], end)
     return build([down, up], BYTES_PER_SECOND, mender.repairs)
 
 
-def _lines(source: Source, mender: Mender) -> list[_Line]:
+def _lines(source: RecordingFile, mender: RepairLog) -> list[_IrishLine]:
     """Return the measurements: lines of state D that have both rates."""
     reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     found = []
@@ -71,13 +71,13 @@ def _lines(source: Source, mender: Mender) -> list[_Line]:
                     mender.note("measurement without a rate left out", where)
                 elif state == "D":
                     rates = (scaled(rate, _KBIT, "rate", where, source) for rate in (down, up))
-                    found.append(_Line(reader.line_num, second, *rates))
+                    found.append(_IrishLine(reader.line_num, second, *rates))
     except csv.Error as error:
         raise source.error(f"line {reader.line_num}", str(error), "comma-separated values") from error
     return found
 
 
-def _second(stamp: str, where: str, source: Source) -> int:
+def _second(stamp: str, where: str, source: RecordingFile) -> int:
     try:
         time = datetime.datetime.strptime(stamp, "%Y.%m.%d_%H.%M.%S")
     except ValueError as error:
@@ -85,9 +85,9 @@ def _second(stamp: str, where: str, source: Source) -> int:
     return int((time - datetime.datetime(1970, 1, 1)) / datetime.timedelta(seconds=1))
 
 
-def _one_per_second(lines: list[_Line], mender: Mender) -> list[_Line]:
+def _one_per_second(lines: list[_IrishLine], mender: RepairLog) -> list[_IrishLine]:
     """Sort by time; of several lines in one second the last counts."""
-    kept: dict[int, _Line] = {}
+    kept: dict[int, _IrishLine] = {}
     latest = None
     for line in lines:
         if latest is not None and line.second < latest:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedactors.traces.device_tables import Matrix
 from fedactors.traces.lines import head, is_decimal, numbered, scaled
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.source import RecordingFile, RepairLog
 
 _MS = 1_000_000  # ns
 _LEAST = 3  # columns by which a matrix is recognised
@@ -23,7 +23,7 @@ def looks_like(data: bytes) -> bool:
     return len(cells) >= _LEAST and all(is_decimal(cell) for cell in cells)
 
 
-def read(source: Source, mender: Mender) -> Matrix:
+def read(source: RecordingFile, mender: RepairLog) -> Matrix:
     """Read the matrix in ns; places are named "0", "1", … Raises TraceError if it is damaged."""
     rows: list[list[int]] = []
     for number, text in numbered(source):
@@ -36,7 +36,7 @@ def read(source: Source, mender: Mender) -> Matrix:
     return Matrix(tuple(str(k) for k in range(len(rows))), np.array(rows, dtype=np.int64), mender.repairs)
 
 
-def _time(text: str, where: str, source: Source, mender: Mender) -> int:
+def _time(text: str, where: str, source: RecordingFile, mender: RepairLog) -> int:
     negative = text.startswith("-")
     time = scaled(text.removeprefix("-"), _MS, "latency", where, source)
     if negative and time:

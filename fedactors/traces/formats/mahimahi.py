@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedactors.traces.lines import bounded, head, is_whole, numbered, whole
-from fedactors.traces.series import BYTES_PER_SECOND, Row, Series, build
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.series import BYTES_PER_SECOND, Series, SeriesRow, build
+from fedactors.traces.source import RecordingFile, RepairLog
 
 _MS = 1_000_000  # ns
 _PACKET = 1_500_000  # bytes/s during one ms
@@ -26,7 +26,7 @@ def looks_like(data: bytes) -> bool:
     return times == sorted(times)
 
 
-def read(source: Source, mender: Mender) -> Series:
+def read(source: RecordingFile, mender: RepairLog) -> Series:
     """Read one row of bytes/s, named like the file. Raises TraceError if the trace is damaged."""
     times: list[int] = []
     for number, text in numbered(source):
@@ -43,5 +43,5 @@ def read(source: Source, mender: Mender) -> Series:
     at = np.concatenate((busy, ends, [] if busy[0] == 0 else [0])).astype(np.int64)
     rate = np.concatenate((packets * _PACKET, np.zeros(len(at) - len(busy)))).astype(np.int64)
     order = np.argsort(at)
-    row = Row(source.name, at[order] * _MS, rate[order], int(busy[-1] + 1) * _MS)
+    row = SeriesRow(source.name, at[order] * _MS, rate[order], int(busy[-1] + 1) * _MS)
     return build([row], BYTES_PER_SECOND, mender.repairs)

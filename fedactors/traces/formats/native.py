@@ -20,10 +20,10 @@ from fedactors.errors import TraceError, suggestion
 from fedactors.plan import Time
 from fedactors.traces.columns import assemble, windows
 from fedactors.traces.csv_cells import preface, time
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.formats import native_parquet, native_sheets
 from fedactors.traces.series import Series
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
 COLUMNS = ("device", "on", "off", "first", "last")
@@ -32,7 +32,7 @@ _TIMES = "whole nanoseconds, or text such as 90s, 2h; at most 146 years"
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
-def write(recording: Timeline | Series | Table | Matrix, path: str | Path, head: str = "") -> None:
+def write(recording: Timeline | Series | DeviceTable | Matrix, path: str | Path, head: str = "") -> None:
     """Write `recording` to `path`: Parquet if it ends in `.parquet`, else CSV, gzipped if it ends in `.gz`.
 
     `head`, lines that begin with #, stands above a CSV. The file appears whole or not at all. Raises TraceError if it
@@ -49,7 +49,7 @@ def write(recording: Timeline | Series | Table | Matrix, path: str | Path, head:
         raise TraceError(f"{path}: cannot be written: {error}") from error
 
 
-def _packed(recording: Timeline | Series | Table | Matrix, parquet: bool) -> bytes:
+def _packed(recording: Timeline | Series | DeviceTable | Matrix, parquet: bool) -> bytes:
     if not isinstance(recording, Timeline):
         return native_sheets.pack(recording, parquet)
     return native_parquet.pack(recording) if parquet else _csv(recording).encode()
@@ -85,7 +85,7 @@ class _Sheet:
     off: list[Time] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
 
-    def add(self, entry: _Row, source: Source) -> None:
+    def add(self, entry: _Row, source: RecordingFile) -> None:
         """Take in one line. Raises TraceError if it contradicts itself or an earlier one."""
         number = self.rows.setdefault(entry.device, len(self.rows))
         if number == len(self.first):
@@ -103,7 +103,7 @@ class _Sheet:
             self.line.append(entry.line)
 
 
-def read(source: Source, mender: Mender) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     """Read our CSV; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
     sheet = _Sheet()
     for entry in _rows(source):
@@ -120,7 +120,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     return assemble(names, found, seen, mender, place)
 
 
-def _rows(source: Source) -> Iterator[_Row]:
+def _rows(source: RecordingFile) -> Iterator[_Row]:
     """Yield the lines of the CSV below its header, checked one by one."""
     text = source.text()
     skipped, start = preface(text)
@@ -138,7 +138,7 @@ def _header(line: str) -> list[str]:
     return [field.strip().strip('"').lower() for field in line.split(",")]
 
 
-def _order(fields: list[str], source: Source, line: int) -> list[int]:
+def _order(fields: list[str], source: RecordingFile, line: int) -> list[int]:
     """Return where each of COLUMNS stands in the header, -1 for an absent one."""
     found = [name.strip().lower() for name in fields]
     for name in found:
@@ -151,7 +151,7 @@ def _order(fields: list[str], source: Source, line: int) -> list[int]:
     return [found.index(name) if name in found else -1 for name in COLUMNS]
 
 
-def _row(fields: list[str], order: list[int], line: int, source: Source) -> _Row:
+def _row(fields: list[str], order: list[int], line: int, source: RecordingFile) -> _Row:
     wanted = sum(k >= 0 for k in order)
     if len(fields) != wanted:
         raise source.error(f"line {line}", f"{len(fields)} fields", f"{wanted}, as in the header")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedactors.traces.columns import assemble, windows
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def looks_like(data: bytes) -> bool:
     return data.startswith(b"PAR1")
 
 
-def read(source: Source, mender: Mender) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     """Read our Parquet; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
     table = _table(source)
     names = table["device"].to_pylist()
@@ -63,7 +63,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     return assemble(names, found, seen, mender, place)
 
 
-def _table(source: Source) -> pa.Table:
+def _table(source: RecordingFile) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from fedactors.errors import TraceError
 from fedactors.traces import device_tables, sheet
-from fedactors.traces.device_tables import Matrix, Table
+from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series
-from fedactors.traces.sheet import Sheet
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.sheet import CsvSheet
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 
 _UNITS = (BYTES_PER_SECOND, PPM)
 _NUMBERS = (
@@ -31,13 +31,13 @@ _NUMBERS = (
 _LABELS = (device_tables.BENCHMARK,)
 
 
-def pack(recording: Series | Table | Matrix, parquet: bool) -> bytes:
+def pack(recording: Series | DeviceTable | Matrix, parquet: bool) -> bytes:
     """Return `recording` as a file. Raises ValueError if a name is no Unicode text."""
     kind, flat = _flat(recording)
     return sheet.to_parquet(flat, kind) if parquet else sheet.to_csv(flat)
 
 
-def _flat(recording: Series | Table | Matrix) -> tuple[str, Sheet]:
+def _flat(recording: Series | DeviceTable | Matrix) -> tuple[str, CsvSheet]:
     if isinstance(recording, Series):
         counts = np.diff(recording.starts)
         rows = np.repeat(np.arange(len(recording)), counts)
@@ -45,13 +45,13 @@ def _flat(recording: Series | Table | Matrix) -> tuple[str, Sheet]:
         ends[recording.starts[1:] - 1] = recording.end
         names = [recording.names[row] for row in rows.tolist()]
         numbers = {"from": recording.at, "to": ends, recording.unit: recording.value}
-        return RATES.kind, Sheet(("row", *numbers), {"row": names}, numbers)
-    if isinstance(recording, Table):
+        return RATES.kind, CsvSheet(("row", *numbers), {"row": names}, numbers)
+    if isinstance(recording, DeviceTable):
         order = ("device", *recording.labels, *recording.columns)
-        return DEVICES.kind, Sheet(order, {"device": recording.names, **recording.labels}, recording.columns)
+        return DEVICES.kind, CsvSheet(order, {"device": recording.names, **recording.labels}, recording.columns)
     places = recording.names
     pairs = {"from": [a for a in places for _ in places], "to": [b for _ in places for b in places]}
-    return LATENCIES.kind, Sheet(("from", "to", "ns"), pairs, {"ns": recording.ns.ravel()})
+    return LATENCIES.kind, CsvSheet(("from", "to", "ns"), pairs, {"ns": recording.ns.ravel()})
 
 
 class _Rates:
@@ -64,7 +64,7 @@ class _Rates:
         found = sheet.header(data)
         return sheet.is_parquet(data, self.kind) or (found[:3] == ("row", "from", "to") and found[3:4] != ())
 
-    def read(self, source: Source, mender: Mender) -> Series:
+    def read(self, source: RecordingFile, mender: RepairLog) -> Series:
         """Read the rates. Raises TraceError if pieces leave a gap, overlap or are out of order."""
         flat = sheet.parse(source, ("row",), ("from", "to"))
         if flat.order[:3] != ("row", "from", "to") or flat.order[3:] not in [(unit,) for unit in _UNITS]:
@@ -94,7 +94,7 @@ class _Devices:
         known = {*_NUMBERS, *_LABELS}
         return sheet.is_parquet(data, self.kind) or (found[:1] == ("device",) and not known.isdisjoint(found))
 
-    def read(self, source: Source, mender: Mender) -> Table:
+    def read(self, source: RecordingFile, mender: RepairLog) -> DeviceTable:
         """Read the table. Raises TraceError if a column is unknown or a cell cannot be read."""
         flat = sheet.parse(source, ("device", *_LABELS))
         unknown = [name for name in flat.order if name not in ("device", *_NUMBERS, *_LABELS)]
@@ -102,7 +102,7 @@ class _Devices:
             accepted = f"device and any of {', '.join((*_NUMBERS, *_LABELS))}"
             raise source.error("", f"columns {shown(','.join(flat.order))}", accepted)
         labels = {name: tuple(flat.texts[name]) for name in flat.order if name in _LABELS}
-        return Table(tuple(flat.texts["device"]), dict(flat.numbers), labels, mender.repairs)
+        return DeviceTable(tuple(flat.texts["device"]), dict(flat.numbers), labels, mender.repairs)
 
 
 class _Latencies:
@@ -114,7 +114,7 @@ class _Latencies:
         """Whether `data` is our CSV or Parquet of latencies."""
         return sheet.is_parquet(data, self.kind) or sheet.header(data) == ("from", "to", "ns")
 
-    def read(self, source: Source, mender: Mender) -> Matrix:
+    def read(self, source: RecordingFile, mender: RepairLog) -> Matrix:
         """Read the latencies. Raises TraceError unless every pair of places stands there once, row after row."""
         flat = sheet.parse(source, ("from", "to"))
         if flat.order != ("from", "to", "ns"):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fedactors.plan import SECOND
 from fedactors.traces.lines import head, is_whole, numbered, whole
-from fedactors.traces.series import PPM, Row, Series, build
-from fedactors.traces.source import Mender, Source
+from fedactors.traces.series import PPM, Series, SeriesRow, build
+from fedactors.traces.source import RecordingFile, RepairLog
 
 _LINES = 288  # in a day
 _STEP = 300 * SECOND
@@ -23,7 +23,7 @@ def looks_like(data: bytes) -> bool:
     return len(lines) == _LINES and all(is_whole(line) and int(line) <= _PERCENT for line in lines)
 
 
-def read(source: Source, mender: Mender) -> Series:
+def read(source: RecordingFile, mender: RepairLog) -> Series:
     """Read one row of free share, named like the file. Raises TraceError if a line is no percentage."""
     free = []
     for number, text in numbered(source):
@@ -34,4 +34,4 @@ def read(source: Source, mender: Mender) -> Series:
     if not free:
         raise source.error("", "no percentage", "one a line")
     at = [k * _STEP for k in range(len(free))]
-    return build([Row(source.name, at, free, len(free) * _STEP)], PPM, mender.repairs)
+    return build([SeriesRow(source.name, at, free, len(free) * _STEP)], PPM, mender.repairs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedactors.plan import NEVER, SECOND
 from fedactors.traces.columns import assemble, windows
-from fedactors.traces.source import Mender, Source, device, shown
+from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Int64, Timeline
 
 _MOST = 4096  # instances in one file
@@ -26,7 +26,7 @@ def looks_like(data: bytes) -> bool:
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"gap_seconds"' in data
 
 
-def read(source: Source, mender: Mender) -> Timeline:
+def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     """Read one device per instance: number i is on while more than i could be had; t = 0 is the first tick.
 
     A file that never counts more than one gives one device of the file's name; else they are `name/0`,
@@ -47,7 +47,7 @@ def read(source: Source, mender: Mender) -> Timeline:
     return assemble(names, found, seen, mender, lambda k: device(names[row[k]]))
 
 
-def _content(source: Source) -> tuple[int, Int64]:
+def _content(source: RecordingFile) -> tuple[int, Int64]:
     """Return the tick in ns and the counts."""
     record = source.json()
     metadata = record.get("metadata") if isinstance(record, dict) else None
