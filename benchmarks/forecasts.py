@@ -37,14 +37,14 @@ def taken(job: Job, rounds: int, fleet: str) -> tuple[float, float]:
     with subprocess.Popen(command(job, rounds, fleet), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         most = 0
         while process.poll() is None:
-            most = max([most, *_resident(process.pid, fleet)])
+            most = max([most, *_dataset(process.pid, fleet)])
             time.sleep(0.3)
         assert process.stdout is not None
         row = json.loads(process.stdout.read().splitlines()[-1])
     return row["startup_seconds"] + row["train_seconds"], most
 
 
-def _resident(parent: int, fleet: str) -> list[int]:
+def _dataset(parent: int, fleet: str) -> list[int]:
     """Return the memory of each host: of Ray's actors, or of the process itself."""
     try:
         family = [psutil.Process(parent)] if fleet == "local" else psutil.Process(parent).children(recursive=True)

@@ -110,9 +110,9 @@ class Cohort:
     def __init__(self, job: Job, precision: str, samples: TrainingData, device: str) -> None:
         model = replace(job.model.build(job.shape, CLASSES), precision=precision)
         work = workload(job.samples, job.batch, epochs=job.epochs, steps=None)
-        lesson = TrainingTask(model, FedAvg(), 1, (work,) * job.clients)
+        task = TrainingTask(model, FedAvg(), 1, (work,) * job.clients)
         self.job, self.model, self.steps = job, model, job.clients * work.wanted
-        self.trainer, self._wanted, self._device = Trainer(lesson, samples, device), work.wanted, device
+        self.trainer, self._wanted, self._device = Trainer(task, samples, device), work.wanted, device
         self.x = initial(model, 1)
 
     def chunks(self, version: int, steps: int | None = None) -> list[Chunk]:
@@ -207,10 +207,10 @@ def bits(cohort: Cohort, samples: TrainingData) -> dict[str, Any]:
     return {"same_bits": bool(np.array_equal(one, two)), "apart": float(np.abs(one - two).max() / np.abs(two).max())}
 
 
-def accuracy(cohort: Cohort, exam: EvaluationSet) -> float:
+def accuracy(cohort: Cohort, evaluation_set: EvaluationSet) -> float:
     for version in range(cohort.job.rounds):
         cohort.round(version)
-    return float(ModelEvaluator(cohort.model, exam).examine(cohort.x)["accuracy"])
+    return float(ModelEvaluator(cohort.model, evaluation_set).evaluate(cohort.x)["accuracy"])
 
 
 def measured(

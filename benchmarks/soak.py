@@ -54,9 +54,9 @@ def sizes(number: int) -> Sizes:
     mine = psutil.Process()
     family = [mine, *mine.children(recursive=True)]
     memory = [process.memory_full_info() for process in family]
-    resident, own = sum(one.rss for one in memory) / 1e6, sum(one.uss for one in memory) / 1e6
+    dataset, own = sum(one.rss for one in memory) / 1e6, sum(one.uss for one in memory) / 1e6
     shared = len(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else 0
-    return Sizes(number, resident, own, mine.num_fds(), threading.active_count(), shared, len(family) - 1)
+    return Sizes(number, dataset, own, mine.num_fds(), threading.active_count(), shared, len(family) - 1)
 
 
 def main() -> None:

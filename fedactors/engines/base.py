@@ -36,24 +36,24 @@ class DeviceDataset:
 class SecondLoss:
     """A second loss in every step, on samples of its own: what clients were sent besides their model."""
 
-    resident: DeviceDataset  # whose model names the loss
+    dataset: DeviceDataset  # whose model names the loss
     samples: Tensor  # (rows, steps, batch): which of them each step sees
     weight: float
 
     @property
     def terms(self) -> tuple[Model, float]:
         """The loss and its weight."""
-        return self.resident.model, self.weight
+        return self.dataset.model, self.weight
 
     def batches(self, rows: int, step: int) -> tuple[Tensor, Tensor]:
         """Return the samples and labels of one step of the first `rows` rows, each with a row axis."""
         chosen = self.samples[:rows, step]
-        return self.resident.x[chosen], self.resident.y[chosen]
+        return self.dataset.x[chosen], self.dataset.y[chosen]
 
     def loss(self, tensors: Sequence[Tensor], row: int, step: int) -> Tensor:
         """Return the weighted mean loss of one step of a row."""
         chosen = self.samples[row, step]
-        return mean_loss(self.resident.model, tensors, self.resident.x[chosen], self.resident.y[chosen]) * self.weight
+        return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,13 @@ def longest_first(train: Train) -> Train:
     that is thrown away.
     """
 
-    def sorted_train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def sorted_train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
             return BatchResult(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
         if rows.longest_first:
-            return train(resident, rows)
-        deltas, losses, state = train(resident, rows.take(by_length))
+            return train(dataset, rows)
+        deltas, losses, state = train(dataset, rows.take(by_length))
         back = torch.tensor(by_length, device=rows.starts.device).argsort()
         return BatchResult(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
 

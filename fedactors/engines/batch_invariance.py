@@ -21,24 +21,24 @@ _TOGETHER = 3  # rows of a chunk: chunks begin at such places, too
 _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
 
 
-def steady(train: Train, lesson: TrainingTask, like: DeviceDataset, work: Workload) -> bool:
+def steady(train: Train, task: TrainingTask, like: DeviceDataset, work: Workload) -> bool:
     """Whether an engine gives the same bits to equal rows in all places, and to two of them by themselves.
 
     The rows have random samples of the shape of those in `like`, and do what `work` asks for, or its first steps. Of
     `chain`, whose rows meet in one product only, that product is looked at.
     """
     if train is conv_sequential.train:
-        return conv_sequential.steady(lesson.model)
+        return conv_sequential.steady(task.model)
     steps = min(_STEPS, work.wanted - 1 + work.wanted % 2)
     if steps < 1:
         return True
     draws, count = np.random.Generator(np.random.Philox(0)), work.samples(steps)
-    labels, shape = lesson.model.output_shape[0], (count, *like.x.shape[1:])
+    labels, shape = task.model.output_shape[0], (count, *like.x.shape[1:])
     x = torch.from_numpy(draws.standard_normal(shape, dtype=np.float32))
     y = torch.from_numpy(draws.integers(0, labels, (count, *like.y.shape[1:])))
     order = np.arange(count, dtype=np.int64)
     kept = None if like.grams is None else Grams(x.flatten(1), contiguous(np.array([count])))
-    start = torch.from_numpy(draws.standard_normal(lesson.model.parameters, dtype=np.float32)).mul_(0.1)
+    start = torch.from_numpy(draws.standard_normal(task.model.parameters, dtype=np.float32)).mul_(0.1)
     equal = ClientBatch(
         clients=[0] * _PLACES,
         steps=[steps] * _PLACES,
@@ -47,11 +47,11 @@ def steady(train: Train, lesson: TrainingTask, like: DeviceDataset, work: Worklo
         keys=torch.zeros(_PLACES, dtype=torch.int64),
         starts=start.expand(_PLACES, -1),
         corrections=None,
-        prox=lesson.algorithm.prox,
+        prox=task.algorithm.prox,
         lr=0.1,
         parts=[place // _TOGETHER for place in range(_PLACES)],
     )
-    resident = DeviceDataset(lesson.model, x, y, kept)
-    many, two = train(resident, equal), train(resident, equal.take([0, 1]))
+    dataset = DeviceDataset(task.model, x, y, kept)
+    many, two = train(dataset, equal), train(dataset, equal.take([0, 1]))
     pairs = ((many.deltas, two.deltas), (many.losses, two.losses))
     return all(torch.equal(found, alone[:1].expand_as(found)) for found, alone in pairs)

@@ -36,13 +36,13 @@ class Batch(NamedTuple):
 class Batches:
     """Makes the batches of trips, one after the other."""
 
-    def __init__(self, resident: DeviceDataset, trips: BatchPlan) -> None:
-        self._resident, self._trips, self._masks = resident, trips, Masks()
-        self._dropouts = _dropouts(resident.model)
+    def __init__(self, dataset: DeviceDataset, trips: BatchPlan) -> None:
+        self._dataset, self._trips, self._masks = dataset, trips, Masks()
+        self._dropouts = _dropouts(dataset.model)
 
     def of(self, row: int, first: int = 0) -> Iterator[Batch]:
         """Yield the batches of a trip from step `first` on."""
-        trips, resident = self._trips, self._resident
+        trips, dataset = self._trips, self._dataset
         order, key = torch.from_numpy(trips.order[row]), int(trips.keys[row])
         bounds = batches.bounds(trips.works[row], trips.steps[row])
         for step, (begin, end) in islice(enumerate(bounds), first, None):
@@ -51,12 +51,12 @@ class Batches:
                 number: self._masks.of((end - begin, *shape), rate, key, number, step)
                 for number, rate, shape in self._dropouts
             }
-            yield Batch(channels_last(resident.x[chosen]), resident.y[chosen], masks)
+            yield Batch(channels_last(dataset.x[chosen]), dataset.y[chosen], masks)
 
 
-def prepare(resident: DeviceDataset, trips: BatchPlan) -> list[list[Batch]]:
+def prepare(dataset: DeviceDataset, trips: BatchPlan) -> list[list[Batch]]:
     """Return the first batches of each trip, as many as there is time for."""
-    made, values = Batches(resident, trips), 0
+    made, values = Batches(dataset, trips), 0
     ready: list[list[Batch]] = [[] for _ in trips.clients]
     for mine, batch in ((mine, batch) for row, mine in enumerate(ready) for batch in made.of(row)):
         mine.append(batch)

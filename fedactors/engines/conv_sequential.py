@@ -28,9 +28,9 @@ _BESIDE = 8  # trips side by side, at most
 _KEPT = 2**24  # values that they keep for their backward passes, at most: 64 MB
 
 
-def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
     """Train all rows by plain SGD; see `BatchResult`."""
-    model, total, made = resident.model, rows.total, Batches(resident, rows)
+    model, total, made = dataset.model, rows.total, Batches(dataset, rows)
     deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
     losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
     (ready,) = rows.ready or [[[] for _ in rows.clients]]

@@ -56,17 +56,17 @@ class CudaGraphEngine:
         self._trips: dict[tuple[object, ...], _RecordedBatch] = {}
         self._sorted = longest_first(self._train)
 
-    def __call__(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def __call__(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows; see `BatchResult`."""
         try:
-            return self._sorted(resident, rows)
+            return self._sorted(dataset, rows)
         except Exception:
             self._trips.clear()  # what lacked memory may be what these hold
             raise
 
-    def _train(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def _train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         samples, weights = batches.table(rows.order, rows.works, rows.steps)
-        trip = self._trip(resident, rows, samples.shape)
+        trip = self._trip(dataset, rows, samples.shape)
         stretches = [(trip.recorded(width), times) for width, times in widths(rows.steps)]
         trip.load(rows, samples, weights)
         for step, times in stretches:
@@ -74,16 +74,16 @@ class CudaGraphEngine:
                 step()
         return trip.result(rows, len(samples))
 
-    def _trip(self, resident: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
+    def _trip(self, dataset: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
         """Return tensors in which `rows` have room; those kept, if they are large enough."""
         steps, clients, batch = shape
-        key = id(resident), batch, rows.prox, rows.weight, rows.corrections is None
+        key = id(dataset), batch, rows.prox, rows.weight, rows.corrections is None
         trip = self._trips.pop(key, None)
         if trip is None or trip.steps < steps or trip.rows < clients:
             most = (steps, clients) if trip is None else (max(steps, trip.steps), max(clients, trip.rows))
             del trip  # before its successor is made: both may not fit
-            record = self._record or (Captured() if resident.x.is_cuda else lambda step: step)
-            trip = _RecordedBatch(resident, rows, *most, batch, record)
+            record = self._record or (Captured() if dataset.x.is_cuda else lambda step: step)
+            trip = _RecordedBatch(dataset, rows, *most, batch, record)
         self._trips[key] = trip
         if len(self._trips) > _KEPT:
             del self._trips[next(iter(self._trips))]
@@ -157,12 +157,12 @@ class _RecordedBatch:
     """Tensors with room for `rows` rows of `steps` steps, at least, and the steps recorded over them."""
 
     def __init__(
-        self, resident: DeviceDataset, like: ClientBatch, steps: int, rows: int, batch: int, record: Record
+        self, dataset: DeviceDataset, like: ClientBatch, steps: int, rows: int, batch: int, record: Record
     ) -> None:
-        self._resident, self._record, self._recorded = resident, record, dict[int, Step]()
+        self._dataset, self._record, self._recorded = dataset, record, dict[int, Step]()
         # runs of a warm-up advance the number of the step, too: there is room for as many
         self.steps, self.rows = 1 << max(_WARM_UP, steps - 1).bit_length(), rounded(max(_LEAST, rows))
-        model, new = resident.model, like.starts.new_zeros
+        model, new = dataset.model, like.starts.new_zeros
         self._samples = new(self.steps, self.rows, batch, dtype=torch.int64)
         self._weights, self._losses = new(self.steps, self.rows, batch), new(self.steps, self.rows)
         self._counts, self._keys = (new(self.rows, dtype=torch.int64) for _ in range(2))
@@ -192,7 +192,7 @@ class _RecordedBatch:
         self._keys[:clients].copy_(rows.keys)
         self._number.zero_()
         self._lr.fill_(rows.lr)
-        for tensor, start in zip(self._tensors, views(self._resident.model, rows.starts), strict=True):
+        for tensor, start in zip(self._tensors, views(self._dataset.model, rows.starts), strict=True):
             tensor[:clients].copy_(start)
         for mine, given in ((self._starts, rows.starts), (self._corrections, rows.corrections)):
             if mine is not None and given is not None:
@@ -200,15 +200,15 @@ class _RecordedBatch:
 
     def result(self, rows: ClientBatch, steps: int) -> BatchResult:
         """Return what came of `rows`, in memory of its own."""
-        clients, starts = len(rows.clients), views(self._resident.model, rows.starts)
+        clients, starts = len(rows.clients), views(self._dataset.model, rows.starts)
         deltas = [(tensor[:clients] - start).flatten(1) for tensor, start in zip(self._tensors, starts, strict=True)]
         return BatchResult(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
 
     def _step(self, width: int) -> Step:
-        resident, flat = self._resident, self._resident.x.flatten(1)
+        dataset, flat = self._dataset, self._dataset.x.flatten(1)
         tensors = [tensor[:width] for tensor in self._tensors]
         starts, corrections = (
-            None if vectors is None else views(resident.model, vectors[:width])
+            None if vectors is None else views(dataset.model, vectors[:width])
             for vectors in (self._starts, self._corrections)
         )
 
@@ -222,8 +222,8 @@ class _RecordedBatch:
                 tensors,
                 starts,
                 corrections,
-                x.view(*chosen.shape, *resident.x.shape[1:]),
-                resident.y[chosen],
+                x.view(*chosen.shape, *dataset.x.shape[1:]),
+                dataset.y[chosen],
                 weights,
                 self._keys[:width],
                 self._number[0],

@@ -37,14 +37,14 @@ def can(model: Model) -> bool:
 
 
 @longest_first
-def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
     """Train all rows; see `BatchResult`."""
-    blocks = blocks_of(resident.model)
+    blocks = blocks_of(dataset.model)
     sgd = isinstance(rows.optimizer, SGD)
-    walk = _InPlace(resident.model, rows) if sgd else _Collected(resident.model, rows)
+    walk = _InPlace(dataset.model, rows) if sgd else _Collected(dataset.model, rows)
     company = PaddingRow(walk.tensors if sgd else ())
     losses, shorter = list[Tensor](), [-steps for steps in rows.steps]
-    for lot in _lots(resident, rows, *rows.ready):
+    for lot in _lots(dataset, rows, *rows.ready):
         logs = torch.zeros_like(lot.hot)
         for at, step in enumerate(lot.steps):
             left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
@@ -96,12 +96,12 @@ class _Lot(NamedTuple):
     weights: Tensor  # (steps, C, 1, B)
 
 
-def prepare(resident: DeviceDataset, trips: BatchPlan) -> _Lot | None:
+def prepare(dataset: DeviceDataset, trips: BatchPlan) -> _Lot | None:
     """Return the batches of the first steps of trips; None unless the longest one is first."""
-    return next(_lots(resident, trips)) if trips.longest_first else None
+    return next(_lots(dataset, trips)) if trips.longest_first else None
 
 
-def _lots(resident: DeviceDataset, trips: BatchPlan, ready: _Lot | None = None) -> Iterator[_Lot]:
+def _lots(dataset: DeviceDataset, trips: BatchPlan, ready: _Lot | None = None) -> Iterator[_Lot]:
     """Yield the batches of all steps; `ready` are the first ones.
 
     Inputs are gathered for many steps at a time: one flat `index_select` costs a seventh of indexing by two tensors.
@@ -110,21 +110,21 @@ def _lots(resident: DeviceDataset, trips: BatchPlan, ready: _Lot | None = None) 
         yield ready
         if len(ready.steps) == trips.steps[0]:
             return
-    device = resident.x.device
+    device = dataset.x.device
     samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(trips.order, trips.works, trips.steps))
-    flat = resident.x.flatten(1)
+    flat = dataset.x.flatten(1)
     at_once = max(1, _GATHERED // (samples[0].numel() * flat.shape[1]))
     for first in range(len(ready.steps) if ready else 0, len(samples), at_once):
         chosen = samples[first : first + at_once]
         x = flat.index_select(0, chosen.flatten()).view(*chosen.shape, -1)
-        hot = hot_labels(resident, chosen)
+        hot = hot_labels(dataset, chosen)
         yield _Lot(range(first, first + len(chosen)), x, hot, weights[first : first + at_once, :, None])
 
 
-def hot_labels(resident: DeviceDataset, samples: Tensor) -> Tensor:
+def hot_labels(dataset: DeviceDataset, samples: Tensor) -> Tensor:
     """Return the labels of `samples`, (steps, C, B), as (steps, C, classes, B): 1 where they are, 0 elsewhere."""
-    labels = resident.y.index_select(0, samples.flatten()).view(samples.shape)
-    hot = resident.x.new_zeros(*samples.shape[:2], prod(resident.model.output_shape), samples.shape[2])
+    labels = dataset.y.index_select(0, samples.flatten()).view(samples.shape)
+    hot = dataset.x.new_zeros(*samples.shape[:2], prod(dataset.model.output_shape), samples.shape[2])
     return hot.scatter_(2, labels[:, :, None], 1.0)
 
 
@@ -185,7 +185,11 @@ def _masks(hidden: Tensor, block: Block, keys: Tensor, step: int | Tensor) -> Te
 
 
 def backward(
-    tensors: Sequence[Tensor], inputs: Sequence[Tensor], slopes: Sequence[Tensor | None], error: Tensor, hear: Hear
+    tensors: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    slopes: Sequence[Tensor | None],
+    error: Tensor,
+    hear: Hear,
 ) -> Tensor:
     """Let each layer hear of its gradient, from the last to the first; `error` is (C, classes, B).
 

@@ -64,12 +64,12 @@ def pays(model: Model, works: Iterable[Workload]) -> bool:
 
 
 @longest_first
-def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
     """Train all rows as `fused.train` does, by plain SGD without corrections and proximal term."""
-    block, *inner = blocks_of(resident.model)
-    weight, bias, *others = views(resident.model, rows.starts)
+    block, *inner = blocks_of(dataset.model)
+    weight, bias, *others = views(dataset.model, rows.starts)
     moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    (seen,) = rows.ready or [_seen(resident, rows)]
+    (seen,) = rows.ready or [_seen(dataset, rows)]
     first, company = _Span(seen, weight, bias, rows.lr, rows.parts), PaddingRow(moving)
     logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
@@ -116,26 +116,26 @@ class _Seen(NamedTuple):
     products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
 
 
-def prepare(resident: DeviceDataset, trips: BatchPlan) -> _Seen | None:
+def prepare(dataset: DeviceDataset, trips: BatchPlan) -> _Seen | None:
     """Return the samples of trips and their inner products; None unless the longest one is first."""
-    return _seen(resident, trips) if trips.longest_first else None
+    return _seen(dataset, trips) if trips.longest_first else None
 
 
-def _seen(resident: DeviceDataset, trips: BatchPlan) -> _Seen:
+def _seen(dataset: DeviceDataset, trips: BatchPlan) -> _Seen:
     table, weights = batches.table(trips.order, trips.works, trips.steps)
     samples = torch.from_numpy(table)
     steps, clients, batch = samples.shape
-    counts, flat = [count * batch for count in trips.steps], resident.x.flatten(1)
+    counts, flat = [count * batch for count in trips.steps], dataset.x.flatten(1)
     by_client = samples.transpose(0, 1).flatten()
     x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
     products = flat.new_zeros(clients, steps * batch, steps * batch)
-    if resident.grams is None:
+    if dataset.grams is None:
         _before(x, products, batch)
     else:
         by_row = by_client.view(clients, -1).numpy()
         for row, (client, seen) in enumerate(zip(trips.clients, counts, strict=True)):
-            resident.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
-    return _Seen(counts, x, hot_labels(resident, samples), torch.from_numpy(weights)[:, :, None], products)
+            dataset.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
+    return _Seen(counts, x, hot_labels(dataset, samples), torch.from_numpy(weights)[:, :, None], products)
 
 
 class _Span:

@@ -54,27 +54,27 @@ def engine(model: Model, device: str, *, two_losses: bool = False) -> Train:
     )
 
 
-def engine_of(lesson: TrainingTask, device: str) -> Train:
+def engine_of(task: TrainingTask, device: str) -> Train:
     """Return the engine for the clients of a lesson.
 
     That is `engine`, unless the span of the first layer is quicker, or the optimiser has a state: steps that move one
     are not recorded.
     """
-    two_losses = lesson.algorithm.centre == "at clients"
-    if spans(lesson, device):
+    two_losses = task.algorithm.centre == "at clients"
+    if spans(task, device):
         return dense_gram.train
-    if not _sgd(lesson) and device == "cuda":
-        return dense_batched.train if dense_batched.can(lesson.model) and not two_losses else vmap.train
-    if not _sgd(lesson) and conv_model.can(lesson.model):
+    if not _sgd(task) and device == "cuda":
+        return dense_batched.train if dense_batched.can(task.model) and not two_losses else vmap.train
+    if not _sgd(task) and conv_model.can(task.model):
         return sequential.train
-    return engine(lesson.model, device, two_losses=two_losses)
+    return engine(task.model, device, two_losses=two_losses)
 
 
-def spans(lesson: TrainingTask, device: str) -> bool:
+def spans(task: TrainingTask, device: str) -> bool:
     """Whether clients are trained by `span`: on a CPU, where nothing but the gradient moves them and it pays."""
-    algorithm = lesson.algorithm
-    plain = _sgd(lesson) and not algorithm.corrects and algorithm.loss_weight == 1.0
-    return plain and device == "cpu" and dense_gram.pays(lesson.model, lesson.workloads)
+    algorithm = task.algorithm
+    plain = _sgd(task) and not algorithm.corrects and algorithm.loss_weight == 1.0
+    return plain and device == "cpu" and dense_gram.pays(task.model, task.workloads)
 
 
 def prepare_of(train: Train) -> Callable[[DeviceDataset, BatchPlan], Any] | None:
@@ -87,26 +87,26 @@ def prepare_of(train: Train) -> Callable[[DeviceDataset, BatchPlan], Any] | None
     return prepares.get(train)
 
 
-def adds_up(lesson: TrainingTask, device: str) -> bool:
+def adds_up(task: TrainingTask, device: str) -> bool:
     """Whether the engine for the clients of a lesson can add updates up by itself; see `UpdateSums`."""
-    return engine_of(lesson, device) in (dense_gram.train, conv_sequential.train)
+    return engine_of(task, device) in (dense_gram.train, conv_sequential.train)
 
 
-def rows_at_once(lesson: TrainingTask, device: str) -> int:
+def rows_at_once(task: TrainingTask, device: str) -> int:
     """Return how many rows of several chunks are trained at once; 0 where each chunk is trained by itself.
 
     A call costs nearly as much for few rows as for many, and what is trained together is prepared together. Only rows
     that do not know of one another may: see `MicroBatching`. What clients keep comes and goes a chunk at a time.
     """
-    if device != "cpu" or lesson.algorithm.keeps or not _sgd(lesson):
+    if device != "cpu" or task.algorithm.keeps or not _sgd(task):
         return 0
-    if spans(lesson, device):
+    if spans(task, device):
         return _SPANNED
-    train, parameters = engine_of(lesson, device), lesson.model.parameters
+    train, parameters = engine_of(task, device), task.model.parameters
     if train is conv_sequential.train:
         return min(_ROWS, _PREPARED // parameters)
     return min(_ROWS, CACHED // parameters) if train is dense_batched.train else 0
 
 
-def _sgd(lesson: TrainingTask) -> bool:
-    return isinstance(lesson.algorithm.optimizer(lesson.setting), SGD)
+def _sgd(task: TrainingTask) -> bool:
+    return isinstance(task.algorithm.optimizer(task.setting), SGD)

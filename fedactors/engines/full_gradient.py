@@ -13,13 +13,13 @@ from fedactors.models.precision import rounding
 _BATCH = 500  # samples at a time; part of the result's bits, so never tuned to the machine
 
 
-def full_gradient(resident: DeviceDataset, held: Tensor, x: Tensor) -> Tensor:
+def full_gradient(dataset: DeviceDataset, held: Tensor, x: Tensor) -> Tensor:
     """Return the gradient of the mean loss over the samples `held` at the model `x`, both of shape `(parameters,)`."""
     flat = x.clone().requires_grad_()
-    tensors = views(resident.model, flat)
+    tensors = views(dataset.model, flat)
     total = torch.zeros_like(x)
     for rows in torch.split(held.to(x.device), _BATCH):
-        with rounding(resident):
-            loss = losses(resident.model, tensors, resident.x[rows], resident.y[rows]).sum()
+        with rounding(dataset):
+            loss = losses(dataset.model, tensors, dataset.x[rows], dataset.y[rows]).sum()
             total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
     return total / max(len(held), 1)

@@ -34,24 +34,24 @@ class MicroBatching:
         self.engine = train
         self.at_once: int | None = None
 
-    def __call__(self, resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def __call__(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows. Raises what the engine raises, MemoryError if two rows do not fit either."""
         while True:
             parts = self._parts(len(rows.clients))
             if rows.total is not None:
                 rows.total.sums.clear()
             try:
-                with rounding(resident):
-                    return self._joined(resident, rows, parts)
+                with rounding(dataset):
+                    return self._joined(dataset, rows, parts)
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
             rows.ready.clear()
             largest = max(parts)  # here the frames that held tensors are gone
             if largest < 2 * _LEAST:
-                raise MemoryError(f"{largest} clients at once do not fit the memory of this {resident.x.device.type}")
+                raise MemoryError(f"{largest} clients at once do not fit the memory of this {dataset.x.device.type}")
             self.limit(largest // 2)
-            if resident.x.is_cuda:
+            if dataset.x.is_cuda:
                 torch.cuda.empty_cache()
 
     def limit(self, rows: int) -> None:
@@ -73,11 +73,11 @@ class MicroBatching:
         count = max(1, min(wanted, rows // _LEAST))
         return [rows // count + (part < rows % count) for part in range(count)]
 
-    def _joined(self, resident: DeviceDataset, rows: ClientBatch, parts: Sequence[int]) -> BatchResult:
+    def _joined(self, dataset: DeviceDataset, rows: ClientBatch, parts: Sequence[int]) -> BatchResult:
         if len(parts) == 1:
-            return self.engine(resident, rows)
+            return self.engine(dataset, rows)
         bounds = pairwise([0, *accumulate(parts)])
-        found = [self.engine(resident, rows.take(range(first, last))) for first, last in bounds]
+        found = [self.engine(dataset, rows.take(range(first, last))) for first, last in bounds]
         longest = max(part.losses.shape[1] for part in found)
         return BatchResult(
             torch.cat([part.deltas for part in found]),

@@ -19,9 +19,9 @@ from fedactors.models.losses import losses as each_loss
 
 
 @longest_first
-def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
+def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
     """Train all rows; see `BatchResult`."""
-    model, device = resident.model, rows.starts.device
+    model, device = dataset.model, rows.starts.device
     longest = max(rows.steps)
     losses = torch.zeros(longest, len(rows.clients), device=device)
     walk = LocalModels(model, rows)
@@ -32,7 +32,7 @@ def train(resident: DeviceDataset, rows: ClientBatch) -> BatchResult:
         active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
         chosen = samples[step, :active]
         mine = tuple(tensor[:active] for tensor in walk.tensors)
-        inputs = (mine, resident.x[chosen], resident.y[chosen], weights[step, :active], rows.keys[:active])
+        inputs = (mine, dataset.x[chosen], dataset.y[chosen], weights[step, :active], rows.keys[:active])
         further = rows.beside.batches(active, step) if rows.beside else ()
         grads, losses[step, :active] = gradient(step, *inputs, *further)
         walk.move(grads, step, active)

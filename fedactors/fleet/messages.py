@@ -26,7 +26,7 @@ class RoundTask(NamedTuple):
     facts: Round
     bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
     chunks: tuple[Chunk, ...]
-    examine: bool
+    evaluate: bool
     oldest: int  # oldest version that later tasks may still start from
     measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
     audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
@@ -39,7 +39,7 @@ class Outcomes(NamedTuple):
     loss: float  # sum over local steps
     bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
     busy: float  # wall seconds of all hosts
-    examined: dict[str, float] | None
+    evaluated: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
@@ -74,7 +74,7 @@ class Flight:
 
     task: RoundTask
     said: Handle = None
-    examined: Handle = None
+    evaluated: Handle = None
     dissimilarity: Handle = None
     raised: int = 0
     died: int = 0

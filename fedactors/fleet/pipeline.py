@@ -38,7 +38,7 @@ class Pipeline:
     def __init__(
         self,
         fleet: Fleet,
-        lesson: TrainingTask,
+        training_task: TrainingTask,
         samples: TrainingData,
         test: EvaluationSet,
         own: tuple[Any, Any],
@@ -47,16 +47,16 @@ class Pipeline:
         host_role: tuple[WorkerClass, tuple[Any, ...]] | None = None,
     ) -> None:
         self._fleet, self._on_fault, self.ahead = fleet, on_fault, fleet.ahead
-        known, data, exam, *central = (fleet.put(part) for part in (lesson, samples, test, *own))
-        self._constants = (known, data, exam, *central)  # an actor that restarts is given them again
-        self._keeps = bool(lesson.algorithm.keeps)
+        known, data, evaluation_set, *central = (fleet.put(part) for part in (training_task, samples, test, *own))
+        self._constants = (known, data, evaluation_set, *central)  # an actor that restarts is given them again
+        self._keeps = bool(training_task.algorithm.keeps)
         self._states = ClientStates()
         role, made_of = host_role or (CLIENT_HOST, (known, data, fleet.device))
         self._hosts = Hosts(fleet, role, made_of, self._states if self._keeps else None)
         device = "cuda" if fleet.server_gpus else "cpu"
         self.server = fleet.start(SERVER, known, *central, device, gpus=fleet.server_gpus)
-        self.evaluator = fleet.start(EVALUATOR, known, exam)
-        self._centre = lesson.algorithm.centre
+        self.evaluator = fleet.start(EVALUATOR, known, evaluation_set)
+        self._centre = training_task.algorithm.centre
         self.central: list[Actor] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
             device = "cuda" if fleet.central_gpus else "cpu"
@@ -71,7 +71,7 @@ class Pipeline:
         if saved is None:
             self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
         else:
-            self._continue(saved, lesson.algorithm.sends)
+            self._continue(saved, training_task.algorithm.sends)
 
     def _continue(self, saved: SavedState, sends: Collection[str]) -> None:
         """Put a saved state on the fleet, as if its rounds had just been finished."""
@@ -111,7 +111,7 @@ class Pipeline:
         while True:
             try:
                 said = self._fleet.get(flight.said)
-                examined = None if flight.examined is None else self._fleet.get(flight.examined)
+                evaluated = None if flight.evaluated is None else self._fleet.get(flight.evaluated)
                 apart = None if flight.dissimilarity is None else self._fleet.get(flight.dissimilarity)
                 break
             except Fault as fault:
@@ -119,12 +119,12 @@ class Pipeline:
         version = flight.task.facts.version
         learned = (said["loss"], said["bad"], said["busy"])
         return Outcomes(
-            version, *learned, examined, apart, said["sound"], said["losses"], said["narrow"], said["moved"]
+            version, *learned, evaluated, apart, said["sound"], said["losses"], said["narrow"], said["moved"]
         )
 
-    def examine(self, version: int) -> dict[str, float]:
+    def evaluate(self, version: int) -> dict[str, float]:
         """Return accuracy and loss of the model before round `version`, on the whole test set."""
-        found: dict[str, float] = self._fleet.get(self._fleet.call(self.evaluator, "examine", self._public[version]))
+        found: dict[str, float] = self._fleet.get(self._fleet.call(self.evaluator, "evaluate", self._public[version]))
         return found
 
     def amend(self, task: RoundTask) -> None:
@@ -174,14 +174,14 @@ class Pipeline:
             states.clear()
         self._states, self._audience = ClientStates(), (None, None)
 
-    def prospects(self, client: int, lr: float, rounds: int) -> dict[str, float]:
-        """Return the client's loss at the newest finished model, and the least it reaches alone; see `prospects`.
+    def local_optimum(self, client: int, lr: float, rounds: int) -> dict[str, float]:
+        """Return the client's loss at the newest finished model, and the least it reaches alone; see `local_optimum`.
 
         Raises FleetError if it cannot be had, from two hosts.
         """
         for tries in range(RAISED):
             host = self.hosts[tries % len(self.hosts)]
-            asked = self._fleet.call(host, "prospects", self._public[self._done], client, lr, rounds, self._done)
+            asked = self._fleet.call(host, "local_optimum", self._public[self._done], client, lr, rounds, self._done)
             try:
                 found: dict[str, float] = self._fleet.get(asked)
                 return found
@@ -213,14 +213,14 @@ class Pipeline:
         results = (*mixed, *learned, *found, *gone)
         after = fleet.call(self.server, "aggregate", task.facts, *state, *results, returns=3)
         self._public[version + 1], self._private[version + 1], flight.said = after
-        flight.examined = self._examine(task) if task.examine else None
+        flight.evaluated = self._examine(task) if task.evaluate else None
         flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
 
     def _examine(self, task: RoundTask) -> Handle:
         """Have the model that a task leads to examined; who is to be examined for is sent when it changes."""
         if task.audience is not self._audience[0]:
             self._audience = task.audience, self._fleet.put(task.audience)
-        return self._fleet.call(self.evaluator, "examine", self._public[task.facts.version + 1], *self._audience[1:])
+        return self._fleet.call(self.evaluator, "evaluate", self._public[task.facts.version + 1], *self._audience[1:])
 
     def _central_work(self, facts: Round, state: tuple[Handle, Handle]) -> list[Handle]:
         """Put the central learner to work and return what it gives the server; nobody waits for it here.
@@ -246,11 +246,13 @@ class Pipeline:
         places = spread([len(group) for group in task.measured], len(self.hosts), tries)
         groups = list(zip(places, task.measured, strict=True))
         if not self.central:
-            slopes = [call(self.hosts[place], "slope", group, public) for place, group in groups]
-            return call(self.server, "dissimilarity", public, *slopes)
-        slopes = [call(self.hosts[place], "first_slope", group, facts.version, public) for place, group in groups]
-        own = call(self.central[0], "slope", facts, public)
-        return call(self.server, "mixed_dissimilarity", own, *slopes)
+            gradient_sums = [call(self.hosts[place], "gradient_sum", group, public) for place, group in groups]
+            return call(self.server, "dissimilarity", public, *gradient_sums)
+        gradient_sums = [
+            call(self.hosts[place], "first_gradient_sum", group, facts.version, public) for place, group in groups
+        ]
+        own = call(self.central[0], "gradient_sum", facts, public)
+        return call(self.server, "mixed_dissimilarity", own, *gradient_sums)
 
     def _again(self, flight: Flight, fault: Fault) -> None:
         """Note a fault and submit everything from this task on once more, on other hosts."""

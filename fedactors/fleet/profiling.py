@@ -76,13 +76,13 @@ def collect(fleet: Fleet, pipeline: Pipeline, on_fault: Callable[[Fault], None] 
     """
     from fedactors.fleet.base import Fault
 
-    lanes = []
+    tracks = []
     for name, actor in _named(pipeline):
         try:
-            lanes.append(Track(name, [Span(*span) for span in fleet.get(fleet.call(actor, "worked"))]))
+            tracks.append(Track(name, [Span(*span) for span in fleet.get(fleet.call(actor, "worked"))]))
         except Fault as fault:
             on_fault(fault)
-    return lanes
+    return tracks
 
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Actor]]:

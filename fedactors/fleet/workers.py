@@ -25,7 +25,7 @@ from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
-from fedactors.learning.local_optimum import prospects
+from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
@@ -69,10 +69,10 @@ class Worker:
 class ClientHost(Worker):
     """Trains clients."""
 
-    def __init__(self, lesson: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
         super().__init__(device)
-        self._trainer, self._keeps = Trainer(lesson, samples, device), bool(lesson.algorithm.keeps)
-        self._lesson, self._samples = lesson, samples
+        self._trainer, self._keeps = Trainer(task, samples, device), bool(task.algorithm.keeps)
+        self._task, self._samples = task, samples
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
         """Return what the chunks learned, in their order, those of one branch together.
@@ -107,17 +107,17 @@ class ClientHost(Worker):
         total = added(parts)
         return [] if total is None else [total._replace(moved=total.moved + size(handed))]
 
-    def slope(self, clients: Sequence[int], public: Vectors) -> GradientSum:
+    def gradient_sum(self, clients: Sequence[int], public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
-        return self._trainer.slope(clients, public)
+        return self._trainer.gradient_sum(clients, public)
 
-    def first_slope(self, clients: Sequence[int], version: int, public: Vectors) -> GradientSum:
+    def first_gradient_sum(self, clients: Sequence[int], version: int, public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches in round `version`, at `public`."""
-        return self._trainer.first_slope(clients, version, public)
+        return self._trainer.first_gradient_sum(clients, version, public)
 
-    def prospects(self, public: Vectors, client: int, lr: float, rounds: int, version: int) -> dict[str, float]:
-        """Return the client's loss at the model in `public`, and the least that it reaches alone; see `prospects`."""
-        return prospects(self._lesson, self._samples, client, public["x"], lr, rounds, version)
+    def local_optimum(self, public: Vectors, client: int, lr: float, rounds: int, version: int) -> dict[str, float]:
+        """Return the client's loss at the model in `public`, and the least it reaches alone; see `local_optimum`."""
+        return local_optimum(self._task, self._samples, client, public["x"], lr, rounds, version)
 
     def limit(self, clients: int) -> None:
         """Train at most so many clients at once from now on."""
@@ -162,10 +162,10 @@ class Contribution(NamedTuple):
 class CentralHost(Worker):
     """The central learner: data and a loss of its own, and work beside the clients or before they are asked."""
 
-    def __init__(self, lesson: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
-        self._algorithm = lesson.algorithm
-        self._central = CentralLearner(lesson.central_model, lesson.seed, x, y, device)
+        self._algorithm = task.algorithm
+        self._central = CentralLearner(task.central_model, task.seed, x, y, device)
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner work out in a round."""
@@ -176,7 +176,7 @@ class CentralHost(Worker):
         """Return what clients are sent: the public state, and what the central learner worked out for it."""
         return public | self.contribute(facts, public, private).vectors
 
-    def slope(self, facts: Round, public: Vectors) -> np.ndarray:
+    def gradient_sum(self, facts: Round, public: Vectors) -> np.ndarray:
         """Return the gradient of the central loss on the first batch of a round, at the model in `public`."""
         x, work = torch.from_numpy(public["x"]), self._algorithm.central_work(facts.setting)
         found: np.ndarray = self._central.sample(x, work, facts.version).numpy()
@@ -199,18 +199,18 @@ class ServerWorker(Worker):
     State comes in two parts: what travels to clients, and what stays.
     """
 
-    def __init__(self, lesson: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
-        self._lesson = lesson
-        self._central = _TrackedLearner(lesson.model, lesson.seed, x, y, device)
+        self._task = task
+        self._central = _TrackedLearner(task.model, task.seed, x, y, device)
         self._central.spans = self.spans
 
     def start(self) -> tuple[Vectors, Vectors]:
         """Return the state before the first round, after pretraining if there is any."""
-        x = torch.from_numpy(initial(self._lesson.model, self._lesson.seed))
-        if before := self._lesson.pretraining:
+        x = torch.from_numpy(initial(self._task.model, self._task.seed))
+        if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
-        return self._parted(self._lesson.algorithm.start(x))
+        return self._parted(self._task.algorithm.start(x))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
@@ -237,7 +237,7 @@ class ServerWorker(Worker):
         }
         if bad:
             return public, private, said
-        algorithm, state = self._lesson.algorithm, _tensors(public | private)
+        algorithm, state = self._task.algorithm, _tensors(public | private)
         state["x"] = _mixed(state["x"], older, facts.mixed)
         for vectors in found:
             state |= _tensors(vectors)
@@ -253,18 +253,18 @@ class ServerWorker(Worker):
         said["sound"] = all(map(finite, parted))
         return *parted, said
 
-    def dissimilarity(self, public: Vectors, *slopes: GradientSum) -> dict[str, float]:
+    def dissimilarity(self, public: Vectors, *gradient_sums: GradientSum) -> dict[str, float]:
         """Return xi^2 and G^2 at the model in `public`, from the sums over all clients; see `dissimilarity`."""
         own = self._central.gradient(torch.from_numpy(public["x"])).numpy()
-        return dissimilarity(slopes, own)
+        return dissimilarity(gradient_sums, own)
 
-    def mixed_dissimilarity(self, central: np.ndarray, *slopes: GradientSum) -> dict[str, float]:
+    def mixed_dissimilarity(self, central: np.ndarray, *gradient_sums: GradientSum) -> dict[str, float]:
         """Return G~^2 and B~^2 from the sums over the cohort and the central gradient; see `mixed_dissimilarity`."""
-        algorithm = self._lesson.algorithm
-        return mixed_dissimilarity(slopes, central, (algorithm.loss_weight, algorithm.central_share))
+        algorithm = self._task.algorithm
+        return mixed_dissimilarity(gradient_sums, central, (algorithm.loss_weight, algorithm.central_share))
 
     def _parted(self, state: dict[str, torch.Tensor]) -> tuple[Vectors, Vectors]:
-        sends = self._lesson.algorithm.sends
+        sends = self._task.algorithm.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
 
@@ -272,20 +272,20 @@ class ServerWorker(Worker):
 class Evaluator(Worker):
     """Examines models on the test set while the clients go on."""
 
-    def __init__(self, lesson: TrainingTask, exam: EvaluationSet, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
         super().__init__(device)
-        self._examiner = ModelEvaluator(lesson.model, exam, device)
-        self._holdout = lesson.holdout
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, device)
+        self._holdout = task.holdout
 
-    def examine(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
+    def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
         """Return the measures of the model in `public`: on the test set, or what of it an audience holds out.
 
         `audience` is a mask, `(clients,)`; an audience that holds nothing learns nothing.
         """
         if audience is None or self._holdout is None:
-            return self._examiner.examine(public["x"])
+            return self._evaluator.evaluate(public["x"])
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
-        return self._examiner.examine(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
+        return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:

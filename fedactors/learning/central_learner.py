@@ -33,7 +33,7 @@ class CentralLearner:
         self, model: Model, seed: int, x: NDArray[np.float32], y: NDArray[np.int64], device: str = "cpu"
     ) -> None:
         self._seed, self._device = seed, torch.device(device)
-        self._resident = DeviceDataset(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
+        self._dataset = DeviceDataset(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
         self._train = engine(model, device)
 
     def learn(
@@ -70,10 +70,10 @@ class CentralLearner:
 
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
-        return self._gradient(torch.arange(len(self._resident.y)), x)
+        return self._gradient(torch.arange(len(self._dataset.y)), x)
 
     def _gradient(self, rows: Tensor, x: Tensor) -> Tensor:
-        return full_gradient(self._resident, rows, x.to(self._device)).to(x.device)
+        return full_gradient(self._dataset, rows, x.to(self._device)).to(x.device)
 
     def _batches(self, work: Workload, version: int, steps: int) -> list[Tensor]:
         """Return the samples of the first `steps` steps of a round, one tensor for each."""
@@ -83,7 +83,7 @@ class CentralLearner:
     def _order(
         self, work: Workload, entity: int, version: int, steps: int, purpose: Purpose = Purpose.SERVER_BATCH
     ) -> NDArray[np.int64]:
-        held = np.arange(len(self._resident.y), dtype=np.int64)
+        held = np.arange(len(self._dataset.y), dtype=np.int64)
         return batches.sequence(self._seed, entity, version, held, work, steps, purpose)
 
     def _descend(
@@ -105,5 +105,5 @@ class CentralLearner:
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
         row = ClientBatch((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
-        with rounding(self._resident):
-            return (start[0] + self._train(self._resident, row).deltas[0]).to(x.device)
+        with rounding(self._dataset):
+            return (start[0] + self._train(self._dataset, row).deltas[0]).to(x.device)

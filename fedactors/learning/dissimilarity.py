@@ -32,7 +32,7 @@ class GradientSum(NamedTuple):
     clients: int
 
 
-def slope(gradients: Iterable[NDArray[np.float32]]) -> GradientSum:
+def gradient_sum(gradients: Iterable[NDArray[np.float32]]) -> GradientSum:
     """Return the sums over `gradients`, each `(parameters,)`; there is at least one."""
     total, squares, clients = np.zeros(1), 0.0, 0
     for gradient in gradients:
@@ -41,25 +41,25 @@ def slope(gradients: Iterable[NDArray[np.float32]]) -> GradientSum:
     return GradientSum(total, squares, clients)
 
 
-def dissimilarity(slopes: Sequence[GradientSum], own: NDArray[np.float32]) -> dict[str, float]:
+def dissimilarity(gradient_sums: Sequence[GradientSum], own: NDArray[np.float32]) -> dict[str, float]:
     """Return {"xi2", "g2"} from the sums over all clients and the server's `own` gradient, `(parameters,)`."""
-    clients = sum(part.clients for part in slopes)
-    mean = np.sum([part.total for part in slopes], axis=0) / clients
+    clients = sum(part.clients for part in gradient_sums)
+    mean = np.sum([part.total for part in gradient_sums], axis=0) / clients
     apart = own.astype(np.float64) - mean
-    spread = sum(part.squares for part in slopes) / clients - float(mean @ mean)
+    spread = sum(part.squares for part in gradient_sums) / clients - float(mean @ mean)
     return {"xi2": float(apart @ apart), "g2": max(spread, 0.0)}
 
 
 def mixed_dissimilarity(
-    slopes: Sequence[GradientSum], central: NDArray[np.float32], weights: tuple[float, float]
+    gradient_sums: Sequence[GradientSum], central: NDArray[np.float32], weights: tuple[float, float]
 ) -> dict[str, float]:
     """Return {"gt2", "bt2"} from the clients' sums and the central gradient, both before they are weighted.
 
     `weights` are w_f and w_c, neither of them 0. Bt^2 of a vanishing total gradient is infinite, or 1 if Gt^2 is 0.
     """
     w_f, w_c = weights
-    clients = sum(part.clients for part in slopes)
-    apart = np.sum([part.total for part in slopes], axis=0) / clients - central
+    clients = sum(part.clients for part in gradient_sums)
+    apart = np.sum([part.total for part in gradient_sums], axis=0) / clients - central
     total = w_f * (apart + central) + w_c * central
     gt2, length = w_f * w_c * float(apart @ apart), float(total @ total)
     return {"gt2": gt2, "bt2": 1 + gt2 / length if length else (float("inf") if gt2 else 1.0)}

@@ -22,12 +22,12 @@ Float64 = NDArray[np.float64]
 class ModelEvaluator:
     """Examines models on one test set, on one device."""
 
-    def __init__(self, model: Model, exam: EvaluationSet, device: str = "cpu") -> None:
-        self._model, self._exam, self._device = model, exam, torch.device(device)
-        self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (exam.x, exam.y))
+    def __init__(self, model: Model, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
+        self._model, self._evaluation_set, self._device = model, evaluation_set, torch.device(device)
+        self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
 
     @torch.no_grad()
-    def examine(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
+    def evaluate(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
         """Return measures of the model with parameters `flat`, `(parameters,)`; dropout is off.
 
         "accuracy" and "loss"; "auc" where there are two labels; "recall10" and "spreadout" of a recommender. All but
@@ -42,7 +42,7 @@ class ModelEvaluator:
         found = [self._batch(tensors, *batch) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
         measures: dict[str, float] = {}
-        for prefix, members in self._exam.parts().items():
+        for prefix, members in self._evaluation_set.parts().items():
             some = members if rows is None else members[rows]
             if some.any():
                 measures |= _summary(prefix, {name: column[some] for name, column in columns.items()})

@@ -12,8 +12,8 @@ from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.training_task import TrainingData, TrainingTask
 
 
-def prospects(
-    lesson: TrainingTask,
+def local_optimum(
+    task: TrainingTask,
     samples: TrainingData,
     client: int,
     flat: NDArray[np.float32],
@@ -30,16 +30,16 @@ def prospects(
     held = samples.split.of(client)
     if not len(held):
         return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
-    x, y, work = samples.x[held], samples.y[held], lesson.workloads[client]
-    learner, examiner = (
-        CentralLearner(lesson.model, lesson.seed, x, y),
-        ModelEvaluator(lesson.model, EvaluationSet(x, y)),
+    x, y, work = samples.x[held], samples.y[held], task.workloads[client]
+    learner, evaluator = (
+        CentralLearner(task.model, task.seed, x, y),
+        ModelEvaluator(task.model, EvaluationSet(x, y)),
     )
-    model, before = torch.from_numpy(flat), examiner.examine(flat)["loss"]
+    model, before = torch.from_numpy(flat), evaluator.evaluate(flat)["loss"]
     least = first = before
     for number in range(rounds):
         further = learner.alone(model, lr, work, client, version * rounds + number)
-        loss = examiner.examine(further.numpy())["loss"]
+        loss = evaluator.evaluate(further.numpy())["loss"]
         first = first if number else loss
         if loss < least:
             model, least = further, loss

@@ -15,18 +15,18 @@ from fedactors.workload import workload
 class SentExamples:
     """Central samples that clients are sent besides their models: batches of their own for every step."""
 
-    def __init__(self, lesson: TrainingTask, central: ServerExamples, device: torch.device) -> None:
+    def __init__(self, task: TrainingTask, central: ServerExamples, device: torch.device) -> None:
         x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
-        self._resident, self._seed = DeviceDataset(lesson.central_model, x, y), lesson.seed
-        self._batch, self._weight = min(central.batch, len(y)), lesson.algorithm.central_share
+        self._dataset, self._seed = DeviceDataset(task.central_model, x, y), task.seed
+        self._batch, self._weight = min(central.batch, len(y)), task.algorithm.central_share
 
     def to(self, chunk: Chunk) -> SecondLoss:
         """Return what the clients of `chunk` are sent."""
-        held, longest = np.arange(len(self._resident.y), dtype=np.int64), max(chunk.steps)
+        held, longest = np.arange(len(self._dataset.y), dtype=np.int64), max(chunk.steps)
         work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
         order = [
             batches.sequence(self._seed, client, trip, held, work, longest, Purpose.CENTRAL_BATCH)
             for client, trip in zip(chunk.clients, chunk.trips, strict=True)
         ]
         samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
-        return SecondLoss(self._resident, samples.to(self._resident.x.device), self._weight)
+        return SecondLoss(self._dataset, samples.to(self._dataset.x.device), self._weight)

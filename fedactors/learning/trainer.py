@@ -24,7 +24,7 @@ from fedactors.engines.grams import Grams
 from fedactors.engines.micro_batching import MicroBatching, out_of_memory
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.chunks import groups, joined
-from fedactors.learning.dissimilarity import GradientSum, slope
+from fedactors.learning.dissimilarity import GradientSum, gradient_sum
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, summed
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
@@ -38,22 +38,22 @@ from fedactors.workload import Workload
 class Trainer:
     """Trains chunks of one lesson on one device ("cpu" or "cuda")."""
 
-    def __init__(self, lesson: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
-        self._lesson, self._split = lesson, samples.split
+    def __init__(self, task: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
+        self._task, self._split = task, samples.split
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
-        self._central = None if samples.central is None else SentExamples(lesson, samples.central, self._device)
-        spanned, algorithm = spans(lesson, device), lesson.algorithm
-        same = not isinstance(self._split, ReassignedSplit) and grams.fit(lesson.workloads)
+        self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
+        spanned, algorithm = spans(task, device), task.algorithm
+        same = not isinstance(self._split, ReassignedSplit) and grams.fit(task.workloads)
         kept = Grams(x.flatten(1), self._split) if spanned and same else None
-        self._resident = DeviceDataset(lesson.model, x, y, kept)
+        self._dataset = DeviceDataset(task.model, x, y, kept)
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
-        self._train, self._steady = MicroBatching(engine_of(lesson, device)), dict[Workload, bool]()
-        self._adds_up = differences and adds_up(lesson, device)
+        self._train, self._steady = MicroBatching(engine_of(task, device)), dict[Workload, bool]()
+        self._adds_up = differences and adds_up(task, device)
         self._anew = spanned and kept is None  # inner products are worked out for the longest trip there is
-        self._at_once = 0 if self._anew else rows_at_once(lesson, device)
+        self._at_once = 0 if self._anew else rows_at_once(task, device)
         self._ahead: tuple[Chunk, BatchPlan, Any] | None = None  # what was prepared: for which chunk, and by the engine
-        self._has_dropout = any(isinstance(layer, Dropout) for layer in lesson.model.layers)
+        self._has_dropout = any(isinstance(layer, Dropout) for layer in task.model.layers)
 
     def learn(
         self,
@@ -75,7 +75,7 @@ class Trainer:
 
         Their bits are those that they have one by one; where the processor does not see to that, they stay apart.
         """
-        found = groups(chunks, self._at_once, self._lesson.workloads)
+        found = groups(chunks, self._at_once, self._task.workloads)
         apart = [[chunk] for chunk in chunks]
         return found if len(found) == len(apart) or all(map(self._is_steady, found)) else apart
 
@@ -91,7 +91,7 @@ class Trainer:
         try:
             whole = self._device.type == "cpu" and not self._train.at_once
             prepare = prepare_of(self._train.engine) if whole else None
-            ready = prepare(self._resident, trips) if prepare else None
+            ready = prepare(self._dataset, trips) if prepare else None
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -103,7 +103,7 @@ class Trainer:
         work = max(self._works(group[0]), key=lambda work: (work.batch, work.wanted))
         if work not in self._steady:
             try:
-                self._steady[work] = steady(self._train.engine, self._lesson, self._resident, work)
+                self._steady[work] = steady(self._train.engine, self._task, self._dataset, work)
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
@@ -125,7 +125,7 @@ class Trainer:
         The engine may `add_up` updates by itself. Of clients that keep something there is one chunk.
         """
         chunk = joined(chunks)
-        began, algorithm = time.perf_counter(), self._lesson.algorithm
+        began, algorithm = time.perf_counter(), self._task.algorithm
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given, held, rows = _gathered(bases, chunk.bases), self._held(kept), self._rows(chunk, bases)
         rows = replace(rows, parts=[part for part, one in enumerate(chunks) for _ in one.clients])
@@ -137,7 +137,7 @@ class Trainer:
             good = [math.isfinite(one.loss) and finite(one.sums) for one in learned]
             pairs = zip(chunks, learned, good, strict=True)
             return [one if is_good else self._written_out(chunk, sent) for chunk, one, is_good in pairs]
-        deltas, losses, state = self._train(self._resident, rows)
+        deltas, losses, state = self._train(self._dataset, rows)
         if following is not None:
             self._ahead = following, self._trips(following), None
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
@@ -162,7 +162,7 @@ class Trainer:
         """Return what chunks learned, with updates added up by the engine: nobody has looked which are bad."""
         weights = [weight for chunk in chunks for weight in chunk.weights]
         total = UpdateSums({}, weights, range(len(weights)))
-        losses = self._train(self._resident, replace(rows, total=total)).losses
+        losses = self._train(self._dataset, replace(rows, total=total)).losses
         nothing = rows.starts.new_zeros(rows.starts.shape[1])  # of a round in which nobody took a step
         learned = [
             self._learned(chunk, {"delta": total.sums.get(part, nothing).numpy()}, (), heard)
@@ -171,7 +171,7 @@ class Trainer:
         return _timed(learned, began)
 
     def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
-        told = client_losses(chunk, losses) if self._lesson.tells_losses else ()
+        told = client_losses(chunk, losses) if self._task.tells_losses else ()
         return ChunkResult(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), told, self._narrow())
 
     def limit(self, rows: int) -> None:
@@ -180,22 +180,22 @@ class Trainer:
 
     def _narrow(self) -> MemoryLimit | None:
         """Return how many clients are trained at once, if memory lacked for more."""
-        lesson, most = self._lesson, self._train.at_once
+        task, most = self._task, self._train.at_once
         if most is None:
             return None
-        same = self._train.keeps_bits(lesson.model, lesson.algorithm.optimizer(lesson.setting))
+        same = self._train.keeps_bits(task.model, task.algorithm.optimizer(task.setting))
         return MemoryLimit(most, same and not self._anew and all(self._steady.values()))
 
-    def slope(self, clients: Sequence[int], sent: Vectors) -> GradientSum:
+    def gradient_sum(self, clients: Sequence[int], sent: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""
         x = torch.from_numpy(sent["x"]).to(self._device)
         held = (torch.from_numpy(self._split.of(client)) for client in clients)
-        return slope(full_gradient(self._resident, samples, x).cpu().numpy() for samples in held)
+        return gradient_sum(full_gradient(self._dataset, samples, x).cpu().numpy() for samples in held)
 
     def _held(self, kept: Sequence[Vectors | None]) -> dict[str, Tensor]:
         """Return what clients kept as rows, `(clients, parameters)` under each name."""
-        zeros = np.zeros(self._lesson.model.parameters, np.float32)
-        names = self._lesson.algorithm.keeps if kept else ()
+        zeros = np.zeros(self._task.model.parameters, np.float32)
+        names = self._task.algorithm.keeps if kept else ()
         return {
             name: torch.from_numpy(np.stack([zeros if one is None else one[name] for one in kept])).to(self._device)
             for name in names
@@ -203,7 +203,7 @@ class Trainer:
 
     def _optimized(self, rows: ClientBatch, moments: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the clients' optimiser and its state before the first step."""
-        optimizer = self._lesson.algorithm.optimizer(self._lesson.setting)
+        optimizer = self._task.algorithm.optimizer(self._task.setting)
         zeros = rows.starts.new_zeros(1)
         state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.holds}
         return replace(rows, optimizer=optimizer, state=state)
@@ -213,10 +213,10 @@ class Trainer:
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, beside=None)
         once = replace(alone, steps=steps, lr=1.0, ready=[])
-        return -self._train(self._resident, once).deltas
+        return -self._train(self._dataset, once).deltas
 
     def _rows(self, chunk: Chunk, bases: list[dict[str, Tensor]]) -> ClientBatch:
-        lesson = self._lesson
+        task = self._task
         made, trips, ready = self._ahead or (None, None, None)
         if made != chunk or trips is None:
             trips, ready = self._trips(chunk), None
@@ -229,9 +229,9 @@ class Trainer:
             trips.keys,
             _gathered(bases, chunk.bases)["x"].expand(len(chunk.clients), -1),
             None,
-            lesson.algorithm.prox,
+            task.algorithm.prox,
             chunk.lr,
-            weight=lesson.algorithm.loss_weight,
+            weight=task.algorithm.loss_weight,
             bases=chunk.bases,
             beside=None if self._central is None else self._central.to(chunk),
             ready=[] if ready is None else [ready],
@@ -241,7 +241,7 @@ class Trainer:
         return BatchPlan(chunk.clients, chunk.steps, self._works(chunk), self._order(chunk), self._keys(chunk))
 
     def _works(self, chunk: Chunk) -> list[Workload]:
-        return [self._lesson.workloads[client] for client in chunk.clients]
+        return [self._task.workloads[client] for client in chunk.clients]
 
     def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
         """Return the samples of all steps of each trip."""
@@ -249,29 +249,29 @@ class Trainer:
             self._split.among(chunk.version, chunk.active) if isinstance(self._split, ReassignedSplit) else self._split
         )
         columns = zip(chunk.clients, chunk.trips, self._works(chunk), chunk.steps, strict=True)
-        streams = Streams(self._lesson.seed, Purpose.BATCH)
+        streams = Streams(self._task.seed, Purpose.BATCH)
         return [
             batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
             for client, trip, work, steps in columns
         ]
 
-    def first_slope(self, clients: Sequence[int], version: int, sent: Vectors) -> GradientSum:
+    def first_gradient_sum(self, clients: Sequence[int], version: int, sent: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.
 
         The gradients are those of the mean losses at the model `sent`; dropout is off.
         """
-        x, lesson = torch.from_numpy(sent["x"]).to(self._device), self._lesson
+        x, task = torch.from_numpy(sent["x"]).to(self._device), self._task
         first = (
-            batches.sequence(lesson.seed, client, version, self._split.of(client), lesson.workloads[client], 1)
+            batches.sequence(task.seed, client, version, self._split.of(client), task.workloads[client], 1)
             for client in clients
         )
-        return slope(full_gradient(self._resident, torch.from_numpy(rows), x).cpu().numpy() for rows in first)
+        return gradient_sum(full_gradient(self._dataset, torch.from_numpy(rows), x).cpu().numpy() for rows in first)
 
     def _keys(self, chunk: Chunk) -> Tensor:
         if not self._has_dropout:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
         trips = zip(chunk.clients, chunk.trips, strict=True)
-        return torch.tensor([dropout.key(self._lesson.seed, *trip) for trip in trips], device=self._device)
+        return torch.tensor([dropout.key(self._task.seed, *trip) for trip in trips], device=self._device)
 
 
 def _gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:

@@ -29,17 +29,17 @@ def autocast(device: str) -> torch.autocast:
 
 
 @contextmanager
-def rounding(resident: DeviceDataset) -> Iterator[None]:
+def rounding(dataset: DeviceDataset) -> Iterator[None]:
     """Let products and convolutions on a GPU round as the model says.
 
     The switches are those of the whole process, so they are put back: another run in it may say otherwise.
     """
-    if not resident.x.is_cuda:
+    if not dataset.x.is_cuda:
         yield
         return
     switches = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [switch.allow_tf32 for switch in switches]
-    wanted = resident.model.precision == "tf32"
+    wanted = dataset.model.precision == "tf32"
     _switch(wanted, wanted)
     try:
         yield

@@ -74,8 +74,8 @@ def staleness(records: Records) -> Chart | None:
 def real_time(records: Records) -> PageTable | None:
     """Return how long each actor worked by the wall clock; none if nobody noted it."""
     rows = tuple(
-        (TableCell(lane), TableCell(what), TableCell(f"{seconds:,.2f} s"))
-        for lane, what, seconds in busy(records.path / "wall.parquet")
+        (TableCell(track), TableCell(what), TableCell(f"{seconds:,.2f} s"))
+        for track, what, seconds in busy(records.path / "wall.parquet")
     )
     note = "`fedactors timeline RUN` shows when."
     return PageTable(("actor", "work", "in all"), rows, (2,), "", note) if rows else None

@@ -115,28 +115,28 @@ def _wall(path: Path) -> Iterator[Event]:
 
     try:
         table = pq.read_table(path).to_pydict()
-        rows = list(zip(*(table[key] for key in ("lane", "what", "began", "ended")), strict=True))
+        rows = list(zip(*(table[key] for key in ("track", "what", "began", "ended")), strict=True))
     except (pa.ArrowException, OSError, KeyError) as error:
         raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
-    lanes = {lane: number for number, lane in enumerate(dict.fromkeys(lane for lane, *_ in rows))}
+    tracks = {track: number for number, track in enumerate(dict.fromkeys(track for track, *_ in rows))}
     yield _name("process_name", WALL, 0, "wall clock")
-    for lane, number in lanes.items():
-        yield _name("thread_name", WALL, number, lane)
-    for lane, what, began, ended in rows:
-        yield _slice(WALL, lanes[lane], what, began, ended, {})
+    for track, number in tracks.items():
+        yield _name("thread_name", WALL, number, track)
+    for track, what, began, ended in rows:
+        yield _slice(WALL, tracks[track], what, began, ended, {})
 
 
 def busy(path: Path) -> Iterable[tuple[str, str, float]]:
     """Yield (lane, what was done, seconds in all) of the work that was noted, for tables."""
     found: dict[tuple[str, str], float] = {}
-    lanes: dict[int, str] = {}
+    tracks: dict[int, str] = {}
     for event in _wall(path):
         if event["ph"] == "M" and event["name"] == "thread_name":
-            lanes[event["tid"]] = event["args"]["name"]
+            tracks[event["tid"]] = event["args"]["name"]
         elif event["ph"] == "X":
-            key = lanes[event["tid"]], event["name"]
+            key = tracks[event["tid"]], event["name"]
             found[key] = found.get(key, 0.0) + event["dur"] / 1e6
-    return ((lane, what, seconds) for (lane, what), seconds in found.items())
+    return ((track, what, seconds) for (track, what), seconds in found.items())
 
 
 def _name(kind: str, process: int, thread: int, name: str) -> Event:

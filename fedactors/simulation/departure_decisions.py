@@ -42,7 +42,7 @@ def by_rule(
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
-    local = pipeline.prospects(client, server.schedule.rate(1), server.membership.trial_rounds)
+    local = pipeline.local_optimum(client, server.schedule.rate(1), server.membership.trial_rounds)
     seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
@@ -99,12 +99,12 @@ def _future(
     """Play the rest of the run and return its last loss; infinite if it diverges."""
     last, flying = float("inf"), 0
     for plan, final in with_last(plans):
-        standing = objective.at(plan, decide)
-        pipeline.submit(task_of(plan, prepared, device, last=final, standing=standing))
+        objective_state = objective.at(plan, decide)
+        pipeline.submit(task_of(plan, prepared, device, last=final, objective_state=objective_state))
         flying += 1
         while flying and (final or flying >= pipeline.ahead):
             outcomes, flying = pipeline.finish(), flying - 1
             if outcomes.bad or not outcomes.sound:
                 return float("inf")
-            last = (outcomes.examined or {}).get("loss", last)
+            last = (outcomes.evaluated or {}).get("loss", last)
     return last

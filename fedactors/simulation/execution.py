@@ -50,7 +50,7 @@ class _Due(NamedTuple):
 
     plan: Plan
     task: RoundTask
-    standing: ObjectiveState | None
+    objective_state: ObjectiveState | None
 
 
 class Execution:
@@ -69,7 +69,7 @@ class Execution:
         self._prepared, self._progress, self._start = prepared, progress, start
         scenario = prepared.scenario
         folder.clients(prepared)
-        self._books = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
+        self._recorder = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
         self._narrow: MemoryLimit | None = None
@@ -100,8 +100,8 @@ class Execution:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 ended = self._rounds(past, stop)
             self._save()
-            lanes = collect(self._fleet, self._pipeline, partial(self._fault, self._books.plans - 1))
-            self._watch.write(self._books.folder.path, lanes)
+            tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))
+            self._watch.write(self._recorder.folder.path, tracks)
         except BaseException as error:
             self._close_after(error)
             raise
@@ -114,13 +114,13 @@ class Execution:
         plans = self._watch.each("clock", self._plans())
         threshold = self._prepared.scenario.server.divergence_threshold
         for row, (made, last) in zip(past, plans, strict=False):
-            standing = self._objective.at(made, recorded(row)) if self._objective else None
+            objective_state = self._objective.at(made, recorded(row)) if self._objective else None
             plan = quarantined(made, self._aside.get(made.version, ()))
-            self._books.recall(plan, self._task(plan, standing, last=last), row)
+            self._recorder.recall(plan, self._task(plan, objective_state, last=last), row)
             self._before = row
             self._tell(row)
-        self._books.check_past(self._start)
-        if ended := diverged(self._books.rows.last, threshold):
+        self._recorder.check_past(self._start)
+        if ended := diverged(self._recorder.rows.last, threshold):
             return ended
         for plan, last in plans:
             if plan.version == stop:
@@ -133,9 +133,9 @@ class Execution:
                 return ended
         if ended := self._drain():
             return ended
-        if self._clock.ended_because and self._books.plans:
+        if self._clock.ended_because and self._recorder.plans:
             self._examine_last()
-        return self._clock.ended_because or cut_short(self._books.plans)
+        return self._clock.ended_because or cut_short(self._recorder.plans)
 
     def _plans(self) -> Iterator[tuple[Plan, bool]]:
         """Return the plans, each with whether it is the last one; of a clock that is steered that is a guess."""
@@ -151,20 +151,20 @@ class Execution:
 
     def _examine_last(self) -> None:
         """Examine the last model, if nobody knew in time that it would be the last."""
-        if self._objective is None and "accuracy" not in self._books.rows.last[-1]:
-            self._books.final = self._pipeline.examine(self._books.plans)
+        if self._objective is None and "accuracy" not in self._recorder.rows.last[-1]:
+            self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
         """Hand out a round; where its objective needs a decision, nothing else is in flight."""
-        standing = self._objective.at(plan, self._judge()) if self._objective else None
-        task = self._task(plan, standing, last=last)
+        objective_state = self._objective.at(plan, self._judge()) if self._objective else None
+        task = self._task(plan, objective_state, last=last)
         self._pipeline.submit(task)
-        self._pending.append(_Due(plan, task, standing))
+        self._pending.append(_Due(plan, task, objective_state))
 
     def _judge(self) -> Decide:
         """Return who decides about devices that left, where the policy leaves it open. Nothing may be in flight."""
         assert self._objective
-        return judge(self._prepared, self._pipeline, self._fleet.device, self._objective.fork(), self._books.rows)
+        return judge(self._prepared, self._pipeline, self._fleet.device, self._objective.fork(), self._recorder.rows)
 
     def _drain(self) -> str:
         """Write down all rounds in flight; return why the run has to end, nothing if it goes on."""
@@ -173,8 +173,8 @@ class Execution:
                 return ended
         return ""
 
-    def _task(self, plan: Plan, standing: ObjectiveState | None, *, last: bool) -> RoundTask:
-        return task_of(plan, self._prepared, self._fleet.device, last=last, standing=standing)
+    def _task(self, plan: Plan, objective_state: ObjectiveState | None, *, last: bool) -> RoundTask:
+        return task_of(plan, self._prepared, self._fleet.device, last=last, objective_state=objective_state)
 
     def _settle(self) -> str:
         """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
@@ -187,17 +187,21 @@ class Execution:
         refuse_bad(outcomes, self._pending[0].plan)
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
-            plan, task, standing = self._pending.popleft()
-            said = {"moves": [move._asdict() for move in standing.moves]} if standing and standing.moves else {}
+            plan, task, objective_state = self._pending.popleft()
+            said = (
+                {"moves": [move._asdict() for move in objective_state.moves]}
+                if objective_state and objective_state.moves
+                else {}
+            )
             said |= noted(outcomes.losses) if self._clock.steered else {}
             with self._watch.during("write"):
-                self._books.enter(plan, task, outcomes, said, self._wall() | {"bytes_reduced": outcomes.moved})
-        if self._saver.due(self._books.plans):
+                self._recorder.enter(plan, task, outcomes, said, self._wall() | {"bytes_reduced": outcomes.moved})
+        if self._saver.due(self._recorder.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         self._tell_memory(outcomes)
-        if ratio := spike(self._books.rows.last):
+        if ratio := spike(self._recorder.rows.last):
             self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
-        row = self._books.rows.last[-1]
+        row = self._recorder.rows.last[-1]
         self._tell(row)
         self._progress.round(row)
         return diverged([row], server.divergence_threshold)
@@ -208,7 +212,7 @@ class Execution:
             most, same = self._narrow = outcomes.narrow
             bits = "the same bits" if same else "bits may differ from those of whole chunks"
             text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
-            self._books.folder.fault(
+            self._recorder.folder.fault(
                 {"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text}
             )
             self._progress.note(f"round {outcomes.version + 1}: {text}")
@@ -224,39 +228,39 @@ class Execution:
 
     def _without(self, outcomes: Outcomes) -> Outcomes:
         """Set bad updates of the oldest task aside, and return what comes of it without them."""
-        plan, task, standing = self._pending[0]
+        plan, task, objective_state = self._pending[0]
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
         plan = quarantined(plan, clients)
-        task = self._task(plan, standing, last=task.examine)
-        self._pending[0] = _Due(plan, task, standing)
+        task = self._task(plan, objective_state, last=task.evaluate)
+        self._pending[0] = _Due(plan, task, objective_state)
         self._pipeline.amend(task)
         return self._outcomes()
 
     def _checkpoint(self) -> Checkpoint:
         """Return what is known now, for a checkpoint."""
-        books = self._books
-        books.folder.sync()  # a checkpoint must not outlive the lines it counts
+        recorder = self._recorder
+        recorder.folder.sync()  # a checkpoint must not outlive the lines it counts
         return replace(
             self._start,
-            plans=books.plans,
-            digests=books.digests,
-            metrics_bytes=books.folder.metrics_length(),
+            plans=recorder.plans,
+            digests=recorder.digests,
+            metrics_bytes=recorder.folder.metrics_length(),
             quarantined=dict(self._aside),
-            final=books.final,
+            final=recorder.final,
         )
 
     def _save(self) -> None:
         """Write a checkpoint of this moment, and wait for it."""
-        if self._books.plans > self._start.plans:
+        if self._recorder.plans > self._start.plans:
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
         self._saver.finish()
 
     def _close_after(self, error: BaseException) -> None:
         """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
-        path = self._books.folder.path
-        whole = self._books.whole  # else a disk that is full has taken half a round: the last checkpoint stands
+        path = self._recorder.folder.path
+        whole = self._recorder.whole  # else a disk that is full has taken half a round: the last checkpoint stands
         try:
             for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
                 try:
@@ -271,16 +275,16 @@ class Execution:
         scenario, state = self._prepared.scenario, self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
-        summary = self._books.summary(said, ended, self._wall(), state)
+        summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
-            self._books.folder.model(state)
-        self._books.folder.summary(summary)
-        return Result(self._books.folder.path, summary, list(self._books.rows), state)
+            self._recorder.folder.model(state)
+        self._recorder.folder.summary(summary)
+        return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
         """Return the last state that is complete; nothing if the fleet is gone."""
         try:
-            return self._pipeline.state(self._books.plans)
+            return self._pipeline.state(self._recorder.plans)
         except (Fault, FleetError):
             return {}
 
@@ -290,6 +294,6 @@ class Execution:
 
     def _fault(self, version: int, fault: Fault) -> None:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
-        self._books.folder.fault(row)
-        again = "; the work is given to another host" * (version >= self._books.plans)
+        self._recorder.folder.fault(row)
+        again = "; the work is given to another host" * (version >= self._recorder.plans)
         self._progress.note(f"round {version + 1}: {fault.cause}{again}")

@@ -49,7 +49,7 @@ class Speeds(NamedTuple):
 
     step: float  # local step
     central: float  # round of the server's own learning
-    examined: float  # test sample
+    evaluated: float  # test sample
     sample: float  # forward and backward, in a local step
 
 
@@ -119,9 +119,11 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
     payload = prepared.payload
     moved = (payload.down + payload.up) * prepared.model_bytes * (min(hosts, len(task.chunks)) + 1)
     beside = _ROUND[way] + moved * _BYTE[way]
-    examined = info.test_size * speeds.examined / server.evaluate_every
-    slopes = 0.0 if server.dissimilarity_every is None else info.train_size * speeds.sample / server.dissimilarity_every
-    work = sum(costs) + speeds.central + beside + examined + slopes
+    evaluated = info.test_size * speeds.evaluated / server.evaluate_every
+    gradient_sums = (
+        0.0 if server.dissimilarity_every is None else info.train_size * speeds.sample / server.dissimilarity_every
+    )
+    work = sum(costs) + speeds.central + beside + evaluated + gradient_sums
     return max(max(loads) + speeds.central + beside / cores, work / cores)
 
 
@@ -131,10 +133,10 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     draws = np.random.Generator(np.random.Philox(0))
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
-    lesson = TrainingTask(
+    training_task = TrainingTask(
         prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
     )
-    trainer = Trainer(lesson, TrainingData(x, y, _Noise(prepared.held)), device)
+    trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
     state = {name: value.numpy() for name, value in server.algorithm.start(torch.from_numpy(start)).items()}
@@ -148,14 +150,14 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
         each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)
         step = each * steps / _cut(chunk, steps).cost
         sample = step / prepared.workloads[chunk.clients[0]].batch
-    size, examined = min(info.test_size, _SAMPLES), 0.0
+    size, evaluated = min(info.test_size, _SAMPLES), 0.0
 
-    def examine(some: int) -> None:
-        ModelEvaluator(prepared.model, EvaluationSet(x[:some], y[:some]), device).examine(start)
+    def evaluate(some: int) -> None:
+        ModelEvaluator(prepared.model, EvaluationSet(x[:some], y[:some]), device).evaluate(start)
 
     if size:
-        examined, _ = _each(examine, min(16, size), size)
-    return Speeds(step, _central(prepared, lesson, x, y, device), examined, sample)
+        evaluated, _ = _each(evaluate, min(16, size), size)
+    return Speeds(step, _central(prepared, training_task, x, y, device), evaluated, sample)
 
 
 def _learn(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> None:
@@ -167,13 +169,13 @@ def _cut(chunk: Chunk, most: int) -> Chunk:
     return chunk._replace(steps=tuple(min(steps, most) for steps in chunk.steps))
 
 
-def _central(prepared: Prepared, lesson: TrainingTask, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
+def _central(prepared: Prepared, training_task: TrainingTask, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
     """Return the seconds that the server learns in a round."""
-    work = lesson.algorithm.central_work(prepared.setting)
+    work = training_task.algorithm.central_work(prepared.setting)
     if not work.wanted:
         return 0.0
     size = min(max(1, prepared.setting.central), _SAMPLES)  # a regulariser looks at one sample
-    learner = CentralLearner(lesson.central_model, 0, x[:size], y[:size], device)
+    learner = CentralLearner(training_task.central_model, 0, x[:size], y[:size], device)
     start = torch.from_numpy(initial(prepared.model, 0))
 
     def learn(batch: int) -> None:

@@ -60,18 +60,18 @@ def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told:
 
     A clock that selects clients by what was learned is `told` that.
     """
-    began, ledger = time.perf_counter(), RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
+    began, totals = time.perf_counter(), RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
     digests, clock = Digests(), prepared.clock()
     fractions: list[int] = [0] * 11
     for plan in heeding(clock, told):
-        row = ledger.add(plan)
+        row = totals.add(plan)
         digests.plan(plan)
         for order in plan.heard():
             fractions[order.steps * 10 // order.wanted] += 1
         if folder is not None:
             folder.plan(plan)
             folder.metrics(row)
-        if rounds is not None and ledger.plans >= rounds:
+        if rounds is not None and totals.plans >= rounds:
             break
     return {
         "name": prepared.scenario.name,
@@ -79,7 +79,7 @@ def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told:
         "devices": len(prepared.population),
         "sampled_devices": prepared.sampled,
         "wire": prepared.wire,
-        **ledger.summary(),
+        **totals.summary(),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
         "wall_seconds": round(time.perf_counter() - began, 3),
         "ended_because": clock.ended_because or f"asked for {rounds} rounds",

@@ -145,7 +145,7 @@ def load(prepared: Prepared) -> Loaded:
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
-    lesson = TrainingTask(
+    training_task = TrainingTask(
         prepared.model,
         server.algorithm,
         scenario.seed,
@@ -155,8 +155,8 @@ def load(prepared: Prepared) -> Loaded:
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
     )
-    exam = EvaluationSet(data.test_x, data.test_y, data.test_central)
-    return lesson, share(samples, *own) if server.algorithm.shares else samples, exam, own
+    evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
+    return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
 
 
 def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:

@@ -153,13 +153,13 @@ def _timed(
     )  # fmt: skip
 
 
-def _spent(lanes: Sequence[Track], hosts: int) -> dict[str, float]:
+def _spent(tracks: Sequence[Track], hosts: int) -> dict[str, float]:
     """Return the seconds of each part: those of local steps on average over the hosts."""
-    total = {"learn": 0.0, "fold": 0.0, "aggregate": 0.0, "examine": 0.0}
-    for span in (span for lane in lanes for span in lane.spans if span.what in total):
+    total = {"learn": 0.0, "fold": 0.0, "aggregate": 0.0, "evaluate": 0.0}
+    for span in (span for track in tracks for span in track.spans if span.what in total):
         total[span.what] += span.ended - span.began
     reduce = total["fold"] + total["aggregate"]
-    return {"compute": total["learn"] / hosts, "reduce": reduce, "evaluate": total["examine"]}
+    return {"compute": total["learn"] / hosts, "reduce": reduce, "evaluate": total["evaluate"]}
 
 
 def _compared(point: ScalePoint, points: Sequence[ScalePoint]) -> ScalePoint:

@@ -45,14 +45,14 @@ class Stopwatch:
                 return
             yield item
 
-    def write(self, folder: Path, lanes: Sequence[Track]) -> None:
+    def write(self, folder: Path, tracks: Sequence[Track]) -> None:
         """Write wall.parquet: a row per span, with its lane, what was done, and ns since the run began."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = [(lane.name, span) for lane in (Track("driver", list(self.spans)), *lanes) for span in lane.spans]
+        rows = [(track.name, span) for track in (Track("driver", list(self.spans)), *tracks) for span in track.spans]
         columns = {
-            "lane": pa.array([lane for lane, _ in rows]).dictionary_encode(),
+            "track": pa.array([track for track, _ in rows]).dictionary_encode(),
             "what": pa.array([span.what for _, span in rows]).dictionary_encode(),
             "began": pa.array([self._nanoseconds(span.began) for _, span in rows], pa.int64()),
             "ended": pa.array([self._nanoseconds(span.ended) for _, span in rows], pa.int64()),

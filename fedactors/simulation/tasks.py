@@ -23,19 +23,19 @@ _GROUP = 8  # clients whose full gradients are summed by one host at a time; par
 
 
 def task_of(
-    plan: Plan, prepared: Prepared, device: str, *, last: bool, standing: ObjectiveState | None = None
+    plan: Plan, prepared: Prepared, device: str, *, last: bool, objective_state: ObjectiveState | None = None
 ) -> RoundTask:
     """Return the task of `plan`; the `last` one is always examined.
 
-    `standing` is the objective as it counts in this round, where it follows arrivals and departures.
+    `objective_state` is the objective as it counts in this round, where it follows arrivals and departures.
 
     Chunks depend on the Plan, the model and the device type, never on the number of hosts. An update whose weight is
     0 (an incomplete one under Scheme A) cannot change the model and is not computed.
     """
     server = prepared.scenario.server
-    weights = weights_of(plan, prepared, standing)
+    weights = weights_of(plan, prepared, objective_state)
     counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
-    shift = standing.round - plan.version if standing else 1  # rounds of the schedule, against versions
+    shift = objective_state.round - plan.version if objective_state else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
     ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
     active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
@@ -50,40 +50,44 @@ def task_of(
         sum(weight for _, weight in counted),
         server.schedule.rate(plan.version + shift),
         prepared.setting,
-        *_moved(plan, prepared, standing),
+        *_moved(plan, prepared, objective_state),
         mixed=_mixed(counted, bases) if server.timing.mixes else (),
         steps=sum(order.steps for order, _ in counted),
     )
-    examine = last or (plan.version + 1) % server.evaluate_every == 0
-    audience = standing.audience if standing else None
-    return RoundTask(facts, bases, chunks, examine, plan.oldest, _measured(plan, prepared), audience)
+    evaluate = last or (plan.version + 1) % server.evaluate_every == 0
+    audience = objective_state.audience if objective_state else None
+    return RoundTask(facts, bases, chunks, evaluate, plan.oldest, _measured(plan, prepared), audience)
 
 
-def weights_of(plan: Plan, dealt: Dealt, standing: ObjectiveState | None = None) -> list[float]:
+def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None = None) -> list[float]:
     """Return the weight of each update heard: its participation's, by how old the model is that it started from.
 
     Those of devices that have just arrived are as the membership policy says.
     """
     orders = list(plan.heard())
-    members = standing.members if standing else _members(plan, dealt)
+    members = objective_state.members if objective_state else _members(plan, dealt)
     server = dealt.scenario.server
     shares = server.participation.weights(_updates(orders, dealt), members)
     ages = [plan.version - order.base for order in orders]
     weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
-    if standing is None or not standing.factors:
+    if objective_state is None or not objective_state.factors:
         return weights
-    factors = (standing.factors.get(order.client, 1.0) for order in orders)
+    factors = (objective_state.factors.get(order.client, 1.0) for order in orders)
     return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
 
 
 def _moved(
-    plan: Plan, prepared: Prepared, standing: ObjectiveState | None
+    plan: Plan, prepared: Prepared, objective_state: ObjectiveState | None
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
-    if standing is None:
+    if objective_state is None:
         before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)
         return before, plan.arrived, plan.departed
-    return standing.before, standing.changed("arrival", "include"), standing.changed("departure", "exclude")
+    return (
+        objective_state.before,
+        objective_state.changed("arrival", "include"),
+        objective_state.changed("departure", "exclude"),
+    )
 
 
 Counted = Sequence[tuple[Order, float]]  # with its weight

@@ -41,7 +41,7 @@ def assemble(
     names: Sequence[str],
     recorded: RecordedWindows,
     seen: tuple[ArrayLike, ArrayLike],
-    mender: RepairLog,
+    repair_log: RepairLog,
     place: Callable[[int], str],
 ) -> Timeline:
     """Tidy `recorded` into a Timeline; `seen` holds the devices' first and last instants, `(devices,)` ns.
@@ -51,14 +51,14 @@ def assemble(
     something had to be tidied.
     """
     first, last = (np.asarray(values, dtype=np.int64) for values in seen)
-    _check(recorded, first, last, mender.source, place)
-    tidy = _joined(*_sorted(*_filled(recorded, mender, place), mender, place), mender, place)
+    _check(recorded, first, last, repair_log.source, place)
+    tidy = _joined(*_sorted(*_filled(recorded, repair_log, place), repair_log, place), repair_log, place)
     counts = np.bincount(tidy.row, minlength=len(names))
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     try:
-        return Timeline(tuple(names), starts, tidy.on, tidy.off, first, last, mender.repairs)
+        return Timeline(tuple(names), starts, tidy.on, tidy.off, first, last, repair_log.repairs)
     except TraceError as error:
-        raise mender.source.error("", str(error)) from error
+        raise repair_log.source.error("", str(error)) from error
 
 
 def _check(w: RecordedWindows, first: Int64, last: Int64, source: RecordingFile, place: Callable[[int], str]) -> None:
@@ -74,7 +74,7 @@ def _check(w: RecordedWindows, first: Int64, last: Int64, source: RecordingFile,
         raise source.error(place(k), f"window {w.on[k]}..{w.off[k]} ns outside the device's sight", sight)
 
 
-def from_midnight(times: Sequence[ArrayLike], mender: RepairLog, tick: int = SECOND) -> list[Int64]:
+def from_midnight(times: Sequence[ArrayLike], repair_log: RepairLog, tick: int = SECOND) -> list[Int64]:
     """Turn columns of calendar times, in ticks of `tick` ns, into ns from midnight of the earliest day.
 
     Time of day is thus `t % 24 h`, whatever the recording's first instant. Raises TraceError if they
@@ -87,24 +87,24 @@ def from_midnight(times: Sequence[ArrayLike], mender: RepairLog, tick: int = SEC
     epoch = earliest // day * day
     if latest - epoch > NEVER // tick:
         years = (latest - epoch) // (365 * day)
-        raise mender.source.error("", f"times span {years} years", "at most 146 years")
+        raise repair_log.source.error("", f"times span {years} years", "at most 146 years")
     return [(values - epoch) * tick for values in columns]
 
 
 def _filled(
-    w: RecordedWindows, mender: RepairLog, place: Callable[[int], str]
+    w: RecordedWindows, repair_log: RepairLog, place: Callable[[int], str]
 ) -> tuple[RecordedWindows, NDArray[np.intp]]:
     """Drop windows without length; also return where each one kept stood in the recording."""
     empty = np.flatnonzero(w.on == w.off)
     if not len(empty):
         return w, np.arange(len(w.on))
-    mender.note("window without length dropped", place(int(empty[0])), count=len(empty))
+    repair_log.note("window without length dropped", place(int(empty[0])), count=len(empty))
     index = np.flatnonzero(w.on != w.off)
     return w.keep(index), index
 
 
 def _sorted(
-    w: RecordedWindows, index: NDArray[np.intp], mender: RepairLog, place: Callable[[int], str]
+    w: RecordedWindows, index: NDArray[np.intp], repair_log: RepairLog, place: Callable[[int], str]
 ) -> tuple[RecordedWindows, NDArray[np.intp]]:
     """Sort by device, then by time; rows of one device need not stand together."""
     if (w.row[1:] < w.row[:-1]).any():
@@ -113,13 +113,13 @@ def _sorted(
     late = np.flatnonzero((w.row[1:] == w.row[:-1]) & (w.on[1:] < w.on[:-1])) + 1
     if not len(late):
         return w, index
-    mender.note("windows out of order sorted", place(int(index[late[0]])), count=len(late))
+    repair_log.note("windows out of order sorted", place(int(index[late[0]])), count=len(late))
     order = np.lexsort((w.off, w.on, w.row))
     return w.keep(order), index[order]
 
 
 def _joined(
-    w: RecordedWindows, index: NDArray[np.intp], mender: RepairLog, place: Callable[[int], str]
+    w: RecordedWindows, index: NDArray[np.intp], repair_log: RepairLog, place: Callable[[int], str]
 ) -> RecordedWindows:
     """Join windows of one device that touch or overlap; they are sorted by start."""
     same = w.row[1:] == w.row[:-1]
@@ -127,7 +127,7 @@ def _joined(
     for kind, hit in (("touching", w.on[1:] == reach[:-1]), ("overlapping", w.on[1:] < reach[:-1])):
         found = np.flatnonzero(same & hit) + 1
         if len(found):
-            mender.note(f"{kind} windows joined", place(int(index[found[0]])), count=len(found))
+            repair_log.note(f"{kind} windows joined", place(int(index[found[0]])), count=len(found))
     heads = np.flatnonzero(np.concatenate(([True], ~(same & (w.on[1:] <= reach[:-1])))))[: len(w.on)]
     if len(heads) == len(w.on):
         return w

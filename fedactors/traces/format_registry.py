@@ -159,9 +159,9 @@ def _parse(source: RecordingFile, kind: Format, when: str | None, strict: bool) 
     if when is not None and not kind.ruled:
         problem = f'a rule "when: {when}" for a {kind.name} file'
         raise source.error("", problem, f"a rule only for {_listed(f for f in formats() if f.ruled)}")
-    mender = RepairLog(source, strict)
+    repair_log = RepairLog(source, strict)
     try:
-        result: Recording = kind.reader.read(source, mender, *([when] if kind.ruled else []))
+        result: Recording = kind.reader.read(source, repair_log, *([when] if kind.ruled else []))
     except TraceError as error:
         if str(error).startswith(f"{source.path}: "):
             raise

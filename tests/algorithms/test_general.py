@@ -124,11 +124,11 @@ def test_variance_of_the_cohorts_mean(clients, cohort):
 
 def test_mean_squares_split_into_the_mean_and_the_spread():
     """I-G7: (1/N) sum |grad f_i|^2 = |grad F|^2 + G^2, as hosts and server compute it in two sums."""
-    from fedactors.learning.dissimilarity import dissimilarity, slope
+    from fedactors.learning.dissimilarity import dissimilarity, gradient_sum
 
     draws = torch.Generator().manual_seed(2)
     rows = torch.randn(6, 9, generator=draws).numpy()
-    parts = [slope(rows[:2]), slope(rows[2:5]), slope(rows[5:])]
+    parts = [gradient_sum(rows[:2]), gradient_sum(rows[2:5]), gradient_sum(rows[5:])]
     found = dissimilarity(parts, rows[0])
     exact = rows.astype(float)
     mean = exact.mean(0)

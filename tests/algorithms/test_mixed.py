@@ -92,7 +92,10 @@ def test_linear_losses_make_all_methods_one():
         for other in others:
             close(other, first)
         step = half.round() - before
-        close(step, -0.1 * 4 * 0.5 * ((slopes[0] + slopes[1]) / 2 + slopes[2]) * (0.5 if t == 0 else 1.0))
+        close(
+            step,
+            -0.1 * 4 * 0.5 * ((slopes[0] + slopes[1]) / 2 + slopes[2]) * (0.5 if t == 0 else 1.0),
+        )
 
 
 class Recorder:

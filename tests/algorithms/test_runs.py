@@ -102,12 +102,12 @@ def test_pretraining_is_centralised_sgd_before_any_algorithm(name, tmp_path):
     assert none.summary["digests"] == calm.summary["digests"]
     assert some.summary["virtual_seconds"] == pytest.approx(calm.summary["virtual_seconds"] + 150)
     prepared = prepare(scenario(pretraining={"epochs": 3, "lr": 0.2, "batch": 9}, **options))
-    lesson, _, _, (x, y) = load(prepared)
+    task, _, _, (x, y) = load(prepared)
     from fedactors.learning.central_learner import CentralLearner
 
-    start, work = initial(lesson.model, 5), lesson.pretraining.work
+    start, work = initial(task.model, 5), task.pretraining.work
     order = sequence(5, -2, 0, np.arange(50), work, work.wanted, Purpose.SERVER_BATCH)
-    moved = CentralLearner(lesson.model, 5, x, y).pretrain(torch.from_numpy(start), 0.2, work)
+    moved = CentralLearner(task.model, 5, x, y).pretrain(torch.from_numpy(start), 0.2, work)
     np.testing.assert_allclose(moved, torch_sgd(start, x, y, order, work, 0.2), rtol=1e-4, atol=1e-5)
 
 
@@ -140,9 +140,9 @@ def test_shared_samples_are_charged_once_per_client():
 
 def test_shared_samples_join_every_clients_own():
     prepared = prepare(scenario(algorithm="ds"))
-    lesson, samples, _, (x, y) = load(prepared)
+    task, samples, _, (x, y) = load(prepared)
     assert prepared.sizes.tolist() == [40] * 10
-    assert [work.wanted for work in lesson.workloads] == [-(-90 // 8)] * 10
+    assert [work.wanted for work in task.workloads] == [-(-90 // 8)] * 10
     plain = load(prepare(scenario(algorithm="fedavg")))[1]
     for client in range(10):
         held = samples.split.of(client)
@@ -212,9 +212,9 @@ def test_dissimilarities_are_those_of_full_gradients(tmp_path):
     """xi^2 and G^2 at the models that rounds 1 and 3 start from, against autograd on all samples at once."""
     result = run(tmp_path, dissimilarity_every=2)
     assert ["xi2" in row for row in result.metrics] == [True, False, True]
-    lesson, samples, _, (x, y) = load(prepare(scenario()))
+    task, samples, _, (x, y) = load(prepare(scenario()))
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
-    nn.utils.vector_to_parameters(torch.from_numpy(initial(lesson.model, 5)), net.parameters())
+    nn.utils.vector_to_parameters(torch.from_numpy(initial(task.model, 5)), net.parameters())
 
     def slope(images, labels):
         net.zero_grad()
@@ -230,10 +230,10 @@ def test_dissimilarities_are_those_of_full_gradients(tmp_path):
 
 def test_dissimilarities_of_the_servers_data_with_themselves_vanish():
     """I-F10: identical clients that hold the server's data: G = 0 and xi = 0."""
-    from fedactors.learning.dissimilarity import dissimilarity, slope
+    from fedactors.learning.dissimilarity import dissimilarity, gradient_sum
 
     gradient = np.linspace(-1, 1, 50).astype(np.float32)
-    found = dissimilarity([slope([gradient] * 3), slope([gradient])], gradient)
+    found = dissimilarity([gradient_sum([gradient] * 3), gradient_sum([gradient])], gradient)
     assert found["g2"] == pytest.approx(0.0, abs=1e-12)
     assert found["xi2"] == pytest.approx(0.0, abs=1e-12)
 

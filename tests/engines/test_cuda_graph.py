@@ -31,7 +31,7 @@ from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, LeastSquares, Mlp
 from fedactors.models.sequence_layers import Embedding
 from fedactors.streams import Streams
-from tests.engines.test_engines import MODELS, Pulled, chunk, lesson, samples, with_engine
+from tests.engines.test_engines import MODELS, Pulled, chunk, samples, task, with_engine
 from tests.learning.test_two_losses import Half
 
 EVERY = {**MODELS, "squared": LeastSquares().build((12,), 3), "bf16": replace(MODELS["dropout"], precision="bf16")}
@@ -67,7 +67,7 @@ def starts_of(model):
 @pytest.mark.parametrize("name", EVERY)
 def test_a_step_on_tensors_that_stay_is_the_step_of_the_other_engines(name, algorithm):
     model, sent = EVERY[name], starts_of(EVERY[name])
-    the_lesson, data = replace(lesson(model), algorithm=algorithm), samples(model)
+    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
     found = with_steps(None, the_lesson, data).learn(WORK, sent)
     for other in (dense_batched if dense_batched.can(model) else vmap, *([] if name == "bf16" else [sequential])):
         wanted = with_engine(other, the_lesson, data).learn(WORK, sent)
@@ -79,7 +79,7 @@ def test_a_step_on_tensors_that_stay_is_the_step_of_the_other_engines(name, algo
 def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     """The recording is made in a chunk of other trips at another rate, and gives the bits of a step run each time."""
     model, sent, record = EVERY[name], starts_of(EVERY[name]), Traced()
-    the_lesson, data = replace(lesson(model), algorithm=algorithm), samples(model)
+    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
     learns, again = with_steps(None, the_lesson, data), with_steps(record, the_lesson, data)
     before = WORK._replace(version=1, trips=(1,) * 5, bases=(1, 1, 0, 0, 1), steps=(4, 3, 4, 3, 1), lr=0.3)
     again.learn(before, sent)
@@ -95,8 +95,8 @@ def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
 def test_convolutions_with_dropout_are_recorded():
     model = FslCifar().build((3, 32, 32), 10)
     sent, data, work = [{"x": initial(model, 1)}], samples(model), chunk((3, 0, 2, 1, 1))
-    traced = with_steps(Traced(), lesson(model), data).learn(work, sent)
-    one = with_engine(sequential, lesson(model), data).learn(work, sent)
+    traced = with_steps(Traced(), task(model), data).learn(work, sent)
+    one = with_engine(sequential, task(model), data).learn(work, sent)
     np.testing.assert_allclose(traced.sums["delta"], one.sums["delta"], rtol=1e-3, atol=1e-5)
 
 
@@ -120,7 +120,7 @@ def test_everything_in_a_step_lies_on_one_gpu(name):
 def test_a_row_that_is_done_does_not_move_and_company_changes_no_bit(name, algorithm):
     """Client 3, with one step, in a chunk of ten steps and of one; what it may not see, sample 0, is not a number."""
     model, sent = EVERY[name], starts_of(EVERY[name])
-    the_lesson, data = replace(lesson(model), algorithm=algorithm), samples(model)
+    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
     data.x[0] = np.nan
     learns = with_steps(None, the_lesson, data)
     alone = (0.0, 0.0, 0.0, 1.0, 0.0)
@@ -136,13 +136,13 @@ def test_a_row_that_is_done_does_not_move_and_company_changes_no_bit(name, algor
 def test_a_bad_update_is_named_and_leaves_nothing_behind():
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     data.x[data.split.of(2)[5]] = np.nan
-    learns, sent = with_steps(None, lesson(model), data), [{"x": initial(model, 1)}]
+    learns, sent = with_steps(None, task(model), data), [{"x": initial(model, 1)}]
     learned = learns.learn(chunk((4, 2, 8, 1, 4)), sent)
-    wanted = with_engine(dense_batched, lesson(model), data).learn(chunk((4, 2, 8, 1, 4)), sent)
+    wanted = with_engine(dense_batched, task(model), data).learn(chunk((4, 2, 8, 1, 4)), sent)
     assert learned.bad == wanted.bad
     assert [client for client, _ in learned.bad] == [2]
     calm = chunk((4, 2, 1, 4), clients=(0, 1, 3, 4))
-    after, fresh = (one.learn(calm, sent) for one in (learns, with_steps(None, lesson(model), data)))
+    after, fresh = (one.learn(calm, sent) for one in (learns, with_steps(None, task(model), data)))
     assert np.array_equal(after.sums["delta"], fresh.sums["delta"])
 
 
@@ -150,11 +150,11 @@ def test_results_are_no_part_of_what_the_next_chunk_writes_to():
     model, engine = MODELS["mlp"], CudaGraphEngine()
     kept = []
 
-    def keep(resident, rows):
-        kept.append(engine(resident, rows))
+    def keep(dataset, rows):
+        kept.append(engine(dataset, rows))
         return kept[-1]
 
-    learns, sent = with_engine(SimpleNamespace(train=keep), lesson(model), samples(model)), starts_of(model)
+    learns, sent = with_engine(SimpleNamespace(train=keep), task(model), samples(model)), starts_of(model)
     for steps, clients in (((1,), (0,)), ((3, 2), (0, 2))):
         learns.learn(chunk(steps, clients), sent[:1])
         before = [part.clone() for part in kept[-1][:2]]
@@ -164,7 +164,7 @@ def test_results_are_no_part_of_what_the_next_chunk_writes_to():
 
 def test_while_a_gpu_works_the_next_chunk_is_shuffled_and_no_trip_twice(monkeypatch):
     model, asked, original = MODELS["mlp"], [], Streams.of
-    host = ClientHost(lesson(model), samples(model))
+    host = ClientHost(task(model), samples(model))
     chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1, 2), (3, 2))], starts_of(model)[0]
     chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
     expected = host.learn(chunks, sent)
@@ -199,11 +199,11 @@ def test_sizes_are_rounded_up_by_an_eighth_at_most(number):
 
 
 def test_a_gpu_records_what_can_be_recorded_by_a_rule_that_looks_at_the_lesson_alone():
-    plain, rounds = lesson(MODELS["mlp"]), replace(MODELS["mlp"], precision="bf16")
+    plain, rounds = task(MODELS["mlp"]), replace(MODELS["mlp"], precision="bf16")
     assert isinstance(engine(plain.model, "cuda"), CudaGraphEngine)
-    assert isinstance(engine_of(lesson(rounds), "cuda"), CudaGraphEngine)
+    assert isinstance(engine_of(task(rounds), "cuda"), CudaGraphEngine)
     assert engine_of(replace(plain, algorithm=FedAMS()), "cuda") is dense_batched.train
-    assert engine_of(replace(lesson(rounds), algorithm=FedAMS()), "cuda") is vmap.train
+    assert engine_of(replace(task(rounds), algorithm=FedAMS()), "cuda") is vmap.train
     assert engine_of(replace(plain, algorithm=ExampleTransfer()), "cuda") is vmap.train
     assert engine(stack("words", (7,), Embedding(20, 4), Flatten(), dense(20)), "cuda") is vmap.train
 
@@ -222,7 +222,7 @@ def test_a_gpu_is_given_chunks_that_keep_it_busy():
 @pytest.mark.parametrize("name", [*EVERY, "cnn"])
 def test_a_cuda_graph_gives_the_bits_of_its_step(name):
     model = FslCifar().build((3, 32, 32), 10) if name == "cnn" else EVERY[name]
-    the_lesson, data, sent = lesson(model), samples(model), starts_of(model)
+    the_lesson, data, sent = task(model), samples(model), starts_of(model)
     eager, graph = (Trainer(the_lesson, data, "cuda") for _ in range(2))
     eager._train = type(eager._train)(CudaGraphEngine(lambda step: step))
     for work in (chunk((2, 3), (0, 2)), WORK, WORK._replace(lr=0.02, steps=(3, 2, 2, 1, 1)), WORK):

@@ -31,7 +31,7 @@ MODELS = {
 }
 
 
-def lesson(model, batch=5, drop_last=False):
+def task(model, batch=5, drop_last=False):
     works = tuple(workload(int(n), batch, epochs=2, steps=None, drop_last=drop_last) for n in SIZES)
     return TrainingTask(model, FedAvg(), 3, works)
 
@@ -74,7 +74,7 @@ def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engi
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
-    the_lesson = replace(lesson(model), algorithm=algorithm)
+    the_lesson = replace(task(model), algorithm=algorithm)
     one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, engine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
@@ -84,7 +84,7 @@ def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
     model = FslCifar().build((3, 32, 32), 10)
     work = chunk((3, 0, 2, 1, 1))
     sent = [{"x": initial(model, 1)}]
-    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
+    one, many = (with_engine(e, task(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
 
 
@@ -95,20 +95,20 @@ def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
 
 def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
-    assert engine_of(lesson(wide), "cpu") is dense_gram.train
-    assert engine_of(replace(lesson(wide), algorithm=Pulled()), "cpu") is dense_batched.train
-    assert engine_of(replace(lesson(wide), algorithm=FedAMS()), "cpu") is dense_batched.train
-    assert engine_of(lesson(MODELS["mlp"]), "cpu") is dense_batched.train
-    assert engine_of(lesson(Logistic().build((1000,), 100)), "cpu") is dense_batched.train
-    long = replace(lesson(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
+    assert engine_of(task(wide), "cpu") is dense_gram.train
+    assert engine_of(replace(task(wide), algorithm=Pulled()), "cpu") is dense_batched.train
+    assert engine_of(replace(task(wide), algorithm=FedAMS()), "cpu") is dense_batched.train
+    assert engine_of(task(MODELS["mlp"]), "cpu") is dense_batched.train
+    assert engine_of(task(Logistic().build((1000,), 100)), "cpu") is dense_batched.train
+    long = replace(task(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
     assert engine_of(long, "cpu") is dense_batched.train
-    assert engine_of(lesson(wide), "cuda") is not dense_gram.train
+    assert engine_of(task(wide), "cuda") is not dense_gram.train
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])
 def test_the_span_agrees_on_long_trips_of_any_batch(batch):
     model = MODELS["deep"]
-    the_lesson = lesson(model, batch)
+    the_lesson = task(model, batch)
     work = chunk(tuple(w.wanted for w in the_lesson.workloads))
     sent = [{"x": initial(model, 1)}]
     one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, dense_gram))
@@ -120,7 +120,7 @@ def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
     net = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
     start = torch.from_numpy(initial(model, 1))
     nn.utils.vector_to_parameters(start.clone(), net.parameters())
-    optimiser, work = torch.optim.SGD(net.parameters(), lr=0.1), lesson(model).workloads[0]
+    optimiser, work = torch.optim.SGD(net.parameters(), lr=0.1), task(model).workloads[0]
     order = sequence(3, 0, 2, data.split.of(0), work, 9)
     for first, last in bounds(work, 9):
         batch = torch.from_numpy(order[first:last])
@@ -128,7 +128,7 @@ def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
         nn.functional.cross_entropy(net(torch.from_numpy(data.x)[batch]), torch.from_numpy(data.y)[batch]).backward()
         optimiser.step()
     expected = nn.utils.parameters_to_vector(net.parameters()).detach() - start
-    learned = Trainer(lesson(model), data).learn(chunk((9,), clients=(0,)), [{"x": start.numpy()}])
+    learned = Trainer(task(model), data).learn(chunk((9,), clients=(0,)), [{"x": start.numpy()}])
     np.testing.assert_allclose(learned.sums["delta"], expected, rtol=1e-4, atol=1e-6)
 
 
@@ -137,7 +137,7 @@ def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
 )
 def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name, engine):
     model = MODELS[name]
-    trainer, sent = with_engine(engine, lesson(model), samples(model)), [{"x": initial(model, 1)}]
+    trainer, sent = with_engine(engine, task(model), samples(model)), [{"x": initial(model, 1)}]
     alone = (1.0, 0.0, 0.0, 0.0, 0.0)
     together = trainer.learn(chunk((6, 3, 9, 2, 5), weights=alone), sent)
     pair = trainer.learn(chunk((6, 9), clients=(0, 2), weights=(1.0, 0.0)), sent)
@@ -146,7 +146,7 @@ def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name, engine):
 
 def test_no_step_and_no_rate_leave_the_model_as_it_was():
     model = MODELS["mlp"]
-    learned = Trainer(lesson(model), samples(model)).learn(chunk((0,) * 5), [{"x": initial(model, 1)}])
+    learned = Trainer(task(model), samples(model)).learn(chunk((0,) * 5), [{"x": initial(model, 1)}])
     assert not learned.sums["delta"].any()
     assert learned.loss == 0.0
 
@@ -155,9 +155,9 @@ def test_no_step_and_no_rate_leave_the_model_as_it_was():
 def test_a_bad_update_is_named_with_client_and_step(engine):
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     data.x[data.split.of(2)[5]] = np.nan
-    trainer = with_engine(engine, lesson(model), data)
+    trainer = with_engine(engine, task(model), data)
     learned = trainer.learn(chunk((4, 2, 8, 1, 4)), [{"x": initial(model, 1)}])
-    order = sequence(3, 2, 2, data.split.of(2), lesson(model).workloads[2], 8)
+    order = sequence(3, 2, 2, data.split.of(2), task(model).workloads[2], 8)
     first = int(np.flatnonzero(order == data.split.of(2)[5])[0]) // 5
     assert learned.bad == ((2, first),)
 

@@ -30,14 +30,14 @@ def small_memory(monkeypatch):
     """Let engines run out of memory with more than some rows; return the numbers of rows they were asked for."""
     asked, original = [], trainer.engine_of
 
-    def engine_of(lesson, device):
-        train = original(lesson, device)
+    def engine_of(training_task, device):
+        train = original(training_task, device)
 
-        def limited(resident, chosen):
+        def limited(dataset, chosen):
             asked.append(len(chosen.clients))
             if len(chosen.clients) > limited.most:
                 raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
-            return train(resident, chosen)
+            return train(dataset, chosen)
 
         limited.most = 3
         return limited
@@ -78,7 +78,7 @@ def test_the_size_that_fits_is_kept(small_memory, tmp_path):
 
 
 def test_what_does_not_fit_by_twos_is_an_error():
-    def never(resident, chosen):
+    def never(dataset, chosen):
         raise MemoryError
 
     rows, somewhere = SimpleNamespace(clients=(1, 2), total=None, ready=[]), SimpleNamespace(x=torch.zeros(1))
@@ -111,9 +111,9 @@ def test_the_client_and_the_step_that_raise_are_named(tmp_path, monkeypatch):
     original, poisoned = runner.load, 19
 
     def load(prepared):
-        lesson, samples, *sets = original(prepared)
+        training_task, samples, *sets = original(prepared)
         samples.y[samples.split.of(poisoned)] = 99
-        return (lesson, samples, *sets)
+        return (training_task, samples, *sets)
 
     monkeypatch.setattr(runner, "load", load)
     scenario = scenario_of("server.cohort=100", "server.among=members")

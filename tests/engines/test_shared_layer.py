@@ -7,7 +7,7 @@ from fedactors.engines.shared_layer import SharedLayer, pays, steady
 from fedactors.learning.trainer import Trainer
 from fedactors.models.layers import Dense
 from fedactors.optim.client_optimizers import SGD
-from tests.engines.test_engines import lesson, samples
+from tests.engines.test_engines import samples, task
 from tests.learning.test_chunks import MODELS, PARTS
 
 LR, INPUTS, OUTPUTS = 0.1, 30, 20
@@ -52,8 +52,8 @@ def test_a_processor_that_rounds_by_the_number_of_samples_is_found_out(monkeypat
 
 def test_where_products_round_by_the_number_of_samples_chunks_stay_apart(monkeypatch):
     model = MODELS["images"]
-    assert len(Trainer(lesson(model), samples(model)).groups(PARTS)) == 1
+    assert len(Trainer(task(model), samples(model)).groups(PARTS)) == 1
     monkeypatch.setattr(shared_layer, "steady", lambda layer: False)
-    trainer = Trainer(lesson(model), samples(model))
+    trainer = Trainer(task(model), samples(model))
     assert len(trainer.groups(PARTS)) == len(PARTS)
     assert not trainer._train.keeps_bits(model, SGD())

@@ -98,7 +98,7 @@ def test_central_work_and_client_work_overlap(tmp_path):
         pipeline.submit(task_of(plan, prepared, "cpu", last=True))
         found = pipeline.finish()
         state = pipeline.state(1)
-    assert found.examined is not None
+    assert found.evaluated is not None
     workers = {path.name.split("-")[0]: path.name.split("-")[1] for path in tmp_path.iterdir()}
     assert len(set(workers.values())) == 2
     expected = fedactors.run(scenario("mixed-pt", rounds=1), tmp_path / "run", fleet="local")

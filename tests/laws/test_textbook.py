@@ -30,17 +30,17 @@ SCENARIO = {
 
 def textbook(prepared, cohorts):
     """FedAvg in twenty lines: McMahan et al. 2017, Algorithm 1."""
-    lesson, samples, *_ = load(prepared)
+    task, samples, *_ = load(prepared)
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
     from fedactors.models.network import initial
 
-    x = torch.from_numpy(initial(lesson.model, lesson.seed))
+    x = torch.from_numpy(initial(task.model, task.seed))
     for t, cohort in enumerate(cohorts):
         models, sizes = [], []
         for client in cohort:
             nn.utils.vector_to_parameters(x.clone(), net.parameters())
-            optimiser, work = torch.optim.SGD(net.parameters(), lr=0.2), lesson.workloads[client]
-            order = sequence(lesson.seed, client, t, samples.split.of(client), work, work.wanted)
+            optimiser, work = torch.optim.SGD(net.parameters(), lr=0.2), task.workloads[client]
+            order = sequence(task.seed, client, t, samples.split.of(client), work, work.wanted)
             for first, last in bounds(work, work.wanted):
                 batch = torch.from_numpy(order[first:last])
                 optimiser.zero_grad()

@@ -24,7 +24,7 @@ from fedactors.models.network import initial
 from fedactors.models.paper_models import Logistic, Mlp
 from fedactors.workload import workload
 from tests.engines.test_engines import MODELS as SMALL
-from tests.engines.test_engines import Pulled, chunk, lesson, samples
+from tests.engines.test_engines import Pulled, chunk, samples, training_task
 
 IMAGES = conv(5, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(343), Relu(), dense(3)
 MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": stack("images", (3, 14, 14), *IMAGES)}
@@ -46,7 +46,7 @@ def apart(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
     model = MODELS[name]
-    told = replace(lesson(model), algorithm=algorithm, tells_losses=True)
+    told = replace(training_task(model), algorithm=algorithm, tells_losses=True)
     chunks = [one._replace(branch=number) for number, one in enumerate(PARTS)]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == 1
@@ -110,27 +110,27 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
 
 
 def test_where_places_matter_chunks_stay_apart(monkeypatch):
-    host = ClientHost(lesson(MODELS["mlp"]), samples(MODELS["mlp"]))
+    host = ClientHost(training_task(MODELS["mlp"]), samples(MODELS["mlp"]))
     assert len(host._trainer.groups(PARTS)) == 1
     monkeypatch.setattr("fedactors.learning.trainer.steady", lambda *_: False)
-    host = ClientHost(lesson(MODELS["mlp"]), samples(MODELS["mlp"]))
+    host = ClientHost(training_task(MODELS["mlp"]), samples(MODELS["mlp"]))
     assert len(host._trainer.groups(PARTS)) == 3
 
 
 def test_an_engine_whose_bits_depend_on_places_is_found_out():
     model = MODELS["mlp"]
-    like, work = Trainer(lesson(model), samples(model))._resident, lesson(model).workloads[0]
-    assert steady(dense_batched.train, lesson(model), like, work)
+    like, work = Trainer(training_task(model), samples(model))._dataset, training_task(model).workloads[0]
+    assert steady(dense_batched.train, training_task(model), like, work)
 
-    def biased(resident, rows):
-        found = dense_batched.train(resident, rows)
+    def biased(dataset, rows):
+        found = dense_batched.train(dataset, rows)
         found.deltas[3:4] *= 1.0000002
         return found
 
-    assert not steady(biased, lesson(model), like, work)
+    assert not steady(biased, training_task(model), like, work)
     assert not steady(
         lambda *given: dense_batched.train(*given)._replace(losses=torch.arange(20.0)[:, None]),
-        lesson(model),
+        training_task(model),
         like,
         work,
     )
@@ -140,15 +140,15 @@ def test_an_engine_whose_bits_depend_on_places_is_found_out():
 def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
     model, calls = MODELS[name], []
     work, sent = chunk((6, 3, 9, 1, 5, 2, 7, 4), (0, 1, 2, 3, 4, 0, 2, 4)), [{"x": initial(model, 1)}]
-    whole = Trainer(lesson(model), samples(model)).learn(work, sent)
+    whole = Trainer(training_task(model), samples(model)).learn(work, sent)
 
-    def short(resident, rows):
+    def short(dataset, rows):
         calls.append(len(rows.clients))
         if len(calls) == 2:
             raise MemoryError
-        return SUMMED[name].train(resident, rows)
+        return SUMMED[name].train(dataset, rows)
 
-    trainer = Trainer(lesson(model), samples(model))
+    trainer = Trainer(training_task(model), samples(model))
     trainer._train = MicroBatching(short)
     trainer.limit(4)
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], whole.sums["delta"])
@@ -157,7 +157,7 @@ def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
 
 def test_chunks_are_trained_together_where_they_agree_and_fit():
     one, other, third = PARTS
-    works = lesson(MODELS["mlp"]).workloads
+    works = training_task(MODELS["mlp"]).workloads
     assert groups(PARTS, 6, works) == [PARTS]
     assert groups(PARTS, 4, works) == [[one, other], [third]]
     assert groups(PARTS, 0, works) == [[one], [other], [third]]
@@ -172,7 +172,7 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
 
 def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short(monkeypatch):
     model = MODELS["images"]
-    rows = Trainer(lesson(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
+    rows = Trainer(training_task(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
     sharing = conv_sequential._sharing(model, rows)
     assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
     assert list(conv_sequential._companies(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
@@ -186,9 +186,9 @@ def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_sho
 @pytest.mark.parametrize("name", SUMMED)
 def test_updates_are_added_up_without_being_written_out(name, monkeypatch):
     model = MODELS[name]
-    assert engine_of(lesson(model), "cpu") is SUMMED[name].train
+    assert engine_of(training_task(model), "cpu") is SUMMED[name].train
     work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
-    trainer = Trainer(lesson(model), samples(model))
+    trainer = Trainer(training_task(model), samples(model))
     found = trainer.learn(work, sent)
     monkeypatch.setattr(trainer, "_adds_up", False)
     written = trainer.learn(work, sent)
@@ -203,7 +203,7 @@ def test_updates_are_added_up_without_being_written_out(name, monkeypatch):
 def test_updates_of_clients_who_feel_more_than_their_gradient_are_added_up(algorithm, monkeypatch):
     model = MODELS["images"]
     work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
-    trainer = Trainer(replace(lesson(model), algorithm=algorithm), samples(model))
+    trainer = Trainer(replace(training_task(model), algorithm=algorithm), samples(model))
     found = trainer.learn(work, sent)
     monkeypatch.setattr(trainer, "_adds_up", False)
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], found.sums["delta"])
@@ -213,7 +213,7 @@ def test_updates_of_clients_who_feel_more_than_their_gradient_are_added_up(algor
 def test_a_bad_update_is_found_though_it_was_added_up(name):
     model, data = MODELS[name], samples(MODELS[name])
     data.x[data.split.of(2)] = np.inf
-    host = ClientHost(lesson(model), data)
+    host = ClientHost(training_task(model), data)
     learned = host.learn([chunk((2, 2), (0, 1)), chunk((3, 1), (2, 4))], {"x": initial(model, 1)})
     assert [client for one in learned for client, _ in one.bad] == [2]
 
@@ -236,11 +236,11 @@ def test_inner_products_are_those_of_the_samples_in_any_order_and_may_repeat():
 def test_the_span_is_the_same_with_inner_products_kept_and_worked_out(monkeypatch):
     model = MODELS["wide"]
     data, sent = samples(model), [{"x": initial(model, 1)}]
-    kept = Trainer(lesson(model), data)
-    assert kept._resident.grams is not None
+    kept = Trainer(training_task(model), data)
+    assert kept._dataset.grams is not None
     monkeypatch.setattr("fedactors.engines.grams.ROOM", 1000)
-    anew = Trainer(lesson(model), data)
-    assert anew._resident.grams is None
-    work = chunk(tuple(w.wanted for w in lesson(model).workloads))
+    anew = Trainer(training_task(model), data)
+    assert anew._dataset.grams is None
+    work = chunk(tuple(w.wanted for w in training_task(model).workloads))
     one, other = kept.learn(work, sent), anew.learn(work, sent)
     np.testing.assert_allclose(one.sums["delta"], other.sums["delta"], rtol=1e-4, atol=1e-6)

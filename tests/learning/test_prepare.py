@@ -10,7 +10,7 @@ from fedactors.algorithms.fedprox import FedProx
 from fedactors.engines import conv_batches, dense_batched
 from fedactors.fleet.workers import ClientHost
 from fedactors.models.network import initial
-from tests.engines.test_engines import chunk, lesson, samples
+from tests.engines.test_engines import chunk, samples, task
 from tests.learning.test_chunks import MODELS, PARTS
 
 ALL_EQUAL = [one._replace(steps=(6, 6)) for one in PARTS]
@@ -20,7 +20,7 @@ SENT = 2
 
 
 def told(model, algorithm):
-    return replace(lesson(model), algorithm=algorithm, tells_losses=True)
+    return replace(task(model), algorithm=algorithm, tells_losses=True)
 
 
 def bits(learned):

@@ -18,7 +18,7 @@ from fedactors.data.partitions.label_split import LabelSplit
 from fedactors.data.sets.digits import Digits
 from fedactors.engines import dense_batched, sequential, vmap
 from fedactors.learning.central_learner import CentralLearner
-from fedactors.learning.dissimilarity import mixed_dissimilarity, slope
+from fedactors.learning.dissimilarity import gradient_sum, mixed_dissimilarity
 from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator, auc
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import ServerExamples
@@ -28,7 +28,7 @@ from fedactors.models.network import forward, initial, views
 from fedactors.models.paper_models import LeastSquares, Mlp
 from fedactors.optim.server_optimizers import ServerMomentum
 from fedactors.workload import workload
-from tests.engines.test_engines import MODELS, chunk, lesson, samples, with_engine
+from tests.engines.test_engines import MODELS, chunk, samples, task, with_engine
 
 
 class Half(FedAvg):
@@ -41,8 +41,8 @@ class Half(FedAvg):
 def test_half_the_loss_at_twice_the_rate_is_the_same_path(engine):
     model = MODELS["dropout"]
     sent, work = [{"x": initial(model, 1)}], (10, 0, 7, 2, 1)
-    whole = with_engine(engine, lesson(model), samples(model)).learn(chunk(work, lr=0.1), sent)
-    half = replace(lesson(model), algorithm=Half())
+    whole = with_engine(engine, task(model), samples(model)).learn(chunk(work, lr=0.1), sent)
+    half = replace(task(model), algorithm=Half())
     slow = with_engine(engine, half, samples(model)).learn(chunk(work, lr=0.2), sent)
     np.testing.assert_allclose(slow.sums["delta"], whole.sums["delta"], rtol=1e-5, atol=1e-7)
     assert slow.loss == pytest.approx(whole.loss, rel=1e-6), "the loss is told as it is, unweighted"
@@ -54,7 +54,7 @@ def both_losses(engine, weight):
     data, further = samples(model), samples(model, seed=9)
     data = replace(data, central=ServerExamples(further.x[:6], further.y[:6], 6))
     algorithm = ExampleTransfer(central_weight=weight)
-    the_lesson = replace(lesson(model), algorithm=algorithm)
+    the_lesson = replace(task(model), algorithm=algorithm)
     trained = with_engine(engine, the_lesson, data).learn(chunk((10, 1, 7, 2, 1)), [{"x": initial(model, 1)}])
     return trained.sums["delta"], data, the_lesson
 
@@ -99,10 +99,10 @@ def test_the_squared_loss_is_that_of_torch_in_every_engine_that_takes_it():
     data, start = samples(model), [{"x": initial(model, 1)}]
     assert not start[0]["x"].any()
     work = chunk((10, 0, 7, 2, 1))
-    one, many = (with_engine(engine, lesson(model), data).learn(work, start) for engine in (sequential, vmap))
+    one, many = (with_engine(engine, task(model), data).learn(work, start) for engine in (sequential, vmap))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
-    first, net, mine = Trainer(lesson(model), data).learn(chunk((1,), (3,)), start), nn.Linear(12, 3), data.split.of(3)
+    first, net, mine = Trainer(task(model), data).learn(chunk((1,), (3,)), start), nn.Linear(12, 3), data.split.of(3)
     nn.utils.vector_to_parameters(torch.zeros(39), net.parameters())
     wanted = nn.functional.one_hot(torch.from_numpy(data.y[mine]), 3).float()
     loss = nn.functional.mse_loss(net(torch.from_numpy(data.x[mine])), wanted) * 3 / 2
@@ -136,7 +136,7 @@ def test_measures_are_those_of_torchmetrics(kind):
     else:
         model, x, y = DualEncoder(width=4).build((5,), 40), draws.integers(-1, 40, (200, 5)), draws.integers(0, 40, 200)
     start = initial(model, 1)
-    found = ModelEvaluator(model, EvaluationSet(x.astype(np.float32), y)).examine(start)
+    found = ModelEvaluator(model, EvaluationSet(x.astype(np.float32), y)).evaluate(start)
     tensors = views(model, torch.from_numpy(start))
     answers = scores(model, tensors, forward(model, tensors, torch.from_numpy(x).float()))
     labels, classes = torch.from_numpy(y), answers.shape[1]
@@ -159,7 +159,7 @@ def test_mixed_dissimilarities_keep_their_identities(w_f, clients, seed):
     w_c, draws = 1 - w_f, np.random.default_rng(seed)
     gradients = draws.normal(size=(clients, 5)).astype(np.float32)
     central = draws.normal(size=5).astype(np.float32)
-    found = mixed_dissimilarity([slope(gradients[:1]), slope(gradients)], central, (w_f, w_c))
+    found = mixed_dissimilarity([gradient_sum(gradients[:1]), gradient_sum(gradients)], central, (w_f, w_c))
     mean = np.concatenate([gradients[:1], gradients]).astype(float).mean(0)
     a, b = w_f * mean, w_c * central.astype(float)
     c = a + b
@@ -169,12 +169,12 @@ def test_mixed_dissimilarities_keep_their_identities(w_f, clients, seed):
     assert found["bt2"] == pytest.approx(upper / (c @ c), rel=1e-6)
     assert found["gt2"] >= 0
     assert found["bt2"] >= 1
-    same = mixed_dissimilarity([slope([central] * 3)], central, (w_f, w_c))
+    same = mixed_dissimilarity([gradient_sum([central] * 3)], central, (w_f, w_c))
     assert same["gt2"] == pytest.approx(0, abs=1e-12)
     assert same["bt2"] == pytest.approx(1)
-    nothing = mixed_dissimilarity([slope([0 * central])], 0 * central, (w_f, w_c))
+    nothing = mixed_dissimilarity([gradient_sum([0 * central])], 0 * central, (w_f, w_c))
     assert (nothing["gt2"], nothing["bt2"]) == (0, 1)
-    opposed = mixed_dissimilarity([slope([central * np.float32(-1)])], central, (0.5, 0.5))
+    opposed = mixed_dissimilarity([gradient_sum([central * np.float32(-1)])], central, (0.5, 0.5))
     assert opposed["bt2"] == float("inf")
 
 
@@ -195,11 +195,13 @@ def test_a_model_is_examined_on_each_source_and_on_both():
     """Parts weigh in the whole by their size; the AUC of the whole is not a mean."""
     data = LabelSplit(central=(5, 6, 7, 8, 9), positive=(1, 2, 7)).apply(Digits().load(0, 1))
     model = Mlp(hidden=[8]).build((1, 8, 8), 2)
-    found = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y, data.test_central)).examine(initial(model, 1))
+    found = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y, data.test_central)).evaluate(
+        initial(model, 1)
+    )
     share = data.test_central.mean()
     for name in ("accuracy", "loss"):
         parts = (1 - share) * found[f"federated_{name}"] + share * found[f"central_{name}"]
         assert found[name] == pytest.approx(parts)
     assert {"auc", "federated_auc", "central_auc"} <= found.keys()
-    whole = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).examine(initial(model, 1))
+    whole = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).evaluate(initial(model, 1))
     assert whole == {name: found[name] for name in ("accuracy", "loss", "auc")}

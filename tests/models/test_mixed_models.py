@@ -71,14 +71,14 @@ def movies():
     return DualEncoder(width=3).build((4,), 12), x, draws.integers(0, 12, SIZES.sum())
 
 
-def lesson(model, algorithm):
+def task(model, algorithm):
     return TrainingTask(model, algorithm, 3, tuple(workload(int(n), 3, epochs=2, steps=None) for n in SIZES))
 
 
 @pytest.mark.parametrize("make", [smiles, characters, movies])
 def test_sequential_and_cohort_agree(make):
     model, x, y = make()
-    trainers = [Trainer(lesson(model, ParallelTraining()), TrainingData(x, y, contiguous(SIZES))) for _ in range(2)]
+    trainers = [Trainer(task(model, ParallelTraining()), TrainingData(x, y, contiguous(SIZES))) for _ in range(2)]
     trainers[0]._train, trainers[1]._train = MicroBatching(sequential.train), MicroBatching(vmap.train)
     chunk = Chunk(0, (0, 1, 2), (0, 0, 0), (0, 0, 0), (7, 2, 0), (0.5, 0.3, 0.2), 0.3)
     one, many = (trainer.learn(chunk, [{"x": initial(model, 1)}]) for trainer in trainers)
@@ -93,7 +93,7 @@ def test_a_client_needs_the_rows_of_its_movies_alone():
     mine = data.split.of(1)
     mask = needed(model, [x[mine].astype(np.int64), y[mine]])
     (sent,) = decode(encode([start], mask), model, mask)
-    trainer = Trainer(lesson(model, ParallelTraining()), data)
+    trainer = Trainer(task(model, ParallelTraining()), data)
     chunk = Chunk(0, (1,), (0,), (0,), (4,), (1.0,), 0.3)
     whole, part = (trainer.learn(chunk, [{"x": vector}]) for vector in (start, sent))
     assert np.array_equal(whole.sums["delta"], part.sums["delta"])
@@ -109,7 +109,7 @@ def test_the_server_can_move_the_rows_that_a_client_lacks():
     mine = data.split.of(1)
     mask = needed(model, [x[mine].astype(np.int64), y[mine]])
     assert not mask.all()
-    trainer = Trainer(lesson(model, TwoWay()), data)
+    trainer = Trainer(task(model, TwoWay()), data)
     chunk = Chunk(0, (1,), (0,), (0,), (4,), (1.0,), 0.3)
     whole = trainer.learn(chunk, [{"x": start, "gc": gc}]).sums["delta"]
     own_x, own_gc = decode(encode([start, gc], mask), model, mask)

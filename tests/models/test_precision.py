@@ -22,7 +22,7 @@ from fedactors.models.paper_models import FslCifar, Mlp, ResNet9
 from fedactors.models.precision import rounding
 from fedactors.workload import workload
 from tests.data.test_datasets import SHARED, real_mnist
-from tests.engines.test_engines import MODELS, chunk, lesson, samples, with_engine
+from tests.engines.test_engines import MODELS, chunk, samples, training_task, with_engine
 
 
 def bf16(model):
@@ -44,8 +44,8 @@ def test_engines_round_alike(name):
     """As far as they can: sums of bfloat16 factors differ in order, and their results are rounded to 8 bits."""
     model = bf16(MODELS[name])
     work, sent = chunk((10, 0, 7, 2, 1)), [{"x": initial(model, 1)}]
-    one, many = (with_engine(e, lesson(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
-    exact = with_engine(sequential, lesson(MODELS[name]), samples(model)).learn(work, sent)
+    one, many = (with_engine(e, training_task(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
+    exact = with_engine(sequential, training_task(MODELS[name]), samples(model)).learn(work, sent)
     largest = np.abs(exact.sums["delta"]).max()
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], atol=0.01 * largest)
     np.testing.assert_allclose(one.sums["delta"], exact.sums["delta"], atol=0.02 * largest)
@@ -55,8 +55,8 @@ def test_engines_round_alike(name):
 
 def test_engines_by_hand_are_for_float32():
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
-    assert engine_of(lesson(wide), "cpu") is dense_gram.train
-    assert engine_of(lesson(bf16(wide)), "cpu") is sequential.train
+    assert engine_of(training_task(wide), "cpu") is dense_gram.train
+    assert engine_of(training_task(bf16(wide)), "cpu") is sequential.train
     assert engine(bf16(wide), "cpu") is sequential.train
     assert dense_batched.can(wide)
     assert not dense_batched.can(bf16(wide)), "on a GPU the recorded step is that of `cohort`"
@@ -78,14 +78,14 @@ def test_the_server_learns_as_its_clients_do():
 def test_models_are_examined_in_float32():
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     flat = initial(model, 1)
-    plain, rounded = (ModelEvaluator(m, EvaluationSet(data.x, data.y)).examine(flat) for m in (model, bf16(model)))
+    plain, rounded = (ModelEvaluator(m, EvaluationSet(data.x, data.y)).evaluate(flat) for m in (model, bf16(model)))
     assert plain == rounded
 
 
 @pytest.mark.parametrize("choice", [FslCifar(), ResNet9()], ids=lambda choice: choice.name)
 def test_convolutions_and_norms_train_in_bfloat16(choice):
     model = bf16(choice.build((3, 32, 32), 10))
-    learned = Trainer(lesson(model), samples(model)).learn(chunk((1, 1), (0, 3)), [{"x": initial(model, 1)}])
+    learned = Trainer(training_task(model), samples(model)).learn(chunk((1, 1), (0, 3)), [{"x": initial(model, 1)}])
     assert np.isfinite(learned.sums["delta"]).all()
     assert learned.sums["delta"].any()
 
@@ -117,11 +117,11 @@ def test_bfloat16_learns_real_digits_as_float32_does():
     accuracies, models = {}, {}
     for precision in ("fp32", "bf16"):
         model = replace(Mlp(hidden=[32]).build((1, 28, 28), 10), precision=precision)
-        task = replace(lesson(model), workloads=(workload(600, 10, epochs=3, steps=None),) * 4)
+        task = replace(training_task(model), workloads=(workload(600, 10, epochs=3, steps=None),) * 4)
         start = initial(model, 1)
         learned = Trainer(task, few).learn(chunk((180,) * 4, tuple(range(4)), (0.25,) * 4, lr=0.2), [{"x": start}])
         models[precision] = start + learned.sums["delta"]
-        accuracies[precision] = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).examine(
+        accuracies[precision] = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).evaluate(
             models[precision]
         )["accuracy"]
     assert min(accuracies.values()) > 0.75
@@ -136,7 +136,7 @@ def test_tf32_is_another_rounding_on_a_gpu():
     found = {}
     for precision in ("fp32", "tf32"):
         model = replace(wide, precision=precision)
-        trainer = Trainer(lesson(model), samples(model), "cuda")
+        trainer = Trainer(training_task(model), samples(model), "cuda")
         found[precision] = trainer.learn(chunk((3, 0, 2, 1, 1)), [{"x": initial(model, 1)}]).sums["delta"]
     largest = np.abs(found["fp32"]).max()
     np.testing.assert_allclose(found["tf32"], found["fp32"], atol=0.02 * largest)

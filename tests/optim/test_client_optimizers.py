@@ -21,7 +21,7 @@ from fedactors.models.layers import Layers
 from fedactors.models.network import initial
 from fedactors.models.paper_models import LambCnn, LambMlp
 from fedactors.optim.client_optimizers import SGD, AMSGrad, ClientAdam, ClientMomentum, Lamb, layerwise
-from tests.engines.test_engines import MODELS, Pulled, chunk, lesson, samples, with_engine
+from tests.engines.test_engines import MODELS, Pulled, chunk, samples, task, with_engine
 
 OPTIMISERS = [registry.lookup("optimizers", name)() for name in registry.names("optimizers")]
 LAYERS = Layers((4, 2, 1), (6, 1))
@@ -155,7 +155,7 @@ def test_a_shrinking_cohort_leaves_the_state_of_those_who_are_done():
 
 
 def chosen(model, optimizer, algorithm=None):
-    base = replace(lesson(model), setting=TaskSetting(optimizer=optimizer))
+    base = replace(task(model), setting=TaskSetting(optimizer=optimizer))
     return base if algorithm is None else replace(base, algorithm=algorithm)
 
 

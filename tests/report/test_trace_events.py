@@ -65,11 +65,11 @@ def test_threads_have_names_and_counters_the_accuracy(events, finished):
 def test_actors_say_when_they_worked(events, finished):
     rounds = len((finished / "metrics.jsonl").read_text().splitlines())
     names = [event["name"] for event in slices(events, WALL)]
-    assert names.count("aggregate") == names.count("learn") == names.count("examine") == rounds
+    assert names.count("aggregate") == names.count("learn") == names.count("evaluate") == rounds
     assert names.count("wait") == names.count("write") == rounds
     assert names.count("start") == 2  # of the driver, and of the server
     assert all(event["dur"] >= 0 for event in slices(events, WALL))
-    seconds = {(lane, what): spent for lane, what, spent in busy(finished / "wall.parquet")}
+    seconds = {(track, what): spent for track, what, spent in busy(finished / "wall.parquet")}
     assert 0 < seconds["client host", "learn"] < 60
 
 

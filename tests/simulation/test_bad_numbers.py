@@ -29,11 +29,11 @@ def poisoned(monkeypatch):
     original = runner.load
 
     def load(prepared):
-        lesson, samples, *sets = original(prepared)
+        task, samples, *sets = original(prepared)
         x = samples.x.copy()
         for client in BAD:
             x[samples.split.of(client)] = np.nan
-        return (lesson, replace(samples, x=x), *sets)
+        return (task, replace(samples, x=x), *sets)
 
     monkeypatch.setattr(runner, "load", load)
 

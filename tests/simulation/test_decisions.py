@@ -10,7 +10,7 @@ from fedactors.algorithms.departure import Constants, excludes
 from fedactors.errors import ScenarioError
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.learning.local_optimum import prospects
+from fedactors.learning.local_optimum import local_optimum
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load, resume
 from fedactors.simulation.tasks import task_of
@@ -88,14 +88,14 @@ def test_a_device_alone_is_trained_by_the_engine_of_the_hosts():
     """It gets better by itself at a small rate; rounds that hurt are taken back; without rounds it stays as it is."""
     prepared = prepare(scenario(*GROUPS))
     with LocalFleet() as fleet:
-        lesson, samples, exam, own = load(prepared)
-        pipeline = Pipeline(fleet, lesson, samples, exam, own)
+        task, samples, evaluation_set, own = load(prepared)
+        pipeline = Pipeline(fleet, task, samples, evaluation_set, own)
         plan = next(iter(prepared.clock()))
         pipeline.submit(task_of(plan, prepared, "cpu", last=True))
         pipeline.finish()
         x = pipeline.state(1)["x"]
-        small, none = pipeline.prospects(3, 0.1, 10), pipeline.prospects(3, 0.1, 0)
-        wild = prospects(lesson, samples, 3, x, 1e4, 3, 1)
+        small, none = pipeline.local_optimum(3, 0.1, 10), pipeline.local_optimum(3, 0.1, 0)
+        wild = local_optimum(task, samples, 3, x, 1e4, 3, 1)
     assert none["loss_alone"] == none["loss_device"] == small["loss_device"] == wild["loss_device"]
     assert small["loss_alone"] < small["loss_device"]
     assert wild["loss_alone"] == wild["loss_device"]

@@ -32,11 +32,11 @@ def test_a_trip_pays_for_steps_and_bytes_and_nobody_else_pays():
         order(1, Outcome.PARTIAL, 9, 400, 100),
         order(2, Outcome.LATE, 4, 400, 100),
     )
-    ledger = RunTotals(ahead=3 * 1000, tariff=tariff)
-    row = ledger.add(Plan(0, 0, 3, 3, orders, 0))
+    totals = RunTotals(ahead=3 * 1000, tariff=tariff)
+    row = totals.add(Plan(0, 0, 3, 3, orders, 0))
     assert row["joules"] == pytest.approx(1534e-12)
-    assert ledger.summary()["joules"] == pytest.approx((1534 + 3 * 1000) * 1e-12)  # what was sent ahead, too
-    assert ledger.summary()["joules_wasted"] == pytest.approx(20e-12)
+    assert totals.summary()["joules"] == pytest.approx((1534 + 3 * 1000) * 1e-12)  # what was sent ahead, too
+    assert totals.summary()["joules_wasted"] == pytest.approx(20e-12)
 
 
 def test_a_run_counts_joules_of_the_group_that_has_a_price(tmp_path):

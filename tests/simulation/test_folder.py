@@ -127,8 +127,8 @@ WRITING = """
 import sys
 from pathlib import Path
 from fedactors.plan import Outcome
-from fedactors.run_files.tables import Table
-table = Table(Path(sys.argv[1]), ("version", "outcome", "group", "arrived", "weight"))
+from fedactors.run_files.tables import ParquetTable
+table = ParquetTable(Path(sys.argv[1]), ("version", "outcome", "group", "arrived", "weight"))
 table.add((0, Outcome.COMPLETE, "", (), 0.5))
 table.add((-1, Outcome.LATE, "Zürich", (3, 2), 1 / 3))
 table.add((2**62, Outcome.COMPLETE, "b", (9,), 0.0))

@@ -26,16 +26,16 @@ def test_a_round_is_its_longest_path_or_all_its_work():
     prepared = prepared_with("server.evaluate_every=1")
     task = first_task(prepared)
     steps = sum(chunk.cost for chunk in task.chunks)
-    free = Speeds(step=1.0, central=0.0, examined=0.0, sample=0.0)
+    free = Speeds(step=1.0, central=0.0, evaluated=0.0, sample=0.0)
     alone = round_seconds(task, prepared, free, 1, 1, "local")
     assert alone == pytest.approx(steps, rel=1e-3)
     assert steps / 2 <= round_seconds(task, prepared, free, 2, 2, "ray") < 0.75 * steps
-    examined = Speeds(step=1.0, central=10.0, examined=1.0, sample=0.0)
-    assert round_seconds(task, prepared, examined, 1, 1, "local") == pytest.approx(
+    evaluated = Speeds(step=1.0, central=10.0, evaluated=1.0, sample=0.0)
+    assert round_seconds(task, prepared, evaluated, 1, 1, "local") == pytest.approx(
         steps + 10 + prepared.info.test_size, rel=1e-3
     )
     # with a core to spare, the test set is examined while the next round is trained
-    assert round_seconds(task, prepared, examined._replace(examined=0.1), 1, 4, "ray") == pytest.approx(
+    assert round_seconds(task, prepared, evaluated._replace(evaluated=0.1), 1, 4, "ray") == pytest.approx(
         steps + 10, rel=1e-3
     )
 
@@ -55,7 +55,7 @@ def test_every_engine_can_be_timed(change):
     tasks = [task_of(plan, prepared, "cpu", last=False) for plan in islice(prepared.clock(), 2)]
     speeds = measure(prepared, tasks, "cpu", 1)
     assert speeds.step > 0
-    assert speeds.examined > 0
+    assert speeds.evaluated > 0
     assert (speeds.central > 0) == any("fsl" in word for word in change)
 
 

@@ -62,16 +62,16 @@ def test_a_device_that_arrives_before_round_1_changes_nothing(tmp_path):
 def test_the_test_set_and_the_rate_follow_the_members(tmp_path):
     found = run(tmp_path / "run", {}, {}, {"arrive": "20s", "depart": "40s"})
     prepared = prepare(scenario(*[{}] * 3))
-    lesson, _, exam, _ = load(prepared)
-    hosted = [set(exam.y[lesson.holdout.of(k)].tolist()) for k in range(3)]
-    assert [len(lesson.holdout.of(k)) for k in range(3)] == [20] * 3
+    training_task, _, evaluation_set, _ = load(prepared)
+    hosted = [set(evaluation_set.y[training_task.holdout.of(k)].tolist()) for k in range(3)]
+    assert [len(training_task.holdout.of(k)) for k in range(3)] == [20] * 3
     assert all(len(mine) == 2 for mine in hosted)
     assert [row["lr"] for row in found.metrics] == pytest.approx([0.3, 0.15, 0.3, 0.15, 0.3, 0.15])
     moves = [(row["round"], m["client"], m["event"], m["after"]) for row in found.metrics for m in row.get("moves", ())]
     assert moves == [(3, 2, "arrival", 2), (5, 2, "departure", 4)]
     # the last model, examined by hand on what the two who stayed hold out
-    rows = np.concatenate([lesson.holdout.of(k) for k in (0, 1)])
-    expected = ModelEvaluator(lesson.model, exam).examine(found.state["x"], rows)
+    rows = np.concatenate([training_task.holdout.of(k) for k in (0, 1)])
+    expected = ModelEvaluator(training_task.model, evaluation_set).evaluate(found.state["x"], rows)
     assert found.summary["final"] == pytest.approx(expected)
 
 
@@ -89,16 +89,18 @@ def test_excluding_equals_from_then_on_a_run_that_never_had_it_given_the_same_mo
         pipeline = Pipeline(fleet, *load(data), saved=SavedState(3, first.state))
         objective = Objective(without)
         for plan in without.clock():
-            standing = objective.at(plan, settled(departures))
+            objective_state = objective.at(plan, settled(departures))
             if plan.version >= 3:
-                audience = np.append(standing.audience, False)
-                task = task_of(plan, without, "cpu", last=False, standing=standing._replace(audience=audience))
+                audience = np.append(objective_state.audience, False)
+                task = task_of(
+                    plan, without, "cpu", last=False, objective_state=objective_state._replace(audience=audience)
+                )
                 pipeline.submit(task)
                 outcome = pipeline.finish()
         same = np.array_equal(pipeline.state(6)["x"], whole.state["x"])
     assert same == (departures == "exclude")
     if same:
-        assert outcome.examined == whole.summary["final"]
+        assert outcome.evaluated == whole.summary["final"]
 
 
 def test_control_variates_keep_their_mean_over_the_objective(tmp_path):
@@ -113,8 +115,8 @@ def test_control_variates_keep_their_mean_over_the_objective(tmp_path):
         with LocalFleet() as fleet:
             pipeline = Pipeline(fleet, *load(prepared))
             for plan in prepared.clock():
-                standing = objective.at(plan, settled(departures))
-                pipeline.submit(task_of(plan, prepared, "cpu", last=False, standing=standing))
+                objective_state = objective.at(plan, settled(departures))
+                pipeline.submit(task_of(plan, prepared, "cpu", last=False, objective_state=objective_state))
                 pipeline.finish()
             kept = [vectors["c"] for _, vectors in pipeline.kept()]
             assert len(kept) == members

@@ -58,8 +58,8 @@ def _order(client, version, opened, outcome):
     return Order(client, version, 5, 5, outcome, opened, opened, opened, opened, 0, 0)
 
 
-def inside(standing):
-    return np.flatnonzero(standing.audience).tolist()
+def inside(objective_state):
+    return np.flatnonzero(objective_state.audience).tolist()
 
 
 STAYS = (0, NEVER)
@@ -154,10 +154,10 @@ def test_decisions_are_asked_for_one_after_the_other():
 
     story.decide = decide
     story.round()
-    standing = story.round()
+    objective_state = story.round()
     assert asked == [(1, 1, 4), (2, 1, 3)]
-    assert inside(standing) == [0, 2, 3]
-    assert [move.numbers for move in standing.moves] == [{"why": 1}, {"why": 2}]
+    assert inside(objective_state) == [0, 2, 3]
+    assert [move.numbers for move in objective_state.moves] == [{"why": 1}, {"why": 2}]
 
 
 def test_a_guest_who_comes_and_goes_between_two_rounds_was_never_a_member():

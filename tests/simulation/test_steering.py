@@ -71,9 +71,9 @@ def test_a_replay_without_losses_is_refused(tmp_path):
 
 
 def gini(given, devices):
-    ledger = RunTotals(devices=devices)
-    ledger.given.update(dict(enumerate(given)))
-    return ledger.summary()["fairness"]["gini"]
+    totals = RunTotals(devices=devices)
+    totals.given.update(dict(enumerate(given)))
+    return totals.summary()["fairness"]["gini"]
 
 
 def test_contributions_are_as_uneven_as_gini_says():

@@ -18,10 +18,10 @@ WINDOW = st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(0, 12)).fi
 
 def tidied(recorded, devices=4, strict=False):
     columns = list(zip(*recorded, strict=True)) or [[], [], []]
-    mender = RepairLog(SOURCE, strict)
+    repair_log = RepairLog(SOURCE, strict)
     names = [str(d) for d in range(devices)]
     seen = ([0] * devices, [12] * devices)
-    return assemble(names, windows(*columns), seen, mender, lambda k: f"window {k}")
+    return assemble(names, windows(*columns), seen, repair_log, lambda k: f"window {k}")
 
 
 @given(st.lists(WINDOW, max_size=12))

@@ -25,7 +25,7 @@ class Daily:
         """Whether `data` begins as these files do."""
         return data.startswith(b"# daily\n")
 
-    def read(self, source: RecordingFile, mender: RepairLog) -> Timeline:
+    def read(self, source: RecordingFile, repair_log: RepairLog) -> Timeline:
         """Return one device per line, observed for a day. Raises TraceError if a line cannot be understood."""
         names, row, on, off = list[str](), list[int](), list[int](), list[int]()
         for number, line in enumerate(source.text().splitlines()[1:], start=2):
@@ -38,7 +38,7 @@ class Daily:
             on += [int(h[1]) * _HOUR for h in hours if h]
             off += [int(h[2]) * _HOUR for h in hours if h]
         seen = ([0] * len(names), [24 * _HOUR] * len(names))
-        return assemble(tuple(names), windows(row, on, off), seen, mender, lambda k: device(names[row[k]]))
+        return assemble(tuple(names), windows(row, on, off), seen, repair_log, lambda k: device(names[row[k]]))
 
 
 FORMAT = Format("daily", AVAILABILITY, "opening hours, every day alike", Daily())

@@ -82,7 +82,7 @@ class RayFleet:
             self._own = address is None and not ray.is_initialized()
             cores = ceil((hosts or 1) * cpus + self._central_cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
-        self._vigil = liveness.Liveness(ours=self._own)
+        self._liveness = liveness.Liveness(ours=self._own)
         self.near = near and POSSIBLE and self._own
         self.ahead = 4  # enough to keep every host busy while one round is reduced and the next is made
         self._near: SocketActors | None = None
@@ -179,7 +179,7 @@ class RayFleet:
         """Tell a process its role, and watch it; return a reference to its becoming what it is told."""
         role, _ = self._actors[actor]
         self._became[actor] = actor.become.remote(*self._actors[actor])
-        self._vigil.watch(actor, role.__name__)
+        self._liveness.watch(actor, role.__name__)
         if self._near is not None:
             self._near.renew(actor)
         return self._became[actor]
@@ -189,7 +189,7 @@ class RayFleet:
         self._hosts -= 1
         self._actors.pop(actor)
         self._became.pop(actor)
-        self._vigil.forget(actor)
+        self._liveness.forget(actor)
         ray.kill(actor)
         if self._near is not None:
             self._near.forget(actor)
@@ -218,16 +218,16 @@ class RayFleet:
 
     def get(self, handle: Any) -> Any:
         """Wait for a result. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
-        self._vigil.rest()
+        self._liveness.rest()
         while True:
             try:
                 return self._get(handle)
             except GetTimeoutError:
-                self._vigil.look()
+                self._liveness.look()
 
     def _get(self, handle: Any) -> Any:
         """Wait for a result a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
-        self._vigil.refuse_dead()
+        self._liveness.refuse_dead()
         if isinstance(handle, Reply | ObjectRef) and self._near is not None:
             try:
                 return self._near.get(handle, liveness.LOOK_SECONDS)
@@ -239,7 +239,7 @@ class RayFleet:
         except GetTimeoutError:
             raise
         except RayError as error:
-            raise self._vigil.fault(error) from None
+            raise self._liveness.fault(error) from None
 
     def revive(self, actor: Any) -> bool:
         """Wait for an actor; return whether Ray had to restart it. Raises Fault if that takes too long."""
@@ -264,7 +264,7 @@ class RayFleet:
                         "ActorUnschedulable", "no node has room for an actor that was lost", died=True
                     ) from None
             except RayError as error:
-                self._vigil.refuse_dead()
+                self._liveness.refuse_dead()
                 if time.monotonic() > limit:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
@@ -277,7 +277,7 @@ class RayFleet:
             try:
                 ray.get(self._became[actor], timeout=_GROW_SECONDS)
             except RayTaskError as error:
-                raise self._vigil.fault(error) from None
+                raise self._liveness.fault(error) from None
 
     def close(self, *, tidy: bool = False) -> None:
         """End our actors, and a Ray that was started here, with its logs if `tidy`; leave a cluster that was joined."""

@@ -29,19 +29,19 @@ def audit(run: str | Path) -> dict[str, Any]:
     Raises RunFolderError if the folder lacks a file or one cannot be read.
     """
     refuse_others(Path(run))
-    books = Recorded(Path(run))
+    records = Recorded(Path(run))
     checks = [
-        {"name": name, "looked_at": looked_at(books), "wrong": _listed(check(books))}
+        {"name": name, "looked_at": looked_at(records), "wrong": _listed(check(records))}
         for name, looked_at, check in _CHECKS
-        if books.trained or check not in (_weights, _final)
+        if records.trained or check not in (_weights, _final)
     ]
-    return {"folder": str(books.path), "sound": not any(check["wrong"] for check in checks), "checks": checks}
+    return {"folder": str(records.path), "sound": not any(check["wrong"] for check in checks), "checks": checks}
 
 
-def _times(books: Recorded) -> Iterator[str]:
+def _times(records: Recorded) -> Iterator[str]:
     """Look whether versions follow one another, and instants, of a round and of every trip."""
     closed = 0
-    for number, plan in enumerate(books.plans()):
+    for number, plan in enumerate(records.plans()):
         where = f"round {plan.version + 1}"
         if plan.version != number:
             yield f"{where}: found where round {number + 1} belongs"
@@ -54,11 +54,11 @@ def _times(books: Recorded) -> Iterator[str]:
                 yield f"{where}, client {order.client}: stages at {stages} in a round closed at {plan.closed}"
 
 
-def _conservation(books: Recorded) -> Iterator[str]:
+def _conservation(records: Recorded) -> Iterator[str]:
     """Look whether everybody asked ended in one outcome, which fits the steps; compare their sums with all totals."""
-    ledger = RunTotals(books.wire["ahead"], tariff(books.scenario), books.scenario.devices)
-    columns = rows_of(books.path / "plans.parquet", ("asked", "heard"))
-    for plan, row, counts in zip(books.plans(), chain(books.rows, repeat({})), columns, strict=False):
+    totals = RunTotals(records.wire["ahead"], tariff(records.scenario), records.scenario.devices)
+    columns = rows_of(records.path / "plans.parquet", ("asked", "heard"))
+    for plan, row, counts in zip(records.plans(), chain(records.rows, repeat({})), columns, strict=False):
         where = f"round {plan.version + 1}"
         if counts != (len(plan.orders), len(list(plan.heard()))):
             yield f"{where}: plans.parquet says {counts[0]} asked and {counts[1]} heard"
@@ -71,14 +71,14 @@ def _conservation(books: Recorded) -> Iterator[str]:
             if not _fits(o) or not 0 <= o.base <= plan.version
         )
         try:
-            expected = ledger.add(plan)
+            expected = totals.add(plan)
         except ConservationError as error:
             yield str(error)
             continue
         yield from (f"{where}: {text}" for text in _different(expected, row, "metrics.jsonl"))
-    if ledger.plans != len(books.rows):
-        yield f"{ledger.plans} plans, {len(books.rows)} lines in metrics.jsonl"
-    yield from _different(ledger.summary(), books.summary, "summary.json")
+    if totals.plans != len(records.rows):
+        yield f"{totals.plans} plans, {len(records.rows)} lines in metrics.jsonl"
+    yield from _different(totals.summary(), records.summary, "summary.json")
 
 
 def _fits(order: Order) -> bool:
@@ -89,10 +89,10 @@ def _fits(order: Order) -> bool:
     return 0 <= order.steps <= order.wanted
 
 
-def _bytes(books: Recorded) -> Iterator[str]:
+def _bytes(records: Recorded) -> Iterator[str]:
     """Compare what each trip moved with the algorithm's payload: all of it if it was heard, else at most that."""
-    wire, first = books.wire, set[int]()
-    for plan in books.plans():
+    wire, first = records.wire, set[int]()
+    for plan in records.plans():
         for order in plan.orders:
             down, up = (sent if isinstance(sent, int) else sent[order.client] for sent in (wire["down"], wire["up"]))
             more = order.down - down
@@ -107,45 +107,45 @@ def _bytes(books: Recorded) -> Iterator[str]:
                 first.add(order.client)
 
 
-def _weights(books: Recorded) -> Iterator[str]:
+def _weights(records: Recorded) -> Iterator[str]:
     """Compare the weight of every update with that which the participation policy gives it."""
     from fedactors.simulation.tasks import weights_of
 
-    tables = groupby(rows_of(books.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
-    objective = Objective(books) if books.scenario.server.membership else None
+    tables = groupby(rows_of(records.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
+    objective = Objective(records) if records.scenario.server.membership else None
     found: tuple[int, dict[tuple[int, int], float]] | None = None
-    for plan, row in zip(books.plans(), books.rows, strict=False):
+    for plan, row in zip(records.plans(), records.rows, strict=False):
         if found is None and (group := next(tables, None)) is not None:
             found = group[0], {(client, base): weight for _, client, base, weight in group[1]}
         mine: dict[tuple[int, int], float] = {}
         if found is not None and found[0] == plan.version:
             mine, found = found[1], None
         trips = ((order.client, order.base) for order in plan.heard())
-        standing = objective.at(plan, recorded(row)) if objective else None
-        expected = dict(zip(trips, weights_of(plan, books, standing), strict=True))
+        objective_state = objective.at(plan, recorded(row)) if objective else None
+        expected = dict(zip(trips, weights_of(plan, records, objective_state), strict=True))
         for trip in sorted({*mine, *expected}):
             if mine.get(trip, 0.0) != expected.get(trip, 0.0):
                 weights = f"{mine.get(trip, 0.0)!r} in place of {expected.get(trip, 0.0)!r}"
                 yield f"round {plan.version + 1}, client {trip[0]}: weight {weights}"
 
 
-def _digests(books: Recorded) -> Iterator[str]:
+def _digests(records: Recorded) -> Iterator[str]:
     """Compare digests of plans, metrics and model, and those that checkpoints hold."""
     digests, saved = Digests(), {}
-    for path in checkpoint.checkpoints(books.path):
+    for path in checkpoint.checkpoints(records.path):
         try:
             one = checkpoint.read(path)
         except RunFolderError as error:
             yield str(error)
         else:
             saved[one.plans] = one.digests
-    for count, (plan, row) in enumerate(zip(books.plans(), books.rows, strict=False), start=1):
+    for count, (plan, row) in enumerate(zip(records.plans(), records.rows, strict=False), start=1):
         digests.plan(plan)
         digests.metrics(row)
         if count in saved and saved[count] != digests.values():
             yield f"checkpoint of round {count}: other digests"
-    expected = books.summary.get("digests", {})
-    found = digests.values() | ({"model": _model(books.path)} if books.trained else {})
+    expected = records.summary.get("digests", {})
+    found = digests.values() | ({"model": _model(records.path)} if records.trained else {})
     yield from (
         f"{part}: {found[part]} in place of {expected[part]}" for part in expected if found[part] != expected[part]
     )
@@ -163,11 +163,11 @@ def _model(run: Path) -> str:
         raise RunFolderError(f"{path}: cannot be read: {error}") from None
 
 
-def _final(books: Recorded) -> Iterator[str]:
+def _final(records: Recorded) -> Iterator[str]:
     """Compare the final figures with the last evaluation."""
-    rows = [row for row in books.rows if "accuracy" in row]
-    final = books.summary.get("final")
-    if books.scenario.server.selection.steers:
+    rows = [row for row in records.rows if "accuracy" in row]
+    final = records.summary.get("final")
+    if records.scenario.server.selection.steers:
         return  # nobody knew which round would be the last: it may have been evaluated afterwards
     if bool(rows) != bool(final):
         yield f"{len(rows)} evaluations, final figures {final}"
@@ -195,10 +195,10 @@ def _listed(wrong: Iterable[str]) -> list[str]:
 _Looked = Callable[[Recorded], str]
 _Check = Callable[[Recorded], Iterable[str]]
 _CHECKS: tuple[tuple[str, _Looked, _Check], ...] = (
-    ("times", lambda books: f"{len(books.rows):,} rounds", _times),
-    ("conservation", lambda books: f"{books.summary.get('asked', 0):,} orders", _conservation),
-    ("bytes", lambda books: "what each trip moved", _bytes),
-    ("weights", lambda books: f"{len(books.held):,} clients", _weights),
-    ("final", lambda books: "the last evaluation", _final),
-    ("digests", lambda books: ", ".join(books.summary.get("digests", {})), _digests),
+    ("times", lambda records: f"{len(records.rows):,} rounds", _times),
+    ("conservation", lambda records: f"{records.summary.get('asked', 0):,} orders", _conservation),
+    ("bytes", lambda records: "what each trip moved", _bytes),
+    ("weights", lambda records: f"{len(records.held):,} clients", _weights),
+    ("final", lambda records: "the last evaluation", _final),
+    ("digests", lambda records: ", ".join(records.summary.get("digests", {})), _digests),
 )

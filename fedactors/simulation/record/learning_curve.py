@@ -56,10 +56,10 @@ def stability(rounds: Sequence[int], accuracy: Sequence[float], window: int = WI
 
 def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the measures of a run from the rows of its metrics; None if nothing was evaluated."""
-    examined = [(row["round"], row["accuracy"]) for row in rows if "accuracy" in row]
-    if not examined:
+    evaluated = [(row["round"], row["accuracy"]) for row in rows if "accuracy" in row]
+    if not evaluated:
         return None
-    curve = [at for at, _ in examined], [accuracy for _, accuracy in examined]
+    curve = [at for at, _ in evaluated], [accuracy for _, accuracy in evaluated]
     return {
         "rolling_accuracy": final(*curve),
         "rise_round": rise_time(*curve),

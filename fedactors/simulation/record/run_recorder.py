@@ -21,18 +21,18 @@ Figures = Mapping[str, Any]
 
 
 class RunRecorder:
-    """The books of one run, which keep a `ledger`."""
+    """The books of one run, which keep a `totals`."""
 
-    def __init__(self, folder: RunFolder, ledger: RunTotals) -> None:
+    def __init__(self, folder: RunFolder, totals: RunTotals) -> None:
         self.folder, self.rows = folder, MetricRows(folder.path / METRICS)
         self.whole = True  # nothing has been entered by half
         self.final: Mapping[str, float] | None = None
-        self._ledger, self._digests = ledger, Digests()
+        self._totals, self._digests = totals, Digests()
 
     @property
     def plans(self) -> int:
         """Rounds written down."""
-        return self._ledger.plans
+        return self._totals.plans
 
     @property
     def digests(self) -> dict[str, str]:
@@ -42,8 +42,8 @@ class RunRecorder:
     def enter(self, plan: Plan, task: RoundTask, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
         self.whole = False
-        row = finite({**self._ledger.add(plan), **_learned(outcomes, task), **said})
-        self.final = outcomes.examined or self.final
+        row = finite({**self._totals.add(plan), **_learned(outcomes, task), **said})
+        self.final = outcomes.evaluated or self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
         row |= wall
@@ -54,7 +54,7 @@ class RunRecorder:
 
     def recall(self, plan: Plan, task: RoundTask, row: dict[str, Any]) -> None:
         """Take in a round of the past, whose row of metrics is in the folder already."""
-        self._ledger.add(plan)
+        self._totals.add(plan)
         self._digests.plan(plan)
         self._digests.metrics(row)
         self.rows.add(row)
@@ -78,7 +78,7 @@ class RunRecorder:
         """Return the summary of the run, which `said` opens, from the server's last `state`."""
         return {
             **said,
-            **self._ledger.summary(),
+            **self._totals.summary(),
             **wall,
             "ended_because": ended,
             "final": self.final,
@@ -92,4 +92,4 @@ def _learned(outcomes: Outcomes, task: RoundTask) -> dict[str, Any]:
     """Return the columns of a metrics row that come from training."""
     steps = sum(chunk.cost for chunk in task.chunks)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
-    return row | (outcomes.examined or {}) | (outcomes.dissimilarity or {})
+    return row | (outcomes.evaluated or {}) | (outcomes.dissimilarity or {})

@@ -117,9 +117,9 @@ def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
 
 def _data_digest(data: Iterable[Any]) -> str:
     """Return a digest by which a data set is known again: shapes, all labels, and some of the samples."""
-    _, samples, exam, own = data
+    _, samples, evaluation_set, own = data
     digest = hashlib.sha256()
-    for x, y in ((samples.x, samples.y), (exam.x, exam.y), own):
+    for x, y in ((samples.x, samples.y), (evaluation_set.x, evaluation_set.y), own):
         digest.update(f"{x.shape} {y.shape}".encode())
         digest.update(np.ascontiguousarray(y).tobytes() + np.ascontiguousarray(x[::_STRIDE]).tobytes())
     return digest.hexdigest()

@@ -26,26 +26,26 @@ def looks_like(data: bytes) -> bool:
     return flat is not None or (start[:1] == b"[" and b'"AI_Score"' in start)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> DeviceTable:
+def read(source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
     """Read `ai_score` by phone, or of the map the label `benchmark` by model code.
 
     Raises TraceError if the file is damaged.
     """
     content = source.json()
     if isinstance(content, list):
-        return _raw(content, source, mender)
+        return _raw(content, source, repair_log)
     if not isinstance(content, dict) or not content:
         raise source.error("", "no table", "an object or list of phones")
     if all(isinstance(value, str) for value in content.values()):
         names = ["" if value == _UNKNOWN else str(value) for value in content.values()]
-        return table(content, {}, {BENCHMARK: names}, mender.repairs)
+        return table(content, {}, {BENCHMARK: names}, repair_log.repairs)
     for name, value in content.items():
         if type(value) is not int or not 0 <= value < 10**9:
             raise source.error(device(name), f"score {shown(value)}", "a whole number")
-    return table(content, {SCORE: list(content.values())}, repairs=mender.repairs)
+    return table(content, {SCORE: list(content.values())}, repairs=repair_log.repairs)
 
 
-def _raw(content: list[object], source: RecordingFile, mender: RepairLog) -> DeviceTable:
+def _raw(content: list[object], source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
     scores: dict[str, int] = {}
     for number, record in enumerate(content):
         name = record.get("Model") if isinstance(record, dict) else None
@@ -54,10 +54,10 @@ def _raw(content: list[object], source: RecordingFile, mender: RepairLog) -> Dev
         if not isinstance(name, str) or not match:
             raise source.error(f"record {number}", f"score {shown(score)} of {shown(name)}", "a model and a number")
         if match[2]:
-            mender.note("junk after a score left out", device(name), match[2])
+            repair_log.note("junk after a score left out", device(name), match[2])
         if name in scores:
-            mender.note("model listed twice, the last counts", device(name))  # as in FLASH's own scores
+            repair_log.note("model listed twice, the last counts", device(name))  # as in FLASH's own scores
         scores[name] = int(match[1])
     if not scores:
         raise source.error("", "no phone", "a list of phones")
-    return table(scores, {SCORE: list(scores.values())}, repairs=mender.repairs)
+    return table(scores, {SCORE: list(scores.values())}, repairs=repair_log.repairs)

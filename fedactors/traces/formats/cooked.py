@@ -22,7 +22,7 @@ def looks_like(data: bytes) -> bool:
     return bool(pairs) and all(len(pair) == 2 and all(is_decimal(text) for text in pair) for pair in pairs)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Series:
+def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read one row of bytes/s, named like the file. Raises TraceError if the trace is damaged."""
     at: list[int] = []
     rates: list[int] = []
@@ -39,4 +39,4 @@ def read(source: RecordingFile, mender: RepairLog) -> Series:
         raise source.error("", f"{len(at)} lines", f"at least {_LINES}")
     end = 2 * at[-1] - at[-2] - at[0]
     row = SeriesRow(source.name, [time - at[0] for time in at], rates, end)
-    return build([row], BYTES_PER_SECOND, mender.repairs)
+    return build([row], BYTES_PER_SECOND, repair_log.repairs)

@@ -39,7 +39,7 @@ def looks_like(data: bytes) -> bool:
     return pickles.is_pickle(data) and b"inactive" in data and b"finish_time" in data
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read every client's windows; `first` is 0 and `last` the period after which they repeat.
 
     Raises TraceError if the file is damaged or would run code.
@@ -51,8 +51,8 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
         total = int((client.inactive - client.active).sum())
         if client.duration not in (None, total):
             detail = f"{total} s, stated {client.duration} s"
-            mender.note("windows that do not add up to the stated duration", device(client.name), detail)
-    clients = [_within(client, mender) for client in clients]
+            repair_log.note("windows that do not add up to the stated duration", device(client.name), detail)
+    clients = [_within(client, repair_log) for client in clients]
     counts = [len(client.active) for client in clients]
     starts = np.concatenate(([0], np.cumsum(counts)))
     found = RecordedWindows(
@@ -66,7 +66,7 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
         return f"{device(clients[row].name)}, window {k - int(starts[row])}"
 
     seen = ([0] * len(clients), [client.period * SECOND for client in clients])
-    return assemble([client.name for client in clients], found, seen, mender, place)
+    return assemble([client.name for client in clients], found, seen, repair_log, place)
 
 
 def _clients(source: RecordingFile) -> Iterator[_Client]:
@@ -86,12 +86,12 @@ def _clients(source: RecordingFile) -> Iterator[_Client]:
         yield _Client(name, active, inactive, int(period[0]), duration if isinstance(duration, int) else None)
 
 
-def _within(client: _Client, mender: RepairLog) -> _Client:
+def _within(client: _Client, repair_log: RepairLog) -> _Client:
     """Cut off what lies beyond the client's period."""
     beyond = int((client.inactive > client.period).sum())
     if not beyond:
         return client
-    mender.note("window beyond finish_time cut off", device(client.name), count=beyond)
+    repair_log.note("window beyond finish_time cut off", device(client.name), count=beyond)
     active, inactive = (np.minimum(column, client.period) for column in (client.active, client.inactive))
     return client._replace(active=active, inactive=inactive)
 

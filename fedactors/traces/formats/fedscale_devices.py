@@ -40,7 +40,7 @@ def looks_like(data: bytes) -> bool:
     return lines[0][:1] == b"," and any(line.startswith(b"computation,") for line in lines)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> DeviceTable:
+def read(source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
     """Read one row per client: `inference_ns`, `down_bytes_per_s`, `up_bytes_per_s`, and `samples` if given.
 
     Raises TraceError if the file is damaged or would run code.
@@ -61,7 +61,7 @@ def read(source: RecordingFile, mender: RepairLog) -> DeviceTable:
         raise source.error("", "sample_size of some clients only", "all, or none")
     if not columns[SAMPLES]:
         del columns[SAMPLES]
-    return table(records, columns, repairs=mender.repairs)
+    return table(records, columns, repairs=repair_log.repairs)
 
 
 def _number(value: object, factor: int, what: str, where: str, source: RecordingFile) -> int:

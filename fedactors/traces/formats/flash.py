@@ -68,7 +68,7 @@ def looks_like(data: bytes) -> bool:
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"messages"' in data
 
 
-def read(source: RecordingFile, mender: RepairLog, when: str | None = None) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog, when: str | None = None) -> Timeline:
     """Read the phones and the windows in which rule `when` holds; t = 0 is midnight of the earliest day.
 
     Raises TraceError if the file is damaged, or the rule is not understood.
@@ -79,9 +79,9 @@ def read(source: RecordingFile, mender: RepairLog, when: str | None = None) -> T
     last: list[int] = []
     found: list[_Window] = []
     for name, text in _phones(source):
-        events = observed(_events(name, text, source), name, mender)
+        events = observed(_events(name, text, source), name, repair_log)
         if not events:
-            mender.note("device without an event left out", device(name))
+            repair_log.note("device without an event left out", device(name))
             continue
         found.extend(_windows(len(names), events, holds))
         names.append(name)
@@ -89,25 +89,25 @@ def read(source: RecordingFile, mender: RepairLog, when: str | None = None) -> T
         last.append(events[-1].second)
     if not names:
         raise source.error("", "no device with an event", "a FLASH state trace")
-    on, off, begin, end = from_midnight(([w.on for w in found], [w.off for w in found], first, last), mender)
+    on, off, begin, end = from_midnight(([w.on for w in found], [w.off for w in found], first, last), repair_log)
 
     def place(k: int) -> str:
         return device(names[found[k].row], found[k].line)
 
-    return assemble(names, windows([w.row for w in found], on, off), (begin, end), mender, place)
+    return assemble(names, windows([w.row for w in found], on, off), (begin, end), repair_log, place)
 
 
-def observed(events: list[Event], name: str, mender: RepairLog) -> list[Event]:
+def observed(events: list[Event], name: str, repair_log: RepairLog) -> list[Event]:
     """Return `events` in order of time, without the pairs that FLASH's authors added at the end."""
     for before, after in itertools.pairwise(events):
         if after.second < before.second:
             same_day = after.second // DAY == before.second // DAY
             show = _clock if same_day else _stamp
             detail = f"{show(after.second)} after {show(before.second)}"
-            mender.note("time runs backwards", device(name, after.line), detail)
+            repair_log.note("time runs backwards", device(name, after.line), detail)
     kept = sorted(events, key=lambda event: event.second)  # stable: events of one second stay in file order
     while len(kept) > 2 and _is_added(kept[-2:], kept[0]):
-        mender.note("added screen_on + 2G pair left out", device(name, kept[-2].line))
+        repair_log.note("added screen_on + 2G pair left out", device(name, kept[-2].line))
         del kept[-2:]
     return kept
 

@@ -37,7 +37,7 @@ def looks_like(data: bytes) -> bool:
     return all(word.encode() in words for word in _WANTED)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read every node's windows; a node is seen from its first to its last event, up or down.
 
     Raises TraceError if the file is damaged.
@@ -52,13 +52,13 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
         first[event.row] = min(first[event.row], event.start)
         last[event.row] = max(last[event.row], event.stop)
     columns = ([event.start for event in up], [event.stop for event in up], first, last)
-    on, off, begin, end = from_midnight(columns, mender, tick=1)
+    on, off, begin, end = from_midnight(columns, repair_log, tick=1)
     labels = list(names)
 
     def place(k: int) -> str:
         return device(labels[up[k].row], up[k].line)
 
-    return assemble(labels, windows([event.row for event in up], on, off), (begin, end), mender, place)
+    return assemble(labels, windows([event.row for event in up], on, off), (begin, end), repair_log, place)
 
 
 def _events(source: RecordingFile, names: dict[str, int]) -> list[_Event]:

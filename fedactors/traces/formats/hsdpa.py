@@ -39,21 +39,21 @@ def looks_like(data: bytes) -> bool:
     return len(cells) == _COLUMNS and all(is_whole(cells[k]) for k in (0, 1, 4, 5))
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Series:
+def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read the downlink in bytes/s. Raises TraceError if the log is damaged."""
     lines = []
-    for line in _ordered([_line(number, text, source) for number, text in numbered(source)], mender):
+    for line in _ordered([_line(number, text, source) for number, text in numbered(source)], repair_log):
         if line.interval:
             lines.append(line)
         else:
-            mender.note("line without duration left out", f"line {line.number}")
+            repair_log.note("line without duration left out", f"line {line.number}")
     if not lines:
         raise source.error("", "no line with a duration", "an HSDPA log")
     bounded(sum(line.interval for line in lines) * _MS, "", source)
     ends = np.cumsum([line.interval for line in lines]) * _MS
     rates = [(line.bytes * 1000 + line.interval // 2) // line.interval for line in lines]
     row = SeriesRow(source.stem, np.concatenate(([0], ends[:-1])), rates, int(ends[-1]))
-    return build([row], BYTES_PER_SECOND, mender.repairs)
+    return build([row], BYTES_PER_SECOND, repair_log.repairs)
 
 
 def _line(number: int, text: str, source: RecordingFile) -> _HsdpaLine:
@@ -67,17 +67,17 @@ def _line(number: int, text: str, source: RecordingFile) -> _HsdpaLine:
     return _HsdpaLine(number, stamp, amount, interval)
 
 
-def _ordered(lines: list[_HsdpaLine], mender: RepairLog) -> list[_HsdpaLine]:
+def _ordered(lines: list[_HsdpaLine], repair_log: RepairLog) -> list[_HsdpaLine]:
     """Turn a log around that is written backwards; sort what else is out of order; count gaps."""
     if len(lines) > 1 and lines[-1].stamp < lines[0].stamp:
-        mender.note("log in reversed order turned around", f"line {lines[1].number}")
+        repair_log.note("log in reversed order turned around", f"line {lines[1].number}")
         lines = lines[::-1]
     for before, after in itertools.pairwise(lines):
         if after.stamp < before.stamp:
-            mender.note("time runs backwards", f"line {after.number}", f"{after.stamp} after {before.stamp}")
+            repair_log.note("time runs backwards", f"line {after.number}", f"{after.stamp} after {before.stamp}")
     lines = sorted(lines, key=lambda line: line.stamp)
     for before, after in itertools.pairwise(lines):
         gap = (after.stamp - before.stamp) * 1000 - after.interval
         if gap > _SLACK:
-            mender.note("unobserved gap closed", f"line {after.number}", f"{gap} ms")
+            repair_log.note("unobserved gap closed", f"line {after.number}", f"{gap} ms")
     return lines

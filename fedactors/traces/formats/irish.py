@@ -37,9 +37,9 @@ def looks_like(data: bytes) -> bool:
     return set(_NEEDED) <= set(next(iter(head(data)), "").split(","))
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Series:
+def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read two rows, `name/down` and `name/up`, in bytes/s. Raises TraceError if the log is damaged."""
-    lines = _one_per_second(_lines(source, mender), mender)
+    lines = _one_per_second(_lines(source, repair_log), repair_log)
     if not lines:
         raise source.error("", "no line of state D with its rates", "a log of a download")
     begin = lines[0].second
@@ -47,10 +47,10 @@ def read(source: RecordingFile, mender: RepairLog) -> Series:
     end = bounded(at[-1] + SECOND, f"line {lines[-1].number}", source)
     down = SeriesRow(f"{source.stem}/down", at, [line.down for line in lines], end)
     up = SeriesRow(f"{source.stem}/up", at, [line.up for line in lines], end)
-    return build([down, up], BYTES_PER_SECOND, mender.repairs)
+    return build([down, up], BYTES_PER_SECOND, repair_log.repairs)
 
 
-def _lines(source: RecordingFile, mender: RepairLog) -> list[_IrishLine]:
+def _lines(source: RecordingFile, repair_log: RepairLog) -> list[_IrishLine]:
     """Return the measurements: lines of state D that have both rates."""
     reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     found = []
@@ -68,7 +68,7 @@ def _lines(source: RecordingFile, mender: RepairLog) -> list[_IrishLine]:
                 stamp, down, up, state = (cells[k] for k in columns)
                 second = _second(stamp, where, source)
                 if state == "D" and "-" in (down, up):
-                    mender.note("measurement without a rate left out", where)
+                    repair_log.note("measurement without a rate left out", where)
                 elif state == "D":
                     rates = (scaled(rate, _KBIT, "rate", where, source) for rate in (down, up))
                     found.append(_IrishLine(reader.line_num, second, *rates))
@@ -85,15 +85,15 @@ def _second(stamp: str, where: str, source: RecordingFile) -> int:
     return int((time - datetime.datetime(1970, 1, 1)) / datetime.timedelta(seconds=1))
 
 
-def _one_per_second(lines: list[_IrishLine], mender: RepairLog) -> list[_IrishLine]:
+def _one_per_second(lines: list[_IrishLine], repair_log: RepairLog) -> list[_IrishLine]:
     """Sort by time; of several lines in one second the last counts."""
     kept: dict[int, _IrishLine] = {}
     latest = None
     for line in lines:
         if latest is not None and line.second < latest:
-            mender.note("time runs backwards", f"line {line.number}", f"by {latest - line.second} s")
+            repair_log.note("time runs backwards", f"line {line.number}", f"by {latest - line.second} s")
         elif line.second in kept:
-            mender.note("several lines in one second, the last counts", f"line {line.number}")
+            repair_log.note("several lines in one second, the last counts", f"line {line.number}")
         latest = line.second
         kept[line.second] = line
     return [kept[second] for second in sorted(kept)]

@@ -23,22 +23,22 @@ def looks_like(data: bytes) -> bool:
     return len(cells) >= _LEAST and all(is_decimal(cell) for cell in cells)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Matrix:
+def read(source: RecordingFile, repair_log: RepairLog) -> Matrix:
     """Read the matrix in ns; places are named "0", "1", … Raises TraceError if it is damaged."""
     rows: list[list[int]] = []
     for number, text in numbered(source):
         cells = [cell.strip() for cell in text.split(",")]
         if rows and len(cells) != len(rows[0]):
             raise source.error(f"line {number}", f"{len(cells)} columns", f"{len(rows[0])}, as above")
-        rows.append([_time(cell, f"line {number}, column {k}", source, mender) for k, cell in enumerate(cells, 1)])
+        rows.append([_time(cell, f"line {number}, column {k}", source, repair_log) for k, cell in enumerate(cells, 1)])
     if not rows or len(rows) != len(rows[0]):
         raise source.error("", f"{len(rows)} lines", "as many lines as columns")
-    return Matrix(tuple(str(k) for k in range(len(rows))), np.array(rows, dtype=np.int64), mender.repairs)
+    return Matrix(tuple(str(k) for k in range(len(rows))), np.array(rows, dtype=np.int64), repair_log.repairs)
 
 
-def _time(text: str, where: str, source: RecordingFile, mender: RepairLog) -> int:
+def _time(text: str, where: str, source: RecordingFile, repair_log: RepairLog) -> int:
     negative = text.startswith("-")
     time = scaled(text.removeprefix("-"), _MS, "latency", where, source)
     if negative and time:
-        mender.note("negative latency read as 0", where, text)
+        repair_log.note("negative latency read as 0", where, text)
     return 0 if negative else time

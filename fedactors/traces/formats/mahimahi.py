@@ -26,7 +26,7 @@ def looks_like(data: bytes) -> bool:
     return times == sorted(times)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Series:
+def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read one row of bytes/s, named like the file. Raises TraceError if the trace is damaged."""
     times: list[int] = []
     for number, text in numbered(source):
@@ -44,4 +44,4 @@ def read(source: RecordingFile, mender: RepairLog) -> Series:
     rate = np.concatenate((packets * _PACKET, np.zeros(len(at) - len(busy)))).astype(np.int64)
     order = np.argsort(at)
     row = SeriesRow(source.name, at[order] * _MS, rate[order], int(busy[-1] + 1) * _MS)
-    return build([row], BYTES_PER_SECOND, mender.repairs)
+    return build([row], BYTES_PER_SECOND, repair_log.repairs)

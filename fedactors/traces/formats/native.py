@@ -103,7 +103,7 @@ class _Sheet:
             self.line.append(entry.line)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read our CSV; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
     sheet = _Sheet()
     for entry in _rows(source):
@@ -117,7 +117,7 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     def place(k: int) -> str:
         return device(names[sheet.row[k]], sheet.line[k])
 
-    return assemble(names, found, seen, mender, place)
+    return assemble(names, found, seen, repair_log, place)
 
 
 def _rows(source: RecordingFile) -> Iterator[_Row]:

@@ -45,7 +45,7 @@ def looks_like(data: bytes) -> bool:
     return data.startswith(b"PAR1")
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read our Parquet; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
     table = _table(source)
     names = table["device"].to_pylist()
@@ -60,7 +60,7 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     def place(k: int) -> str:
         return device(names[int(row[k])])
 
-    return assemble(names, found, seen, mender, place)
+    return assemble(names, found, seen, repair_log, place)
 
 
 def _table(source: RecordingFile) -> pa.Table:

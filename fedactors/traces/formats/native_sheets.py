@@ -64,7 +64,7 @@ class _Rates:
         found = sheet.header(data)
         return sheet.is_parquet(data, self.kind) or (found[:3] == ("row", "from", "to") and found[3:4] != ())
 
-    def read(self, source: RecordingFile, mender: RepairLog) -> Series:
+    def read(self, source: RecordingFile, repair_log: RepairLog) -> Series:
         """Read the rates. Raises TraceError if pieces leave a gap, overlap or are out of order."""
         flat = sheet.parse(source, ("row",), ("from", "to"))
         if flat.order[:3] != ("row", "from", "to") or flat.order[3:] not in [(unit,) for unit in _UNITS]:
@@ -80,7 +80,7 @@ class _Rates:
             raise source.error(where, f"a piece from {begin[k]} ns", accepted)
         starts = np.array([*heads, len(names)], np.int64)
         unit, last = flat.order[3], end[starts[1:] - 1] if heads else end
-        return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, mender.repairs)
+        return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, repair_log.repairs)
 
 
 class _Devices:
@@ -94,7 +94,7 @@ class _Devices:
         known = {*_NUMBERS, *_LABELS}
         return sheet.is_parquet(data, self.kind) or (found[:1] == ("device",) and not known.isdisjoint(found))
 
-    def read(self, source: RecordingFile, mender: RepairLog) -> DeviceTable:
+    def read(self, source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
         """Read the table. Raises TraceError if a column is unknown or a cell cannot be read."""
         flat = sheet.parse(source, ("device", *_LABELS))
         unknown = [name for name in flat.order if name not in ("device", *_NUMBERS, *_LABELS)]
@@ -102,7 +102,7 @@ class _Devices:
             accepted = f"device and any of {', '.join((*_NUMBERS, *_LABELS))}"
             raise source.error("", f"columns {shown(','.join(flat.order))}", accepted)
         labels = {name: tuple(flat.texts[name]) for name in flat.order if name in _LABELS}
-        return DeviceTable(tuple(flat.texts["device"]), dict(flat.numbers), labels, mender.repairs)
+        return DeviceTable(tuple(flat.texts["device"]), dict(flat.numbers), labels, repair_log.repairs)
 
 
 class _Latencies:
@@ -114,7 +114,7 @@ class _Latencies:
         """Whether `data` is our CSV or Parquet of latencies."""
         return sheet.is_parquet(data, self.kind) or sheet.header(data) == ("from", "to", "ns")
 
-    def read(self, source: RecordingFile, mender: RepairLog) -> Matrix:
+    def read(self, source: RecordingFile, repair_log: RepairLog) -> Matrix:
         """Read the latencies. Raises TraceError unless every pair of places stands there once, row after row."""
         flat = sheet.parse(source, ("from", "to"))
         if flat.order != ("from", "to", "ns"):
@@ -126,7 +126,7 @@ class _Latencies:
             raise source.error("", f"{len(flat)} pairs", "every pair of places once, row after row")
         if len(set(names)) != len(names):
             raise TraceError("not a matrix of latencies: two places of one name")
-        return Matrix(tuple(names), flat.numbers["ns"].reshape(size, size), mender.repairs)
+        return Matrix(tuple(names), flat.numbers["ns"].reshape(size, size), repair_log.repairs)
 
 
 RATES, DEVICES, LATENCIES = _Rates(), _Devices(), _Latencies()

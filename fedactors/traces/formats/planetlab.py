@@ -23,7 +23,7 @@ def looks_like(data: bytes) -> bool:
     return len(lines) == _LINES and all(is_whole(line) and int(line) <= _PERCENT for line in lines)
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Series:
+def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read one row of free share, named like the file. Raises TraceError if a line is no percentage."""
     free = []
     for number, text in numbered(source):
@@ -34,4 +34,4 @@ def read(source: RecordingFile, mender: RepairLog) -> Series:
     if not free:
         raise source.error("", "no percentage", "one a line")
     at = [k * _STEP for k in range(len(free))]
-    return build([SeriesRow(source.name, at, free, len(free) * _STEP)], PPM, mender.repairs)
+    return build([SeriesRow(source.name, at, free, len(free) * _STEP)], PPM, repair_log.repairs)

@@ -26,7 +26,7 @@ def looks_like(data: bytes) -> bool:
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"gap_seconds"' in data
 
 
-def read(source: RecordingFile, mender: RepairLog) -> Timeline:
+def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read one device per instance: number i is on while more than i could be had; t = 0 is the first tick.
 
     A file that never counts more than one gives one device of the file's name; else they are `name/0`,
@@ -44,7 +44,7 @@ def read(source: RecordingFile, mender: RepairLog) -> Timeline:
     ticks = np.concatenate(edges) * gap
     found = windows(row, ticks[::2], ticks[1::2])
     seen = ([0] * len(names), [len(counts) * gap] * len(names))
-    return assemble(names, found, seen, mender, lambda k: device(names[row[k]]))
+    return assemble(names, found, seen, repair_log, lambda k: device(names[row[k]]))
 
 
 def _content(source: RecordingFile) -> tuple[int, Int64]:
