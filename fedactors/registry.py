@@ -113,6 +113,8 @@ BUILTIN: dict[str, dict[str, str]] = {
         "smile_fc": "fedactors.models.mixed_models:SmileFc",
         "lamb_cifar_cnn": "fedactors.models.paper_models:LambCifarCnn",
         "resnet9": "fedactors.models.paper_models:ResNet9",
+        "torch": "fedactors.models.user_models:TorchModel",
+        "torchvision": "fedactors.models.user_models:TorchvisionModel",
     },
     "partitions": {
         "iid": "fedactors.data.partitions.partition:IidPartition",

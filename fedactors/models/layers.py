@@ -184,6 +184,7 @@ class Model:
     zeros: bool = False  # start from zero instead of from random weights
     loss: Loss = "cross_entropy"  # what training makes small
     precision: Precision = "fp32"  # of training; a model is always examined in float32
+    origin: Layer | None = None  # the module of the user whose chain of layers this is, and whose first values it has
 
     def __post_init__(self) -> None:
         for _ in self._traced():

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from fedactors.models import torch_modules
 from fedactors.models.dropout import dropped
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu, TensorSpec
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.residual import GroupNorm, Residual
 from fedactors.models.sequence_layers import Bag, Embedding, Gru
 from fedactors.streams import Purpose, stream
@@ -42,7 +44,11 @@ def forward(
             x = x if keys is None else dropped(x, layer.rate, keys, number, step)
         else:
             count = len(layer.tensors())
-            x = _applied(layer, tensors[taken : taken + count], x)
+            mine = tensors[taken : taken + count]
+            if isinstance(layer, ModuleLayer):
+                x = torch_modules.applied(layer, mine, x, keys, number, step)
+            else:
+                x = _applied(layer, mine, x)
             taken += count
     return x
 
@@ -137,6 +143,9 @@ def initial(model: Model, seed: int) -> NDArray[np.float32]:
     """
     if model.zeros:
         return np.zeros(model.parameters, dtype=np.float32)
+    module = model.origin or next((layer for layer in model.layers if isinstance(layer, ModuleLayer)), None)
+    if isinstance(module, ModuleLayer):
+        return torch_modules.initial(module, seed)
     draws = stream(seed, Purpose.INIT)
     return np.concatenate([_first(spec, draws) for spec in model.tensors]).astype(np.float32)
 

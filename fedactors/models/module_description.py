@@ -1,0 +1,241 @@
+"""Looks at a module of the user once: its parameters, its output, its cost, and whether vmap can run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedactors.errors import DataError, suggestion
+from fedactors.models.layers import Model, Shape, TensorSpec
+from fedactors.models.module_layer import BufferPolicy, Constants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.recognised import chain_of
+from fedactors.models.torch_modules import (
+    MaskStep,
+    adapted,
+    applied,
+    arguments_of,
+    current_step,
+    initial,
+    made,
+    raw_module,
+    user_code_of,
+)
+
+_PROBED = 2  # samples of the batch by which a module is looked at
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def described(
+    maker: ModuleMaker,
+    inputs: tuple[InputSpec, ...],
+    *,
+    weights: Path | None = None,
+    policy: BufferPolicy = "average",
+    trainable: Sequence[str] = (),
+) -> Model:
+    """Return the model of a module: the chain of known layers that it is, or else the module as one layer.
+
+    Raises what `describe` raises.
+    """
+    layer = describe(maker, inputs, weights=weights, policy=policy, trainable=trainable)
+    shape = _shape(inputs)
+    return _as_chain(layer, shape) or Model(str(maker), shape, (layer,))
+
+
+def _shape(inputs: tuple[InputSpec, ...]) -> Shape:
+    """Return the shape of a sample; several parts lie one after the other in a flat one."""
+    return inputs[0].shape if len(inputs) == 1 else (sum(part.size for part in inputs),)
+
+
+def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
+    """Return the model as a chain of known layers, whose first values are the module's; None if it is no such."""
+    if layer.buffers or layer.constants.arrays.keys() - {spec.name for spec in layer.trainable}:
+        return None
+    chain = chain_of(made(layer))
+    if chain is None or layer.inputs[0].integer or len(layer.inputs) > 1:
+        return None
+    known = {spec.name: spec for spec in layer.trainable}
+    names = [f"{place}.{name}" if place else name for one, place in chain for name, _ in one.tensors()]
+    if sorted(names) != sorted(known):
+        return None
+    ordered = replace(layer, trainable=tuple(known[name] for name in names))
+    try:
+        return Model(str(layer.maker), shape, tuple(one for one, _ in chain), origin=ordered)
+    except DataError:  # a dense layer over the last axis of images, say
+        return None
+
+
+def describe(
+    maker: ModuleMaker,
+    inputs: tuple[InputSpec, ...],
+    *,
+    weights: Path | None = None,
+    policy: BufferPolicy = "average",
+    trainable: Sequence[str] = (),
+) -> ModuleLayer:
+    """Make a module, look at it once, and return its description.
+
+    Raises DataError, with the line of the user's code, if it cannot be made, has nothing to train, or does not take a
+    batch of such samples.
+    """
+    module = raw_module(maker, 0)
+    if weights is not None:
+        _load(module, maker, weights)
+    module = adapted(module, maker)
+    parameters = dict(module.named_parameters())
+    _freeze(maker, parameters, trainable)
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        raise DataError(f"{maker}: has no parameters to train (accepted: at least one with requires_grad)")
+    for name, parameter in parameters.items():
+        if parameter.dtype != torch.float32:
+            raise DataError(f"{maker}: parameter {name} is {parameter.dtype} (accepted: torch.float32)")
+    moved = tuple(_spec(name, value) for name, value in parameters.items() if value.requires_grad)
+    all_buffers = dict(module.named_buffers())
+    buffers = tuple(_spec(name, value) for name, value in all_buffers.items() if _travels(module, name, value))
+    moving = {spec.name for spec in (*moved, *buffers)} if weights is None else set[str]()
+    constants: Arrays = {
+        name: value.detach().numpy().copy()
+        for name, value in {**parameters, **all_buffers}.items()
+        if name not in moving
+    }
+    output, cost = _probe(module, maker, inputs)
+    draft = ModuleLayer(maker, inputs, moved, buffers, output, cost, Constants(constants), policy)
+    convolves = any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules())
+    draws = _draws(draft)
+    least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
+    vmappable = not draws and _vmappable(draft)
+    return replace(draft, cost=max(cost, least), vmappable=vmappable, draws=draws, convolves=convolves)
+
+
+def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: Sequence[str]) -> None:
+    """Freeze what no pattern of `trainable` names, if there is any. Raises DataError if a pattern names nothing."""
+    for pattern in trainable:
+        if not any(fnmatchcase(name, pattern) for name in parameters):
+            raise DataError(f'{maker}: trainable: no parameter is called "{pattern}"{suggestion(pattern, parameters)}')
+    for name, parameter in parameters.items():
+        parameter.requires_grad_(
+            parameter.requires_grad if not trainable else any(fnmatchcase(name, pattern) for pattern in trainable)
+        )
+
+
+def _spec(name: str, value: Tensor) -> TensorSpec:
+    return TensorSpec(name, tuple(value.shape), max(1, value.shape[1:].numel() if value.dim() > 1 else 1))
+
+
+def _travels(module: nn.Module, name: str, value: Tensor) -> bool:
+    """Whether a buffer is state that training changes: floating-point, and saved with the module."""
+    return value.is_floating_point() and name in module.state_dict()
+
+
+def _samples(inputs: tuple[InputSpec, ...], count: int) -> Tensor:
+    """Return made-up samples that fit: zeros for identifiers, else normal values."""
+    generator = torch.Generator().manual_seed(0)
+    parts = [
+        torch.zeros(count, *spec.shape) if spec.integer else torch.randn(count, *spec.shape, generator=generator)
+        for spec in inputs
+    ]
+    return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
+
+
+def _probe(module: nn.Module, maker: ModuleMaker, inputs: tuple[InputSpec, ...]) -> tuple[Shape, int]:
+    """Return the shape of the output for one sample, and the operations of its forward pass."""
+    args, kwargs = arguments_of(inputs, _samples(inputs, _PROBED))
+    shapes = ", ".join(str((_PROBED, *spec.shape)) for spec in inputs)
+    module.eval()
+    with (
+        torch.no_grad(),
+        user_code_of(maker, f"forward on a batch of shape {shapes} raised"),
+        FlopCounterMode(display=False) as counter,
+    ):
+        output = module(*args, **kwargs)
+    if not isinstance(output, Tensor):
+        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor)")
+    if output.dim() < 2 or output.shape[0] != _PROBED:
+        raise DataError(
+            f"{maker}: forward returned shape {tuple(output.shape)} for {_PROBED} samples"
+            f" (accepted: ({_PROBED}, outputs) or ({_PROBED}, places, outputs))"
+        )
+    return tuple(output.shape[1:]), counter.get_total_flops() // _PROBED
+
+
+def _draws(layer: ModuleLayer) -> bool:
+    """Whether two forward passes in training mode differ though the keys of dropout are the same."""
+    module, outputs = made(layer), []
+    tensors = [torch.from_numpy(part) for part in _split(layer, initial(layer, 0))]
+    args, kwargs = arguments_of(layer.inputs, _samples(layer.inputs, _PROBED))
+    for seed in (0, 1):
+        module.train()
+        named = {spec.name: tensor.clone() for spec, tensor in zip(layer.specs(), tensors, strict=True)}
+        token = current_step.set(MaskStep(torch.tensor(0), 0, 0))
+        try:
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
+                torch.manual_seed(seed)
+                outputs.append(functional_call(module, named, args, kwargs))
+        except Exception:  # batch statistics of few values, say: the first step tells
+            return False
+        finally:
+            current_step.reset(token)
+    return not torch.equal(*outputs)
+
+
+def _vmappable(layer: ModuleLayer) -> bool:
+    """Whether gradients of two clients at once are those of each: tried once."""
+    made(layer)
+    flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
+    x = _samples(layer.inputs, 2 * _PROBED).view(2, _PROBED, *_shape(layer.inputs))
+
+    def total(flat: Tensor, x: Tensor, key: Tensor) -> Tensor:
+        return applied(layer, _views(layer, flat), x, key, 0, 0).square().mean()
+
+    keys = torch.zeros(2, dtype=torch.int64)
+    gradient: Callable[..., Any] = grad(total)
+    try:
+        together = vmap(gradient)(flat, x, keys)
+        alone = torch.stack([gradient(flat[row], x[row], keys[row]) for row in range(2)])
+    except Exception:
+        return False
+    return bool(torch.allclose(together, alone, rtol=1e-3, atol=1e-5))
+
+
+def _split(layer: ModuleLayer, flat: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    ends = np.cumsum([prod(spec.shape) for spec in layer.specs()])[:-1]
+    return [part.reshape(spec.shape) for spec, part in zip(layer.specs(), np.split(flat, ends), strict=True)]
+
+
+def _views(layer: ModuleLayer, flat: Tensor) -> list[Tensor]:
+    parts = torch.split(flat, [prod(spec.shape) for spec in layer.specs()], -1)
+    return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(layer.specs(), parts, strict=True)]
+
+
+def _load(module: nn.Module, maker: ModuleMaker, weights: Path) -> None:
+    """Load saved weights. Raises DataError if the file cannot be read, or has other names or shapes."""
+    try:
+        if weights.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            state = load_file(weights)
+        else:
+            state = torch.load(weights, weights_only=True, map_location="cpu")
+    except FileNotFoundError:
+        raise DataError(f"{maker}: no file of weights {weights}") from None
+    except Exception as error:
+        found = type(error).__name__
+        raise DataError(
+            f"{weights}: no weights: {found} (accepted: safetensors, or torch.save of a state_dict)"
+        ) from None
+    try:
+        module.load_state_dict(state)
+    except (RuntimeError, AttributeError, TypeError) as error:
+        text = " ".join(str(error).split())[:400]
+        raise DataError(f"{weights}: does not fit {maker}: {text}") from None
