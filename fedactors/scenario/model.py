@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
 from fedactors.errors import suggestion
 from fedactors.options import Options
-from fedactors.registry import lookup
-from fedactors.scenario.choice import Choice
+from fedactors.scenario.kinds import (
+    Algorithm,
+    Dataset,
+    Membership,
+    ModelBuilder,
+    Optimizer,
+    Partition,
+    Schedule,
+    Selection,
+    ServerData,
+    SourceSplit,
+    Timing,
+    Weighting,
+)
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import Duration, Size
+
+if TYPE_CHECKING:
+    from fedactors.data.base import Data, Info
 
 _none = BeforeValidator(lambda value: None if value == "none" else value)
 Window = Annotated[Duration | None, _none]
@@ -23,18 +38,18 @@ Window = Annotated[Duration | None, _none]
 class TaskOptions(Options):
     """What is learned, and from whose data."""
 
-    dataset: Annotated[Any, Choice("datasets")]
-    model: Annotated[Any, Choice("models")]
-    partition: Annotated[Any, Choice("partitions")]
-    split: Annotated[Any, Choice("splits", optional=True)] = None
+    dataset: Dataset
+    model: ModelBuilder
+    partition: Partition
+    split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
 
-    def info(self, seed: int, clients: int) -> Any:
+    def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
         info = self.dataset.info(seed, clients)
         return self.split.info(info) if self.split else info
 
-    def load(self, seed: int, clients: int) -> Any:
+    def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if they cannot be read."""
         data = self.dataset.load(seed, clients)
         return self.split.apply(data) if self.split else data
@@ -50,7 +65,7 @@ class LocalOptions(Options):
     """Leave out the short batch at the end of a pass."""
     update_unit: Literal["step", "epoch"] = "step"
     """What counts as work done when time runs out: single steps, or whole passes."""
-    optimizer: Annotated[Any, Choice("optimizers")] = Field(default="sgd", validate_default=True)
+    optimizer: Optimizer = Field(default="sgd", validate_default=True)
     """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
 
     @model_validator(mode="after")
@@ -71,11 +86,21 @@ class PretrainingOptions(Options):
     """Samples of a step; by default as many as a client's."""
 
 
+def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
+    """Return the participation that a scenario names; if none, that of its timing or else of its algorithm."""
+    timing, algorithm = checked.data.get("timing"), checked.data.get("algorithm")
+    if value is not None:
+        return value
+    if timing is None or algorithm is None:  # they have errors of their own, which are reported
+        return "samples"
+    return timing.weighting or algorithm.weighting
+
+
 class ServerOptions(Options):
     """How the server runs its rounds."""
 
     rounds: int = Field(ge=1, le=10_000_000)
-    timing: Annotated[Any, Choice("timing")] = Field(default="synchronous", validate_default=True)
+    timing: Timing = Field(default="synchronous", validate_default=True)
     """When the server aggregates: in rounds, or as updates come in, also from older models."""
     cohort: int | Literal["all"] = "all"
     """How many clients a round wants."""
@@ -89,21 +114,21 @@ class ServerOptions(Options):
     """How many more than the cohort are asked."""
     quorum: int | None = Field(default=None, ge=1)
     """How many updates close a round; by default the cohort when more are asked, else everybody asked."""
-    selection: Annotated[Any, Choice("selection")] = Field(default="uniform", validate_default=True)
+    selection: Selection = Field(default="uniform", validate_default=True)
     """Whom the server asks among those it could."""
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
-    algorithm: Annotated[Any, Choice("algorithms")] = Field(default="fedavg", validate_default=True)
-    participation: Annotated[Any, Choice("participation", optional=True)] = None
+    algorithm: Algorithm = Field(default="fedavg", validate_default=True)
+    participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
+        default=None, validate_default=True
+    )
     """What weight each update has; by default what the algorithm's paper has."""
     local: LocalOptions = LocalOptions(epochs=1)
-    membership: Annotated[Any, Choice("membership", optional=True)] = None
+    membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
     over those asked, and the whole test set counts."""
-    schedule: Annotated[Any, Choice("schedules")] = Field(
-        default={"name": "constant", "lr": 0.1}, validate_default=True
-    )
-    data: Annotated[Any, Choice("server_data", optional=True)] = None
+    schedule: Schedule = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    data: ServerData | None = None
     """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
     pretraining: PretrainingOptions | None = None
     """What the server learns from its own data before the first round, whatever the algorithm."""
@@ -137,14 +162,6 @@ class ServerOptions(Options):
         beside = self.algorithm.centre in ("before", "beside")
         if self.dissimilarity_every is not None and beside and not 0 < self.algorithm.central_share < 1:
             raise ValueError("dissimilarity_every divides by both weights: central_weight must lie between 0 and 1")
-        return self
-
-    @model_validator(mode="after")
-    def _participation_of_the_paper(self) -> ServerOptions:
-        """Fill in the algorithm's own participation, so that the resolved scenario shows it."""
-        if self.participation is None:
-            name = self.timing.weighting or self.algorithm.weighting
-            self.__dict__["participation"] = lookup("participation", name)()
         return self
 
     @model_validator(mode="after")
@@ -239,12 +256,7 @@ class Scenario(Options):
         cohort, devices = self.server.cohort, self.devices
         if self.server.quorum is not None and self.server.quorum > devices:
             raise ValueError(f"server.quorum: {self.server.quorum} updates cannot come from {devices} devices")
-        timing = self.server.timing
-        if timing.asynchronous and max(timing.concurrency, timing.updates or 0) > devices:
-            raise ValueError(
-                f"server.timing: {timing.concurrency} clients at work and {timing.updates or 'no'} updates to wait for"
-                f" cannot come from {devices} devices (accepted: at most {devices})"
-            )
+        self.server.timing.check_devices(devices)
         if isinstance(cohort, int) and cohort + self.server.over_selection > devices:
             raise ValueError(
                 f"server.cohort: {cohort} + {self.server.over_selection} clients cannot be asked"

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
@@ -90,7 +92,8 @@ class Prepared:
     @property
     def reallocates(self) -> bool:
         """Whether the data are dealt anew to the clients asked in each round."""
-        return getattr(self.scenario.task.partition, "reallocate", False)
+        partition = self.scenario.task.partition
+        return isinstance(partition, Reassignable) and partition.reallocate
 
     @property
     def model_bytes(self) -> int:
@@ -189,10 +192,13 @@ def _prepared(scenario: Scenario) -> Prepared:
 def _check_reallocation(prepared: Prepared) -> None:
     """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
     server, devices = prepared.scenario.server, prepared.scenario.devices
+    partition = prepared.scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
     if server.data is not None:
         raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
     asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    prepared.scenario.task.partition.check_rounds(prepared.info, prepared.sizes, asked)
+    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
@@ -229,8 +235,8 @@ def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server, timing = scenario.server, scenario.server.timing
-    if timing.asynchronous:
-        return int(timing.updates or timing.concurrency)
+    if isinstance(timing, Asynchronous):
+        return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
 
 

@@ -163,7 +163,6 @@ def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
-    if server.data is None:
+    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
         return data.x[:0], data.y[:0]
-    drawn: Labelled = server.data.draw(data, split, seed)
-    return drawn
+    return server.data.draw(data, split, seed)
