@@ -13,7 +13,7 @@ from fedactors.algorithms.objective import Vanilla
 from fedactors.algorithms.participation import Members
 from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
-from fedactors.scenario.model import ServerOptions
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Dealt
 
 OPEN = ("auto", "lookahead")  # policies that decide case by case

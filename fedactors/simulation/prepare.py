@@ -21,7 +21,8 @@ from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.model import LocalOptions, Scenario
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.memory_forecast import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff

@@ -19,7 +19,8 @@ from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import PretrainingWork, ServerExamples, TrainingData, TrainingTask, share
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
-from fedactors.scenario.model import Scenario, ServerOptions
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
