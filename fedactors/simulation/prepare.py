@@ -177,7 +177,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     setting = _setting(scenario, info, sizes, works, central, model)
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
-    people = build(scenario, model.flops).burdened(server.algorithm.effort(setting))
+    people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
@@ -279,7 +279,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     """
     people, payload = prepared.population, prepared.payload
     work = WorkloadTable(prepared.workloads).all()
-    least = work.samples(np.where(people.aware, work.unit, work.wanted))
+    least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once
     size = prepared.client_bytes
