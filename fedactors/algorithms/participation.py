@@ -42,6 +42,12 @@ class Weighting(Options):
     of_those_asked: ClassVar[bool] = False
     """Whether weights are shares among all asked in a round, heard or not."""
 
+    name: str
+
+    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+        """Return one weight per update, in order."""
+        raise TypeError(f"{type(self).__name__} does not say how it weighs")
+
 
 class SampleWeights(Weighting):
     """n_k over the sum of those heard: McMahan's weights."""

@@ -14,6 +14,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.selections.base import Clients, Loss
 from fedactors.clock.synchronous import Events, Rounds, synchronous
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.trip import Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
@@ -110,7 +111,7 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     server, timing = scenario.server, scenario.server.timing
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
-    if not timing.asynchronous:
+    if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}
         return synchronous(world, Rounds(**limits, **work, **closing, among=server.among, ask=ask))

@@ -1,7 +1,8 @@
-"""Who is on now, for the whole population at once: a bitmap that a merged cursor of window edges keeps up to date.
+"""Which devices are on now: a bitmap of the population, updated from window edges in order of time.
 
 The cost of a round is the number of edges since the last one plus one scan of the bitmap; devices that are not asked
-never become objects. Edges are made a slab of time at a time, so that looping recordings need no horizon.
+never become objects. Edges are made for one stretch of time after the other, so that looping recordings need no
+horizon.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ class Presence:
 
     def _last_edge(self) -> Time:
         """Return the time after which nothing changes any more."""
-        a, devices, guests = self._a, self._moving, self._guests
+        a, devices = self._a, self._moving
+        guests = self._guests
         rows = a.row[devices]
         filled = a.windows.counts[rows] > 0
         devices, rows = devices[filled], rows[filled]
@@ -190,4 +192,5 @@ def _edges_of(
 
 
 def _no_edges() -> Edges:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    nothing = np.zeros(0, np.int64)
+    return nothing, nothing, np.zeros(0, np.bool_)

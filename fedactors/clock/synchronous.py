@@ -4,7 +4,7 @@
     closed      everybody has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
     ready       the server's own work is done: the next version exists
 
-The policy is a SimPy process: it yields events, and puts one Plan per round on the world's tray.
+The policy is a SimPy process: it yields events, and puts one Plan per round into the world's queue.
 """
 
 from __future__ import annotations
@@ -49,17 +49,12 @@ def synchronous(world: World, rules: Rounds) -> Events:
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
-        while rules.until is None or world.now < rules.until:
-            if len(cohort := world.draw(version, world.candidates(rules.among), rules.ask)):
-                break
-            if (back := world.next_candidate(rules.among)) == NEVER:
-                return "nobody can be asked any more"
-            yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
-        else:
-            return "virtual time limit"
+        cohort = yield from _drawn(world, rules, version)
+        if isinstance(cohort, str):
+            return cohort
         plan = yield from _Round(world, rules, version, cohort).play()
         if plan.closed == plan.opened and not any(order.heard for order in plan.orders):
-            # nobody asked could ever report: the same cohort would be asked at this instant for ever
+            # no client of the cohort can ever report: without a wait it would be asked again at this instant, for ever
             if (change := world.next_change()) == NEVER:
                 return "nobody who can be asked can ever report"
             yield world.at(change, Phase.DISPATCH)
@@ -67,17 +62,32 @@ def synchronous(world: World, rules: Rounds) -> Events:
     return "all rounds done"
 
 
+def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | str]:
+    """Wait until there are candidates and return the cohort; if there will be none, return why."""
+    while rules.until is None or world.now < rules.until:
+        cohort = world.draw(version, world.candidates(rules.among), rules.ask)
+        if len(cohort):
+            return cohort
+        back = world.next_candidate(rules.among)
+        if back == NEVER:
+            return "nobody can be asked any more"
+        yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
+    return "virtual time limit"
+
+
 class _Round:
-    """One round in play: its trips, when they end, and so when the round closes."""
+    """One round: its trips, when they end, and so when the round closes."""
 
     def __init__(self, world: World, rules: Rounds, version: int, clients: Int64) -> None:
-        self.world, self.rules, self.version = world, rules, version
+        self.world = world
+        self.rules = rules
+        self.version = version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
         self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
-        """Let the trips run, close, and put the Plan on the tray."""
+        """Let the trips run, close the round, and put its Plan into the queue."""
         yield self.world.at(self._closing(), Phase.CLOSE)
         return self._conclude()
 
@@ -96,7 +106,8 @@ class _Round:
         return closing
 
     def _conclude(self) -> Plan:
-        world, rules, now = self.world, self.rules, self.world.now
+        world, rules = self.world, self.rules
+        now = world.now
         early = now < self.deadline and not (self.cohort.ends <= now).all()
         orders = world.cohorts.settle(self.cohort, now, early=early)
         self._check(orders)

@@ -1,4 +1,4 @@
-"""The stage: SimPy's environment with our order of same-instant events, and the policy's way to speak to it."""
+"""Virtual time: SimPy's environment with our order of same-instant events, and what a server's policy reads of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class World:
         return self.presence.available()
 
     def draw(self, version: int, candidates: Int64, count: int | None, turn: int = 0) -> Int64:
-        """Return whom of `candidates` the server asks, ascending: `count` of them, or all.
+        """Return which of `candidates` the server asks, ascending: `count` of them, or all.
 
         `turn` numbers the drawings for one version.
         """
@@ -83,7 +83,7 @@ class World:
         return np.sort(self.selector.choose(candidates, count, version, random))
 
     def next_candidate(self, among: str) -> Time:
-        """Return when somebody can be asked again, seen from a moment at which nobody can; NEVER if never."""
+        """Return when a client can be asked again, at a moment at which none can; NEVER if none ever can."""
         if among == "available":
             self.presence.advance(self.now)
             return self.presence.next_on()

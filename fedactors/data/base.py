@@ -75,6 +75,23 @@ class Dataset(Protocol):
         ...
 
 
+class SourceSplit(Protocol):
+    """A way to divide a data set between the clients and a central learner that a scenario may name."""
+
+    @property
+    def name(self) -> str:
+        """The name that a scenario uses."""
+        ...
+
+    def info(self, info: Info) -> Info:
+        """Return what is known of the divided data. Raises ScenarioError if they cannot be divided."""
+        ...
+
+    def apply(self, data: Data) -> Data:
+        """Return the divided data."""
+        ...
+
+
 def verified(data: Data, info: Info) -> Data:
     """Return `data` if they are what `info` announced.
 

@@ -127,6 +127,9 @@ class Algorithm(Options):
     finds: ClassVar[tuple[str, ...]] = ()
     """The names under which a central learner gives what it worked out."""
 
+    if TYPE_CHECKING:
+        name: str  # no field of this class, because its place among the options is the subclass's choice
+
     @property
     def learns(self) -> bool:
         """Whether the server or a central learner learns from data of its own: a scenario must give it some."""

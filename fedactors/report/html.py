@@ -16,6 +16,7 @@ from fedactors.report.page_sections import Card, PageTable, Part
 from fedactors.report.palette import OUTCOME, THEMES, label
 from fedactors.report.timeline_rows import timeline
 from fedactors.run_files.records import Records, read
+from fedactors.version import VERSION
 
 _SCENARIO_CHARACTERS = 100_000
 
@@ -140,7 +141,6 @@ def render(page: Page) -> str:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from fedactors import __version__
     from fedactors.report.script import SCRIPT
     from fedactors.report.style import css
     from fedactors.report.template import PAGE
@@ -153,7 +153,7 @@ def render(page: Page) -> str:
         script=Markup(SCRIPT),
         library=Markup(_library()) if drawn else "",
         data=Markup(_data(drawn)) if drawn else "",
-        foot=f"Written by fedactors {__version__} from the records of the run folder alone.",
+        foot=f"Written by fedactors {VERSION} from the records of the run folder alone.",
     )
 
 

@@ -19,26 +19,22 @@ from fedactors.errors import ScenarioError
 
 
 class Choice:
-    """Annotation of a field that takes a name of one registry kind: `Annotated[Any, Choice("models")]`.
+    """Annotation of a field that takes a name of one registry kind: `Annotated[Any, Choice("models")]`."""
 
-    An `optional` one may also be null.
-    """
-
-    def __init__(self, kind: str, *, optional: bool = False) -> None:
-        self.kind, self.optional = kind, optional
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        dump = core_schema.plain_serializer_function_ser_schema(lambda value: value and value.model_dump(mode="json"))
+        dump = core_schema.plain_serializer_function_ser_schema(lambda value: value.model_dump(mode="json"))
         return core_schema.no_info_plain_validator_function(self._resolve, serialization=dump)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         classes = [registry.lookup(self.kind, name) for name in registry.names(self.kind)]
         short = {"enum": registry.names(self.kind)}
-        nothing: list[JsonSchemaValue] = [{"type": "null"}] if self.optional else []
-        return {"anyOf": [short, *(handler(found.__pydantic_core_schema__) for found in classes), *nothing]}
+        return {"anyOf": [short, *(handler(found.__pydantic_core_schema__) for found in classes)]}
 
     def _resolve(self, value: Any) -> Any:
-        if isinstance(value, BaseModel) or (value is None and self.optional):
+        if isinstance(value, BaseModel):
             return value
         options = {"name": value} if isinstance(value, str) else value
         if not isinstance(options, dict) or not isinstance(options.get("name"), str):

@@ -9,7 +9,7 @@ from math import isfinite
 from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
-from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, settled
+from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, membership_of, settled
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.tasks import task_of, with_last
@@ -18,7 +18,7 @@ from fedactors.simulation.tasks import task_of, with_last
 def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows) -> Decide:
     """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
     known: dict[int, bool] = {}
-    policy = prepared.scenario.server.membership.departures
+    policy = membership_of(prepared.scenario.server).departures
     if policy not in OPEN:
         return settled(policy)
 
@@ -42,7 +42,7 @@ def by_rule(
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
-    local = pipeline.local_optimum(client, server.schedule.rate(1), server.membership.trial_rounds)
+    local = pipeline.local_optimum(client, server.schedule.rate(1), membership_of(server).trial_rounds)
     seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l

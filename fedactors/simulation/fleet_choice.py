@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
-from fedactors.scenario.model import ClusterOptions, ServerOptions
+from fedactors.scenario.model import ClusterOptions
 from fedactors.scenario.population import GroupOptions
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]

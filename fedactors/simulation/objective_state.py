@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.algorithms.objective import Vanilla
 from fedactors.algorithms.participation import Members
+from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Dealt
 
 OPEN = ("auto", "lookahead")  # policies that decide case by case
@@ -51,6 +54,13 @@ class ObjectiveState(NamedTuple):
 Decide = Callable[["Objective", int, int], Verdict]  # (the objective until now, client, rounds done)
 
 
+def membership_of(server: ServerOptions) -> Vanilla:
+    """Return the membership policy of a scenario that has one. Raises ScenarioError if it has none."""
+    if server.membership is None:
+        raise ScenarioError("server.membership: the objective follows arrivals and departures only if it is given")
+    return server.membership
+
+
 class Objective:
     """The objective set C, from Plan to Plan.
 
@@ -60,7 +70,8 @@ class Objective:
 
     def __init__(self, prepared: Dealt) -> None:
         server, self._people = prepared.scenario.server, prepared.population
-        self._policy, self._lot = server.membership, server.cohort != "all"
+        self._policy = membership_of(server)
+        self._lot = server.cohort != "all"
         self._held = prepared.held
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.model import LocalOptions, Scenario
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.memory_forecast import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
@@ -90,7 +93,8 @@ class Prepared:
     @property
     def reallocates(self) -> bool:
         """Whether the data are dealt anew to the clients asked in each round."""
-        return getattr(self.scenario.task.partition, "reallocate", False)
+        partition = self.scenario.task.partition
+        return isinstance(partition, Reassignable) and partition.reallocate
 
     @property
     def model_bytes(self) -> int:
@@ -173,7 +177,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     setting = _setting(scenario, info, sizes, works, central, model)
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
-    people = build(scenario, model.flops).burdened(server.algorithm.effort(setting))
+    people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
@@ -189,10 +193,13 @@ def _prepared(scenario: Scenario) -> Prepared:
 def _check_reallocation(prepared: Prepared) -> None:
     """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
     server, devices = prepared.scenario.server, prepared.scenario.devices
+    partition = prepared.scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
     if server.data is not None:
         raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
     asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    prepared.scenario.task.partition.check_rounds(prepared.info, prepared.sizes, asked)
+    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
@@ -229,8 +236,8 @@ def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server, timing = scenario.server, scenario.server.timing
-    if timing.asynchronous:
-        return int(timing.updates or timing.concurrency)
+    if isinstance(timing, Asynchronous):
+        return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
 
 
@@ -272,7 +279,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     """
     people, payload = prepared.population, prepared.payload
     work = WorkloadTable(prepared.workloads).all()
-    least = work.samples(np.where(people.aware, work.unit, work.wanted))
+    least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once
     size = prepared.client_bytes

@@ -19,7 +19,8 @@ from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import PretrainingWork, ServerExamples, TrainingData, TrainingTask, share
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
-from fedactors.scenario.model import Scenario, ServerOptions
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
@@ -163,7 +164,6 @@ def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
-    if server.data is None:
+    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
         return data.x[:0], data.y[:0]
-    drawn: Labelled = server.data.draw(data, split, seed)
-    return drawn
+    return server.data.draw(data, split, seed)

@@ -52,6 +52,8 @@ class Selection(Options):
     steers: ClassVar[bool] = False
     """Whether it looks at losses, so that a run has to wait for them."""
 
+    name: str
+
     def start(self, clients: Clients) -> Selector:
         """Return the selection at work at the beginning of a run."""
         raise TypeError(f"{type(self).__name__} does not say how it selects")

@@ -7,7 +7,7 @@ those sizes. Both are pure functions of the seed.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,20 @@ class Partition(Protocol):
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out. Raises ScenarioError if a label has too few."""
+        ...
+
+
+@runtime_checkable
+class Reassignable(Protocol):
+    """A partition that can assign the data anew in every round."""
+
+    @property
+    def reallocate(self) -> bool:
+        """Whether it does."""
+        ...
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Check that the data suffice for any `asked` clients of a round. Raises ScenarioError if not."""
         ...
 
 

@@ -17,6 +17,7 @@ from fedactors.scenario.loading import apply_override, data_of, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.resume.checkpoint import Checkpoint
+from fedactors.version import VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
 _STRIDE = 101  # of the samples that are looked at to know a data set again
@@ -25,8 +26,6 @@ _MOST = 20  # differences that are listed
 
 def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
     """Return the checkpoint of a run that has not done a round; `data` is what `load` returns."""
-    from fedactors import __version__
-
     cluster = scenario.cluster
     return Checkpoint(
         plans=0,
@@ -37,7 +36,7 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
             "server": "cuda" if cluster.server_gpus else "cpu",
         },
         data=_data_digest(data),
-        made_with={"fedactors": __version__, **{name: version(name) for name in ("torch", "numpy")}},
+        made_with={"fedactors": VERSION, **{name: version(name) for name in ("torch", "numpy")}},
     )
 
 
