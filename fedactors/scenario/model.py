@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from fedactors.errors import suggestion
 from fedactors.options import Options
 from fedactors.registry import lookup
-from fedactors.scenario.choice import Choice
+from fedactors.scenario.choice import Choice, RegisteredName
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import Duration, Size
@@ -28,6 +28,9 @@ class TaskOptions(Options):
     partition: Annotated[Any, Choice("partitions")]
     split: Annotated[Any, Choice("splits", optional=True)] = None
     """What part of the data lies with a central learner and at no client."""
+    engine: Annotated[str | None, RegisteredName("engines")] = None
+    """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
+    device; engines differ in the last bits and in speed."""
 
     def info(self, seed: int, clients: int) -> Any:
         """Return what is known of the data without loading them."""
