@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedactors.engines import winograd
-from fedactors.engines.base import ClientBatch
+from fedactors.engines.client_batch import ClientBatch
 from fedactors.engines.conv_batches import Batch, channels_last
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
 from fedactors.models.network import views

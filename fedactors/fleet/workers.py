@@ -11,6 +11,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -183,16 +184,6 @@ class CentralHost(Worker):
         return found
 
 
-class _TrackedLearner(CentralLearner):
-    """The server's own learner, whose work is noted inside that of the server."""
-
-    spans: Spans | None = None
-
-    def _descend(self, *args: Any, **options: Any) -> Any:
-        with noted(self, "central learning"):
-            return super()._descend(*args, **options)
-
-
 class ServerWorker(Worker):
     """Turns sums into the next model, and learns from (x, y), data of its own, if the algorithm says so.
 
@@ -202,8 +193,8 @@ class ServerWorker(Worker):
     def __init__(self, task: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
         super().__init__(device)
         self._task = task
-        self._central = _TrackedLearner(task.model, task.seed, x, y, device)
-        self._central.spans = self.spans
+        around = partial(noted, self, "central learning")
+        self._central = CentralLearner(task.model, task.seed, x, y, device, around)
 
     def start(self) -> tuple[Vectors, Vectors]:
         """Return the state before the first round, after pretraining if there is any."""

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fedactors.data import batches
-from fedactors.engines.base import DeviceDataset, SecondLoss
+from fedactors.engines.client_batch import DeviceDataset, SecondLoss
 from fedactors.learning.training_task import Chunk, ServerExamples, TrainingTask
 from fedactors.streams import Purpose
 from fedactors.workload import workload

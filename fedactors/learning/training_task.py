@@ -7,11 +7,13 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.holdings import Holdings, SharedHoldings
+from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
@@ -79,7 +81,7 @@ class PretrainingWork(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """The task as a host knows it."""
+    """What does not change in a run: every host gets it once."""
 
     model: Model
     algorithm: Algorithm
@@ -88,7 +90,23 @@ class TrainingTask:
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members
-    tells_losses: bool = False  # whether hosts say what each client's loss was
+    tells_losses: bool = False  # whether hosts return the loss of each client
+    engine: str | None = None  # name of the engine; None for the first that suits
+
+    @property
+    def local_work(self) -> LocalWork:
+        """The clients' local steps, as an engine is chosen for them."""
+        algorithm = self.algorithm
+        return LocalWork(
+            model=self.model,
+            workloads=self.workloads,
+            optimizer=algorithm.optimizer(self.setting),
+            prox=algorithm.prox,
+            corrects=algorithm.corrects,
+            loss_weight=algorithm.loss_weight,
+            second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
+            keeps_state=bool(algorithm.keeps),
+        )
 
     @property
     def central_model(self) -> Model:
@@ -114,27 +132,9 @@ class TrainingData:
     central: ServerExamples | None = None
 
 
-class Holdings(Protocol):
-    """Who holds which samples: a `Split`, or what is made of one."""
-
-    def of(self, client: int) -> NDArray[np.int64]:
-        """Return the samples of `client`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A split in which every client holds the same further samples."""
-
-    own: Holdings
-    further: NDArray[np.int64]  # (n_0,)
-
-    def of(self, client: int) -> NDArray[np.int64]:
-        """Return the samples of `client`."""
-        return np.concatenate([self.own.of(client), self.further])
-
-
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
-    return TrainingData(np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), Shared(samples.split, further))
+    return TrainingData(
+        np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), SharedHoldings(samples.split, further)
+    )

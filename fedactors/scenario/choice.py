@@ -3,7 +3,7 @@
     algorithm: fedavg                              # short
     algorithm: {name: fedavg, global_lr: 2}        # with options
 
-The named class validates its options itself; errors keep the full key path.
+The named class validates its options itself; errors keep the full key path. Kinds without options have a name only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from fedactors import registry
-from fedactors.errors import ScenarioError
+from fedactors.errors import ScenarioError, suggestion
 
 
 class Choice:
@@ -49,3 +49,28 @@ class Choice:
         except ScenarioError as error:
             raise PydanticCustomError("choice", "{message}", {"message": str(error)}) from error
         return found.model_validate(options)
+
+
+class RegisteredName:
+    """Annotation of a field that takes a name of one registry kind and no options: `Annotated[str, RegisteredName(…)]`.
+
+    The class behind the name is not imported. The field may be null.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._known)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"enum": registry.names(self.kind)}, {"type": "null"}]}
+
+    def _known(self, value: Any) -> str | None:
+        accepted = registry.names(self.kind)
+        if value is not None and value not in accepted:
+            hint = suggestion(value, accepted)
+            raise PydanticCustomError(
+                "name", 'no {kind} named "{value}"{hint}', {"kind": self.kind, "value": str(value), "hint": hint}
+            )
+        return value if value is None else str(value)

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
+from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
@@ -31,6 +32,9 @@ class TaskOptions(Options):
     partition: Partition
     split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
+    engine: Annotated[str | None, RegisteredName("engines")] = None
+    """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
+    device; engines differ in the last bits and in speed."""
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
@@ -23,6 +24,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
     """
     prepared = prepare(scenario)
     check_files(scenario)
+    refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     if scenario.server.data is not None:
         scenario.server.data.check()

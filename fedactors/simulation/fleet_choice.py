@@ -91,3 +91,18 @@ def refuse_idle(prepared: Prepared) -> None:
             f'cluster.server_gpus: under "{server.algorithm.name}" the server adds vectors, on a core, and would leave'
             " the GPU idle (accepted: leave it out)"
         )
+
+
+def refuse_engine(prepared: Prepared) -> None:
+    """Raise ScenarioError if the scenario names an engine that does not support the clients' work on their device."""
+    scenario = prepared.scenario
+    if scenario.task.engine is None:
+        return
+    from fedactors.learning.trainer import check_engine
+    from fedactors.learning.training_task import TrainingTask
+
+    algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
+    task = TrainingTask(
+        prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.task.engine
+    )
+    check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

@@ -134,7 +134,12 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
     training_task = TrainingTask(
-        prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
+        prepared.model,
+        server.algorithm,
+        prepared.scenario.seed,
+        tuple(prepared.workloads),
+        prepared.setting,
+        engine=prepared.scenario.task.engine,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())

@@ -21,7 +21,7 @@ from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
-from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
+from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
@@ -106,6 +106,7 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle(prepared)
+    refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     return prepared
 
@@ -155,6 +156,7 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
+        task.engine,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
