@@ -1,7 +1,7 @@
 """Every exception fedactors raises on purpose.
 
     FedactorsError
-      UsageError            the user can mend it: one message, exit code 2, nothing was started
+      UsageError            the user can correct it: one message, exit code 2, nothing was started
         ScenarioError       the scenario file: key path, what was found, what is accepted
         TraceError          a recording: file, record, line
         DataError           a data set: file, what is missing

@@ -47,7 +47,7 @@ def _common(command: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Compare, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    """Compare, print and write; 0 when done. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
     from fedactors.study.comparison import compare
@@ -77,7 +77,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Sweep, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    """Sweep, print and write; 0 when done. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
     from fedactors.study.sweep import sweep

@@ -23,7 +23,7 @@ def extend(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for and return the exit code. Raises TraceError for what the user can mend."""
+    """Do what was asked for and return the exit code. Raises TraceError for what the user can correct."""
     result: int = options.action(options)
     return result
 
@@ -101,8 +101,8 @@ def _write(options: argparse.Namespace, recording: Recording) -> int:
     native.write(recording, options.out)
     repairs = [{"kind": r.kind, "count": r.count, "first": r.first} for r in recording.repairs]
     figures = {"path": options.path, "out": options.out, "devices": len(recording), "repairs": repairs}
-    mended = "".join(f"\n  mended: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
-    _print(options, figures, f"{options.out}: {len(recording):,} devices{mended}")
+    repaired = "".join(f"\n  repaired: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
+    _print(options, figures, f"{options.out}: {len(recording):,} devices{repaired}")
     return 0
 
 

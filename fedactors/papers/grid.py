@@ -22,7 +22,7 @@ Tell = Callable[[StudyCell, Measures], None]
 def play(
     experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]
 ) -> ResultTable:
-    """Run every cell, `jobs` at a time, and return the table; `tell` hears of each result, in the order of the cells.
+    """Run every cell, `jobs` at a time, and return the table; `tell` is called for each result in the cells' order.
 
     Where axes are tuned, all their labels are run with the first seed and the best ones with the others; the table
     holds those. `overrides` change the scenario of all cells. Raises what loading and running raise.
@@ -93,10 +93,20 @@ def _further(rows: list[Mapping[str, Any]]) -> dict[str, float]:
     The peaks are over the rounds 10 to 100, as Augenstein et al. have them.
     """
     last = [row for row in rows[-WINDOW:] if "loss" in row]
-    names = [name for name in last[-1] if name.endswith(_EXAMINED)]
-    found = {name: fmean(row[name] for row in last if name in row) for name in names}
+    found = _examined_means(last)
     found["loss_sd"] = pstdev(row["loss"] for row in last)
     for name in ("gt2", "bt2"):
-        if peaks := [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]:
+        if peaks := _examined_early(rows, name):
             found[f"max_{name}"] = max(peaks)
     return found
+
+
+def _examined_means(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the mean of each quantity that the last of `rows` has, over the rows that have it."""
+    names = [name for name in rows[-1] if name.endswith(_EXAMINED)]
+    return {name: fmean(row[name] for row in rows if name in row) for name in names}
+
+
+def _examined_early(rows: list[Mapping[str, Any]], name: str) -> list[float]:
+    """Return the values of `name` in the rounds 10 to 100."""
+    return [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]

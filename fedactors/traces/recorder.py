@@ -29,7 +29,9 @@ from fedactors.traces.timeline import Timeline
 
 FULL = 1_000_000  # ppm
 _FILL = 0.95  # of the deadline that all epochs take when nothing competes
-_WARM, _TRIES, _START = 50, 5, 0.1  # steps, rounds, s that a competitor is given to start
+_WARM = 50  # steps
+_TRIES = 5  # rounds
+_START = 0.1  # s that a competitor is given to start
 _CYCLE = 0.05  # s: the competitor works and rests once in this time
 _STAT = Path("/proc/stat")
 _COMPETITOR = """
@@ -82,7 +84,7 @@ def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
         wanted = protocol.epochs * _steps_per_epoch(training, protocol)
         tell(f"{wanted} steps in {protocol.epochs} epochs, {protocol.deadline} s for each round")
         done: dict[int, list[int]] = {percent: [] for percent in protocol.competitors}
-        for _ in range(protocol.rounds):  # in turn: whatever else the machine does meets all of them alike
+        for _ in range(protocol.rounds):  # in turn, so that other work of the machine slows all of them alike
             for percent, steps in done.items():
                 with _competitor(percent, core):
                     steps.append(_round(training, wanted, protocol.deadline))
@@ -103,7 +105,10 @@ def usage(
     The load is that of the last minute, for each processor. Windows count from midnight UTC of the first day, so that
     `t mod 24 h` is the time of day in UTC. Raises TraceError where /proc/stat cannot be read.
     """
-    begin, free, quiet, cores = time.time_ns(), list[int](), list[bool](), os.cpu_count() or 1
+    begin = time.time_ns()
+    free: list[int] = []
+    quiet: list[bool] = []
+    cores = os.cpu_count() or 1
     before = _processor_time()
     for number in range(max(1, round(seconds / every))):
         _sleep_until(begin + round((number + 1) * every * SECOND))
@@ -184,11 +189,11 @@ def _competitor(percent: int, core: int) -> Iterator[None]:
 
 
 def _processor_time() -> tuple[int, int]:
-    """Return (all, idle) ticks of all processors so far. Raises TraceError where they are not told."""
+    """Return (all, idle) ticks of all processors so far. Raises TraceError where the system does not give them."""
     try:
         ticks = [int(word) for word in _STAT.read_text(encoding="ascii").splitlines()[0].split()[1:9]]
     except (OSError, ValueError, IndexError) as error:
-        raise TraceError(f"{_STAT}: cannot be read: {error} (accepted: Linux, which tells the use there)") from error
+        raise TraceError(f"{_STAT}: cannot be read: {error} (accepted: Linux, where this file has the use)") from error
     return sum(ticks), ticks[3] + ticks[4]
 
 

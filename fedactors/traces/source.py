@@ -103,7 +103,7 @@ def device(name: str, line: int | None = None) -> str:
 
 @dataclass
 class RepairLog:
-    """Counts what a reader mends; in strict mode refuses to mend anything."""
+    """Counts what a reader repairs; in strict mode every repair is an error."""
 
     source: RecordingFile
     strict: bool = False
@@ -112,11 +112,11 @@ class RepairLog:
     def note(self, kind: str, where: str, detail: str = "", count: int = 1) -> None:
         """Count one more repair of this `kind`. Raises TraceError in strict mode."""
         if self.strict:
-            raise self.source.error(where, kind + (f" ({detail})" if detail else ""), "strict: nothing is mended")
+            raise self.source.error(where, kind + (f" ({detail})" if detail else ""), "strict: nothing is repaired")
         seen, first = self._found.get(kind, (0, where))
         self._found[kind] = (seen + count, first)
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """Everything mended so far, in the order of first sight."""
+        """All repairs so far, in the order in which each kind came first."""
         return tuple(Repair(kind, count, first) for kind, (count, first) in self._found.items())
