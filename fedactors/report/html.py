@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedactors.errors import RunFolderError
 from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
 from fedactors.report.figure import Chart
 from fedactors.report.measures import totals
@@ -16,6 +15,7 @@ from fedactors.report.page_sections import Card, PageTable, Part
 from fedactors.report.palette import OUTCOME, THEMES, label
 from fedactors.report.timeline_rows import timeline
 from fedactors.run_files.records import Records, read
+from fedactors.run_files.writing import write_page
 from fedactors.version import VERSION
 
 _SCENARIO_CHARACTERS = 100_000
@@ -124,14 +124,7 @@ def _cut(text: str) -> str:
 
 def save(page: Page, path: Path) -> Path:
     """Render a page into a file that appears whole or not at all."""
-    text = render(page)
-    pending = path.with_name(f".{path.name}.part")
-    try:
-        pending.write_text(text, encoding="utf-8")
-        pending.replace(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
-    return path
+    return write_page(path, render(page))
 
 
 def render(page: Page) -> str:

@@ -12,9 +12,8 @@ from typing import Any
 
 from fedactors.clock.clock import Clock
 from fedactors.clock.selections.base import Loss
-from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
-from fedactors.run_files.files import lines_of
+from fedactors.run_files.files import METRICS, damaged, lines_of, problem
 
 Losses = Mapping[int, Loss]
 Told = Callable[[Plan], Losses]
@@ -46,15 +45,15 @@ def heeding(clock: Clock, told: Told = nothing) -> Iterator[Plan]:
 
 def losses_of(run: Path) -> Told:
     """Return what a run has noted of each plan. Raises RunFolderError if it cannot be read, or lacks the plan."""
-    path = run / "metrics.jsonl"
+    path = run / METRICS
     try:
         found = {row["round"] - 1: losses_in(row) for row in lines_of(path) if "losses" in row}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise RunFolderError(f"{path}: damaged: not lines of JSON with the losses of a run") from None
+        raise damaged(path, "not lines of JSON with the losses of a run") from None
 
     def of(plan: Plan) -> Losses:
         if plan.version not in found:
-            raise RunFolderError(f"{path}: holds no losses of round {plan.version + 1} (accepted: --rounds, or a run)")
+            raise problem(path, f"holds no losses of round {plan.version + 1}", "--rounds, or a run")
         return found[plan.version]
 
     return of

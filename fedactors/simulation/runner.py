@@ -26,7 +26,7 @@ from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
-from fedactors.simulation.record.run_folder import RunFolder, check_free, check_unclaimed, new_path
+from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
@@ -86,7 +86,7 @@ def resume(
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
     began, path, shown = time.perf_counter(), Path(run), progress or Silent()
-    check_unclaimed(path)
+    check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
     prepared = _ready(scenario, address)

@@ -12,6 +12,7 @@ cores. `ideal` is then what the slowest host of each round sleeps, and nothing e
 from __future__ import annotations
 
 import csv
+import io
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.profiling import Track, collect
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
+from fedactors.run_files.writing import write as write_file
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
@@ -179,8 +181,9 @@ def _compared(point: ScalePoint, points: Sequence[ScalePoint]) -> ScalePoint:
 def write(points: Sequence[ScalePoint], path: Path) -> None:
     """Write the points as CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow([one.name for one in fields(ScalePoint)])
-        for point in points:
-            rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow([one.name for one in fields(ScalePoint)])
+    for point in points:
+        rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])
+    write_file(path, text.getvalue())

@@ -149,4 +149,4 @@ def test_a_changed_model_or_checkpoint_is_found(copy, capsys):
 def test_a_run_that_has_not_ended_cannot_be_audited(copy, capsys):
     (copy / "plans.parquet").unlink()
     assert main(["audit", str(copy)]) == 2
-    assert "plans.parquet: is missing" in capsys.readouterr().err
+    assert "plans.parquet: not there" in capsys.readouterr().err

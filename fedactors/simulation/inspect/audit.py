@@ -10,9 +10,10 @@ from typing import Any
 
 from fedactors.errors import ConservationError, RunFolderError
 from fedactors.plan import Order, Outcome
-from fedactors.run_files.files import refuse_other_kinds
-from fedactors.run_files.records import refuse_others
+from fedactors.run_files.files import CHECKPOINT
+from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.tables import WEIGHT_COLUMNS, rows_of
+from fedactors.run_files.tensors import tensors_of
 from fedactors.simulation.inspect.audit_records import Recorded
 from fedactors.simulation.objective_state import Objective, recorded
 from fedactors.simulation.record.digests import Digests, model_digest
@@ -28,7 +29,7 @@ def audit(run: str | Path) -> dict[str, Any]:
 
     Raises RunFolderError if the folder lacks a file or one cannot be read.
     """
-    refuse_others(Path(run))
+    check_run_folder(Path(run))
     records = Recorded(Path(run))
     checks = [
         {"name": name, "looked_at": looked_at(records), "wrong": _listed(check(records))}
@@ -152,15 +153,7 @@ def _digests(records: Recorded) -> Iterator[str]:
 
 
 def _model(run: Path) -> str:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    path = run / "checkpoint/model.safetensors"
-    refuse_other_kinds(path)
-    try:
-        return model_digest(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error}") from None
+    return model_digest(tensors_of(run / CHECKPOINT / "model.safetensors"))
 
 
 def _final(records: Recorded) -> Iterator[str]:

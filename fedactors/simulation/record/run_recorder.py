@@ -9,11 +9,12 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
+from fedactors.run_files.files import METRICS
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.milestones import milestones
-from fedactors.simulation.record.run_folder import METRICS, RunFolder, finite
+from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.resume.checkpoint import Checkpoint
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from fedactors.errors import RunFolderError
-from fedactors.run_files.files import json_of, refuse_other_kinds
-from fedactors.scenario.loading import apply_override, data_of, validate
+from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
+from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint
 from fedactors.version import VERSION
 
@@ -45,11 +46,10 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
 
     Raises RunFolderError, listing the differences, if anything else is not what it was at the checkpoint.
     """
-    path = run / "scenario.yaml"
-    kept = data_of(path)
+    kept = scenario_data(run)
     for override in overrides:
         apply_override(kept, override)
-    scenario = validate(kept, str(path), folder=Path(start.folder))
+    scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
 
@@ -99,18 +99,13 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
 
 def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
-    path = run / "metrics.jsonl"
-    refuse_other_kinds(path)
-    try:
-        with path.open("rb") as file:
-            text = file.read(start.metrics_bytes)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
-    rows, digests = [json_of(path, line) for line in text.splitlines()], Digests()
+    path = run / METRICS
+    rows = list(objects_in(path, bytes_of(path, start.metrics_bytes).splitlines()))
+    digests = Digests()
     for row in rows:
         digests.metrics(row)
     if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
-        raise RunFolderError(f"{path}: damaged: not the {start.plans} lines that the checkpoint was written with")
+        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with")
     return rows
 
 
