@@ -29,6 +29,7 @@ from fedactors.engines.client_batch import NO_STATE, BatchResult, ClientBatch, D
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import views
 from fedactors.models.sequence_layers import Bag, Embedding
 
@@ -41,8 +42,8 @@ Record = Callable[[Step], Step]
 
 
 def can(model: Model) -> bool:
-    """Whether steps of `model` can be recorded: not with a table, whose gradient is sorted with the host's help."""
-    return not any(isinstance(layer, Embedding | Bag) for layer in model.layers)
+    """Whether steps of `model` can be recorded: not with a table, whose gradient the host helps to sort, nor modules."""
+    return not any(isinstance(layer, Embedding | Bag | ModuleLayer) for layer in model.layers)
 
 
 class CudaGraphEngine(LongestFirstEngine):
@@ -155,7 +156,7 @@ def by_vmap(model: Model, weight: float, prox: float) -> Move:
 
     def move(now: Now) -> Tensor:
         losses: Tensor
-        grads, losses = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
+        grads, (losses, _) = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
         for number, (tensor, grad) in enumerate(zip(now.tensors, grads, strict=True)):
             now.drift(prox, number)
             tensor.addcmul_(grad, now.rate.view(-1, *[1] * (grad.dim() - 1)), value=-1.0)

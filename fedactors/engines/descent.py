@@ -102,12 +102,18 @@ class LocalModels:
         )
         self._start = start
         self._axis = start.dim() - 1
+        self._buffers = len(model.buffers)
         self._starts = views(model, start)
         self._corrections = None if correction is None else views(model, correction)
         self.tensors = views(model, self._descent.y)
 
-    def move(self, grads: Sequence[Tensor], step: int, active: int | None = None) -> None:
-        """Take local step number `step`, from 0; of many rows, the first `active` ones. `grads` are used up."""
+    def move(
+        self, grads: Sequence[Tensor], step: int, active: int | None = None, written: Sequence[Tensor] = ()
+    ) -> None:
+        """Take local step number `step`, from 0; of many rows, the first `active` ones. `grads` are used up.
+
+        The model's buffers become what the forward pass has `written`.
+        """
         if isinstance(self._rows.optimizer, SGD):
             mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
             corrections = self._corrections and [part[:active] for part in self._corrections]
@@ -115,6 +121,8 @@ class LocalModels:
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)
             self._descent.step(flat, step + 1, active)
+        for buffer, value in zip(self.tensors[-self._buffers :] if self._buffers else (), written, strict=True):
+            buffer[:active].copy_(value) if self._axis else buffer.copy_(value)
 
     @property
     def delta(self) -> Tensor:

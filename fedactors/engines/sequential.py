@@ -11,6 +11,7 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss
+from fedactors.models.torch_modules import written_buffers
 
 
 class SequentialEngine(Engine):
@@ -53,14 +54,15 @@ def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tens
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
-        loss = mean_loss(model, tensors, _channels_last(dataset.x[chosen]), dataset.y[chosen], key, step)
+        with written_buffers() as written:
+            loss = mean_loss(model, tensors, _channels_last(dataset.x[chosen]), dataset.y[chosen], key, step)
         total = loss * rows.weight
         if rows.second_loss is not None:
             total = total + rows.second_loss.loss(tensors, row, step)
         grads = torch.autograd.grad(total, tensors, materialize_grads=True)
         losses[step] = loss.detach()
         with torch.no_grad():
-            local.move(grads, step)
+            local.move(grads, step, None, written)
     return local
 
 

@@ -15,19 +15,33 @@ from fedactors.data import batches
 from fedactors.engines.base import LongestFirstEngine
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
-from fedactors.engines.local_work import LocalWork
+from fedactors.engines.local_work import CACHED, LocalWork
 from fedactors.models.layers import Model
 from fedactors.models.losses import losses as each_loss
+from fedactors.models.module_layer import ModuleLayer
+from fedactors.models.torch_modules import written_buffers
 
 
 class VmapEngine(LongestFirstEngine):
     """Takes any work on any device; used on a GPU where no other engine is for the work."""
 
-    accepts = "any model and optimiser on any device"
+    accepts = "any model of fedactors' own layers, or modules that torch.func.vmap can run"
 
     def supports(self, work: LocalWork, device: str) -> bool:
-        """Anything."""
-        return True
+        """Modules that vmap can run; those whose samples depend on each other only where all batches are full."""
+        full = all(one.pass_samples % one.batch == 0 for one in work.workloads)
+        modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
+        return all(layer.vmappable and (full or not layer.mixes) for layer in modules)
+
+    def suits(self, work: LocalWork, device: str) -> bool:
+        """On a CPU, modules without convolutions, which gain nothing there."""
+        modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
+        small = work.model.parameters <= CACHED
+        return device != "cpu" or (bool(modules) and small and not any(layer.convolves for layer in modules))
+
+    def max_rows(self, dataset: DeviceDataset) -> int:
+        """Chunks stay apart: see `chunks.chunk_sizes`."""
+        return 0
 
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows, longest first."""
@@ -44,14 +58,16 @@ class VmapEngine(LongestFirstEngine):
             tensors = tuple(tensor[:active] for tensor in local.tensors)
             inputs = (tensors, dataset.x[chosen], dataset.y[chosen], weights[step, :active], rows.keys[:active])
             further = rows.second_loss.batches(active, step) if rows.second_loss else ()
-            grads, losses[step, :active] = gradient(step, *inputs, *further)
-            local.move(grads, step, active)
+            grads, (losses[step, :active], written) = gradient(step, *inputs, *further)
+            local.move(grads, step, active, written)
         return BatchResult(local.delta, losses.T, local.state)
 
 
 @lru_cache(maxsize=16)
 def gradient_of(model: Model, weight: float, second: tuple[Model, float] | None) -> Callable[..., Any]:
-    """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, losses).
+    """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, found).
+
+    `found` are the losses and the buffers that the forward pass has written.
 
     The gradient is that of `weight` times the loss and, if `second` gives a second loss and its weight, of that loss on
     the further samples.
@@ -65,12 +81,14 @@ def gradient_of(model: Model, weight: float, second: tuple[Model, float] | None)
         key: Tensor,
         step: int | Tensor,
         *further: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
+    ) -> tuple[Tensor, tuple[Tensor, tuple[Tensor, ...]]]:
+        with written_buffers() as written:
+            own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
+        found = own, tuple(written)
         if second is None:
-            return own * weight, own
+            return own * weight, found
         samples, labels = further
-        return own * weight + each_loss(second[0], tensors, samples, labels).mean() * second[1], own
+        return own * weight + each_loss(second[0], tensors, samples, labels).mean() * second[1], found
 
     gradient: Any = grad(total, has_aux=True)
 

@@ -22,6 +22,7 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError
 from fedactors.fleet.profiling import Span, Spans, noted
 from fedactors.learning.algorithm import Round
+from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
@@ -233,11 +234,13 @@ class ServerWorker(Worker):
         for vectors in found:
             state |= _tensors(vectors)
         sums = _tensors(learned.sums)
+        changed = sums.pop(BUFFERS, None)
         after = (
             algorithm.aggregate(state, sums, facts, self._central)
             if sums
             else algorithm.idle(state, facts, self._central)
         )
+        after = {**after, "x": with_buffers(self._task.model, state["x"], after["x"], changed, facts.weight)}
         if algorithm.keeps and (facts.arrived or facts.departed):
             after = algorithm.moved(after, facts, gone)
         parted = self._parted(after)

@@ -15,7 +15,6 @@ from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.engines.client_batch import BatchPlan
 from fedactors.learning.training_task import Chunk, TrainingTask
 from fedactors.models import dropout
-from fedactors.models.layers import Dropout
 from fedactors.streams import Purpose, Streams
 from fedactors.workload import Workload
 
@@ -27,7 +26,7 @@ class BatchPlanner:
         self._task = task
         self._split = split
         self._device = device
-        self._has_dropout = any(isinstance(layer, Dropout) for layer in task.model.layers)
+        self._draws_masks = any(layer.draws_masks for layer in task.model.layers)
 
     def plan(self, chunk: Chunk) -> BatchPlan:
         """Return the plan of all trips of `chunk`."""
@@ -58,7 +57,7 @@ class BatchPlanner:
         ]
 
     def _keys(self, chunk: Chunk) -> Tensor:
-        if not self._has_dropout:
+        if not self._draws_masks:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
         trips = zip(chunk.clients, chunk.trips, strict=True)
         return torch.tensor([dropout.key(self._task.seed, *trip) for trip in trips], device=self._device)

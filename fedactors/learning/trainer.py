@@ -20,6 +20,7 @@ from fedactors.engines.full_gradient import full_gradient
 from fedactors.engines.micro_batching import MicroBatching, out_of_memory
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
+from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import GradientSum, gradient_sum
 from fedactors.learning.row_vectors import apart, gathered, parts_of, timed
@@ -177,6 +178,8 @@ class Trainer:
         """Return the sums of what clients upload, chunk by chunk, and what each of `keeping` clients keeps."""
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
+        if buffers := self._task.model.buffer_values:
+            uploads = {**uploads, BUFFERS: result.delta[:, -buffers:]}
         keeps = algorithm.keep(result)
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from typing_extensions import override  # comes with pydantic and torch
 
@@ -27,6 +27,9 @@ REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the mod
 @dataclass(frozen=True)
 class Layer:
     """A layer without parameters that leaves the shape as it is; the base of all others."""
+
+    draws_masks: ClassVar[bool] = False
+    """Whether training needs the keys of dropout masks."""
 
     def problem(self, shape: Shape) -> str:
         """Say why a sample of `shape` cannot enter, or nothing."""
@@ -60,6 +63,7 @@ class Dropout(Layer):
     """Sets a share `rate` of the activations to zero in training and scales the others by 1 / (1 - rate)."""
 
     rate: float
+    draws_masks: ClassVar[bool] = True
 
     @override
     def problem(self, shape: Shape) -> str:
@@ -160,6 +164,7 @@ class TensorSpec(NamedTuple):
     shape: Shape
     fan_in: int  # inputs that one output of the layer sees
     fill: float | None = None  # what it starts from, if it is not drawn
+    buffer: bool = False  # whether it is state that a forward pass writes, such as BatchNorm's statistics
 
 
 class Layers(NamedTuple):
@@ -230,6 +235,16 @@ class Model:
     def parameters(self) -> int:
         """Number of trained values."""
         return sum(prod(tensor.shape) for tensor in self.tensors)
+
+    @cached_property
+    def buffers(self) -> tuple[TensorSpec, ...]:
+        """The last tensors, which forward passes in training write and no gradient moves; most models have none."""
+        return tuple(spec for spec in self.tensors if spec.buffer)
+
+    @cached_property
+    def buffer_values(self) -> int:
+        """Number of values at the end of the flat vector that are buffers."""
+        return sum(prod(spec.shape) for spec in self.buffers)
 
     @cached_property
     def forward_flops(self) -> int:

@@ -102,7 +102,9 @@ def describe(
             raise DataError(f"{maker}: parameter {name} is {parameter.dtype} (accepted: torch.float32)")
     moved = tuple(_spec(name, value) for name, value in parameters.items() if value.requires_grad)
     all_buffers = dict(module.named_buffers())
-    buffers = tuple(_spec(name, value) for name, value in all_buffers.items() if _travels(module, name, value))
+    buffers = tuple(
+        _spec(name, value)._replace(buffer=True) for name, value in all_buffers.items() if _travels(module, name, value)
+    )
     moving = {spec.name for spec in (*moved, *buffers)} if weights is None else set[str]()
     constants: Arrays = {
         name: value.detach().numpy().copy()
@@ -115,7 +117,9 @@ def describe(
     draws = _draws(draft)
     least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
     vmappable = not draws and _vmappable(draft)
-    return replace(draft, cost=max(cost, least), vmappable=vmappable, draws=draws, convolves=convolves)
+    return replace(
+        draft, cost=max(cost, least), vmappable=vmappable, draws=draws, mixes=_mixes(draft), convolves=convolves
+    )
 
 
 def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: Sequence[str]) -> None:
@@ -171,22 +175,36 @@ def _probe(module: nn.Module, maker: ModuleMaker, inputs: tuple[InputSpec, ...])
 
 def _draws(layer: ModuleLayer) -> bool:
     """Whether two forward passes in training mode differ though the keys of dropout are the same."""
-    module, outputs = made(layer), []
+    x = _samples(layer.inputs, _PROBED)
+    return not torch.equal(_trained_output(layer, x, seed=0), _trained_output(layer, x, seed=1))
+
+
+def _mixes(layer: ModuleLayer) -> bool:
+    """Whether the first sample's output in training mode changes when the other sample of its batch does."""
+    x = _samples(layer.inputs, 3)
+    one, other = (_trained_output(layer, x[rows], seed=0)[0] for rows in ([0, 1], [0, 2]))
+    return not torch.allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def _trained_output(layer: ModuleLayer, x: Tensor, seed: int) -> Tensor:
+    """Return the output of a batch in training mode, torch's generator seeded. Raises DataError as `describe` does."""
+    module = made(layer)
     tensors = [torch.from_numpy(part) for part in _split(layer, initial(layer, 0))]
-    args, kwargs = arguments_of(layer.inputs, _samples(layer.inputs, _PROBED))
-    for seed in (0, 1):
-        module.train()
-        named = {spec.name: tensor.clone() for spec, tensor in zip(layer.specs(), tensors, strict=True)}
-        token = current_step.set(MaskStep(torch.tensor(0), 0, 0))
-        try:
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                torch.manual_seed(seed)
-                outputs.append(functional_call(module, named, args, kwargs))
-        except Exception:  # batch statistics of few values, say: the first step tells
-            return False
-        finally:
-            current_step.reset(token)
-    return not torch.equal(*outputs)
+    args, kwargs = arguments_of(layer.inputs, x)
+    module.train()
+    named = {spec.name: tensor.clone() for spec, tensor in zip(layer.specs(), tensors, strict=True)}
+    token = current_step.set(MaskStep(torch.tensor(0), 0, 0))
+    try:
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.no_grad(),
+            user_code_of(layer.maker, f"forward in training mode on a batch of {len(x)} samples raised"),
+        ):
+            torch.manual_seed(seed)
+            output: Tensor = functional_call(module, named, args, kwargs)
+            return output
+    finally:
+        current_step.reset(token)
 
 
 def _vmappable(layer: ModuleLayer) -> bool:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,9 @@ class ModuleLayer(Layer):
     policy: BufferPolicy = "average"
     vmappable: bool = True  # whether gradients of many clients can be computed at once by torch.func.vmap
     draws: bool = False  # whether it draws random numbers of torch in training, besides its nn.Dropout
+    mixes: bool = False  # whether a sample's output depends on the others of its batch, as under BatchNorm
     convolves: bool = False  # whether it has convolutions, which gain nothing from vmap on a CPU
+    draws_masks: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return f"ModuleLayer({self.maker})"

@@ -47,7 +47,7 @@ class MaskStep:
 
 
 current_step: ContextVar[MaskStep | None] = ContextVar("current_step", default=None)
-_fresh: ContextVar[list[Tensor] | None] = ContextVar("_fresh", default=None)
+_written: ContextVar[list[Tensor] | None] = ContextVar("_written", default=None)
 
 
 class StreamDropout(nn.Module):
@@ -66,14 +66,14 @@ class StreamDropout(nn.Module):
 
 
 @contextmanager
-def collected() -> Iterator[list[Tensor]]:
-    """Collect the buffers that forward passes in the context leave, in the order of the model's tensors."""
+def written_buffers() -> Iterator[list[Tensor]]:
+    """Collect the buffers that forward passes in the context write, in the order of the model's tensors."""
     found: list[Tensor] = []
-    token = _fresh.set(found)
+    token = _written.set(found)
     try:
         yield found
     finally:
-        _fresh.reset(token)
+        _written.reset(token)
 
 
 def applied(
@@ -99,8 +99,8 @@ def applied(
             output: Tensor = functional_call(module, {**given, **buffers}, args, kwargs, tie_weights=True)
     finally:
         current_step.reset(token)
-    if (fresh := _fresh.get()) is not None:
-        fresh += [buffers[spec.name].detach() for spec in layer.buffers]
+    if (written := _written.get()) is not None:
+        written += [buffers[spec.name].detach() for spec in layer.buffers]
     return output
 
 
