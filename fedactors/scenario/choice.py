@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -29,7 +29,7 @@ class Choice:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         dump = core_schema.plain_serializer_function_ser_schema(lambda value: value and value.model_dump(mode="json"))
-        return core_schema.no_info_plain_validator_function(self._resolve, serialization=dump)
+        return core_schema.with_info_plain_validator_function(self._resolve, serialization=dump)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         classes = [registry.lookup(self.kind, name) for name in registry.names(self.kind)]
@@ -37,7 +37,7 @@ class Choice:
         nothing: list[JsonSchemaValue] = [{"type": "null"}] if self.optional else []
         return {"anyOf": [short, *(handler(found.__pydantic_core_schema__) for found in classes), *nothing]}
 
-    def _resolve(self, value: Any) -> Any:
+    def _resolve(self, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, BaseModel) or (value is None and self.optional):
             return value
         options = {"name": value} if isinstance(value, str) else value
@@ -52,4 +52,4 @@ class Choice:
             found = registry.lookup(self.kind, options["name"])
         except ScenarioError as error:
             raise PydanticCustomError("choice", "{message}", {"message": str(error)}) from error
-        return found.model_validate(options)
+        return found.model_validate(options, context=info.context)

@@ -55,7 +55,7 @@ def data_of(path: Path) -> dict[str, Any]:
 def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
     """Turn plain data into a Scenario. Raises ScenarioError that names `source` and the key path."""
     try:
-        scenario = Scenario.model_validate(data)
+        scenario = Scenario.model_validate(data, context={"folder": folder or Path()})
     except ValidationError as error:
         raise ScenarioError(_explain(error, source, lines or {})) from None
     scenario._source, scenario._folder = source, folder or Path()
