@@ -42,7 +42,7 @@ Record = Callable[[Step], Step]
 
 
 def can(model: Model) -> bool:
-    """Whether steps of `model` can be recorded: not with a table, whose gradient the host helps to sort, nor modules."""
+    """Whether steps of `model` can be recorded: no module, and no table, whose gradient the host helps to sort."""
     return not any(isinstance(layer, Embedding | Bag | ModuleLayer) for layer in model.layers)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -26,14 +26,14 @@ class Choice:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         dump = core_schema.plain_serializer_function_ser_schema(lambda value: value.model_dump(mode="json"))
-        return core_schema.no_info_plain_validator_function(self._resolve, serialization=dump)
+        return core_schema.with_info_plain_validator_function(self._resolve, serialization=dump)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         classes = [registry.lookup(self.kind, name) for name in registry.names(self.kind)]
         short = {"enum": registry.names(self.kind)}
         return {"anyOf": [short, *(handler(found.__pydantic_core_schema__) for found in classes)]}
 
-    def _resolve(self, value: Any) -> Any:
+    def _resolve(self, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, BaseModel):
             return value
         options = {"name": value} if isinstance(value, str) else value
@@ -48,7 +48,7 @@ class Choice:
             found = registry.lookup(self.kind, options["name"])
         except ScenarioError as error:
             raise PydanticCustomError("choice", "{message}", {"message": str(error)}) from error
-        return found.model_validate(options)
+        return found.model_validate(options, context=info.context)
 
 
 class RegisteredName:

@@ -157,7 +157,7 @@ class Scenario(Options):
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
         """Validate plain data. Raises ScenarioError that names `source`, the line from `lines`, and the key path."""
         try:
-            scenario = cls.model_validate(data)
+            scenario = cls.model_validate(data, context={"folder": folder or Path()})
         except ValidationError as error:
             raise ScenarioError(explain(error, source, lines or {})) from None
         scenario._source = source

@@ -1,4 +1,4 @@
-"""Run folders with links in them, laid by others: no command writes outside the folder, and it works or says why not."""
+"""Run folders with links in them, laid by others: no command writes outside the folder, and works or says why not."""
 
 import os
 import shutil
