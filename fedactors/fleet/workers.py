@@ -229,18 +229,20 @@ class ServerWorker(Worker):
         }
         if bad:
             return public, private, said
-        algorithm, state = self._task.algorithm, _tensors(public | private)
+        algorithm = self._task.algorithm
+        state = _tensors(public | private)
+        before = state["x"]
         state["x"] = _mixed(state["x"], older, facts.mixed)
         for vectors in found:
             state |= _tensors(vectors)
         sums = _tensors(learned.sums)
-        changed = sums.pop(BUFFERS, None)
+        buffers = sums.pop(BUFFERS, None)
         after = (
             algorithm.aggregate(state, sums, facts, self._central)
             if sums
             else algorithm.idle(state, facts, self._central)
         )
-        after = {**after, "x": with_buffers(self._task.model, state["x"], after["x"], changed, facts.weight)}
+        after = {**after, "x": with_buffers(self._task.model, before, after["x"], buffers, facts)}
         if algorithm.keeps and (facts.arrived or facts.departed):
             after = algorithm.moved(after, facts, gone)
         parted = self._parted(after)

@@ -179,7 +179,7 @@ class Trainer:
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
         if buffers := self._task.model.buffer_values:
-            uploads = {**uploads, BUFFERS: result.delta[:, -buffers:]}
+            uploads = {**uploads, BUFFERS: (result.start + result.delta)[:, -buffers:]}
         keeps = algorithm.keep(result)
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
