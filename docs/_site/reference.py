@@ -155,7 +155,7 @@ def _limits(field):
 def _choice(name, found):
     """Return a registered name: the first paragraph of its docstring, and its options."""
     parts = [f"### {name}", "", _sentence(inspect.getdoc(found) or ""), ""]
-    rows = [(key, field) for key, field in found.model_fields.items() if key != "name"]
+    rows = [(key, field) for key, field in getattr(found, "model_fields", {}).items() if key != "name"]
     if rows:
         parts += ["| option | default | |", "|---|---|---|"]
         for key, field in rows:
