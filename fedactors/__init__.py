@@ -10,13 +10,14 @@ What scenarios, runs and reports need is imported when it is asked for: every ac
 
 from typing import TYPE_CHECKING, Any
 
+from fedactors.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fedactors.report.notebook import load_run
     from fedactors.scenario import Scenario
     from fedactors.simulation.runner import run
 
 __all__ = ["Scenario", "load_run", "run"]
-__version__ = "0.1.0"
 
 _HOMES = {
     "Scenario": "fedactors.scenario",

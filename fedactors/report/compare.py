@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fedactors.report import curves
 from fedactors.report.figure import share
-from fedactors.report.html import Page, Section
+from fedactors.report.html_page import Page, Section
 from fedactors.report.measures import totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, finals, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import OUTCOME, RUNS, label

@@ -21,7 +21,7 @@ from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import LocalOptions, Scenario
 from fedactors.scenario.units import show_duration
-from fedactors.simulation.memory_forecast import refuse_too_many
+from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 

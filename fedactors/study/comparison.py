@@ -88,7 +88,8 @@ class Comparison:
         """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
         from fedactors.study.study_plots import accuracies
 
-        return accuracies(self, axes)
+        runs = {name: [one.records for one in rows if not one.failure] for name, rows in self.variants.items()}
+        return accuracies(runs, self.confidence, self.name, axes)
 
 
 def compare(

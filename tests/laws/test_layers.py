@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
-LEAVES = {"plan", "errors", "extras", "streams", "options", "registry", "workload"}
+LEAVES = {"plan", "errors", "extras", "streams", "options", "registry", "workload", "version"}
 ROOMS = {
     "run_files": set(),
     "scenario": set(),
@@ -24,7 +24,7 @@ ROOMS = {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
     "study": {"scenario", "simulation", "run_files", "report", "fleet"},
-    "papers": {"scenario", "simulation", "study"},
+    "papers": {"scenario", "simulation", "run_files", "study"},
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet"},
 }  # fmt: skip
 FORBIDDEN = {

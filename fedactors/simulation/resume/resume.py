@@ -18,6 +18,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint
+from fedactors.version import __version__
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
 _STRIDE = 101  # of the samples that are looked at to know a data set again
@@ -26,8 +27,6 @@ _MOST = 20  # differences that are listed
 
 def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
     """Return the checkpoint of a run that has not done a round; `data` is what `load` returns."""
-    from fedactors import __version__
-
     cluster = scenario.cluster
     return Checkpoint(
         plans=0,
