@@ -14,7 +14,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import Tell, run_all
+from fedactors.study.comparison import Tell, run_all, seeds_of
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES, StudyRow, figures
 from fedactors.study.statistics import Interval, interval
@@ -101,7 +101,8 @@ def sweep(
 
     Arguments are those of `compare`; `measure` is what heat maps show. Raises UsageError for what the user can mend.
     """
-    path, changes = Path(scenario), tuple(overrides)
+    path = Path(scenario)
+    changes = tuple(overrides)
     base = Scenario.load(path, changes)
     if base.sweep is None:
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
@@ -110,7 +111,7 @@ def sweep(
         raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, MEASURES)}')
     if shown.endswith("_to") and target is None:
         raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
-    axes, seeds = axes_of(base.sweep), base.sweep.seeds
-    cells = list(crossed(axes, range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds))
+    axes = axes_of(base.sweep)
+    cells = list(crossed(axes, seeds_of(base, base.sweep.seeds)))
     rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
     return Swept(base.name, axes, rows, shown, target, window)
