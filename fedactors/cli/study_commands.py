@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ScenarioError
+from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
 
 
@@ -133,7 +134,7 @@ def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
 
 def _write(out: Path, files: dict[str, Callable[[], str]]) -> None:
     for name, content in files.items():
-        (out / name).write_text(content(), encoding="utf-8")
+        write(out / name, content())
 
 
 def _print(options: argparse.Namespace, text: str, page: Path, figures: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -10,6 +9,7 @@ from typing import Any
 
 from fedactors.errors import DivergedError
 from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Label, Measures, ResultTable
+from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
 from fedactors.study.runs import StudyRun, each, failure, finished
 from fedactors.study.study_cells import SEED, StudyCell
@@ -65,11 +65,10 @@ def measured(work: StudyRun) -> Measures:
     folder = finished(work)
     if why := failure(folder):
         raise DivergedError(why)
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return measures(rows)._replace(folder=folder)
+    return measures(lines_of(folder / METRICS))._replace(folder=folder)
 
 
-def measures(rows: list[Mapping[str, Any]]) -> Measures:
+def measures(rows: Sequence[Mapping[str, Any]]) -> Measures:
     """Return the measures of a run from the rows of its metrics."""
     curve = summary(rows)
     assert curve is not None  # the last round is always evaluated
@@ -87,7 +86,7 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
     )
 
 
-def _further(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+def _further(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return means over the last 20 rounds of what was examined, the deviation of the loss, and peaks of G~^2 and B~^2.
 
     The peaks are over the rounds 10 to 100, as Augenstein et al. have them.

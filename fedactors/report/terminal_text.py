@@ -83,7 +83,7 @@ def verify(figures: Figures) -> str:
 
 
 def audit(figures: Figures) -> str:
-    """Return what was looked at in the books of a run, and what is wrong with them."""
+    """Return what an audit of a run has checked, and what is wrong."""
     lines = []
     for check in figures["checks"]:
         wrong = check["wrong"]

@@ -126,7 +126,7 @@ def _wall(path: Path) -> Iterator[Event]:
 
 
 def busy(path: Path) -> Iterable[tuple[str, str, float]]:
-    """Yield (lane, what was done, seconds in all) of the work that was noted, for tables."""
+    """Yield (track, what was done, seconds in all) of the work that was noted, for tables."""
     found: dict[tuple[str, str], float] = {}
     tracks: dict[int, str] = {}
     for event in _wall(path):

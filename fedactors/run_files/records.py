@@ -92,12 +92,12 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     check_run_folder(path)
     scenario = scenario_text(path) if (path / SCENARIO).exists() else ""
     resolved = yaml_of(path / SCENARIO, scenario)
-    summary = summary_of(path) if (path / SUMMARY).exists() else {}
+    summary = _summary(path)
     metrics, moves = _metrics(path / METRICS)
     return Records(
         path=path,
         name=str(summary.get("name") or resolved.get("name") or path.name),
-        summary={key: value for key, value in summary.items() if value is not None},
+        summary=summary,
         metrics=metrics,
         plans=_table(path / "plans.parquet" if tables else None, _PLAN_COLUMNS, ("arrived", "departed")),
         orders=_table(path / "orders.parquet" if tables else None, ORDER_COLUMNS),
@@ -119,6 +119,12 @@ def check_run_folder(path: Path) -> None:
             raise problem(inner, "neither a file nor a folder", "what `fedactors run` wrote")
     if not any((path / mark).exists() for mark in _MARKS):
         raise problem(path, f"not a run folder: it holds none of {', '.join(_MARKS)}")
+
+
+def _summary(run: Path) -> dict[str, Any]:
+    """Return the summary of a run without what is null; empty if the run has not ended."""
+    found = summary_of(run) if (run / SUMMARY).exists() else {}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

@@ -201,10 +201,10 @@ def remove_pending_folders(parent: Path, name: str) -> None:
 
 def remove(path: Path) -> None:
     """Remove what is at `path`, as far as that is possible: a folder with all it holds; of a link, only the link."""
-    if path.is_symlink() or path.is_file():
-        path.unlink(missing_ok=True)
-    else:
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -15,8 +15,13 @@ from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.tasks import task_of, with_last
 
 
-def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows) -> Decide:
-    """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
+def departure_decision(
+    prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows
+) -> Decide:
+    """Return the function that decides about the devices that left in one round, one after the other.
+
+    `before` is the objective before that round.
+    """
     known: dict[int, bool] = {}
     policy = membership_of(prepared.scenario.server).departures
     if policy not in OPEN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal
@@ -32,20 +33,13 @@ def open_fleet(
     Raises ClusterError if it cannot be had.
     """
     if kind == "local":
-        if (actors or 1) > 1 or address:
-            raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
-        from fedactors.fleet.local import LocalFleet
-
-        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
-    import os
-
+        return _local_fleet(cluster, actors, address)
     from fedactors.fleet.layout import Want
     from fedactors.fleet.ray.ray_fleet import RayFleet
 
     joined = address or cluster.address
-    here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
     return RayFleet(
-        actors or cluster.actors or (None if joined else here),
+        actors or cluster.actors or (None if joined else _own_cores(cluster, central)),
         cluster.cpus_per_actor,
         cluster.gpus_per_actor,
         joined,
@@ -55,6 +49,20 @@ def open_fleet(
         classes=classes(cluster, groups),
         near=near,
     )
+
+
+def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | None) -> Fleet:
+    """Return the fleet of this process alone. Raises ClusterError if another one is wanted."""
+    if (actors or 1) > 1 or address:
+        raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
+    from fedactors.fleet.local import LocalFleet
+
+    return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
+
+
+def _own_cores(cluster: ClusterOptions, central: bool) -> int:
+    """Return the cores of this machine for client hosts, without those of a `central` learner; at least one."""
+    return max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
 
 
 def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:

@@ -1,6 +1,6 @@
 """What a run will take on this machine: its own engine is timed for two seconds, and the clock says how much there is.
 
-Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and keeping books take in
+Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and recording take in
 a round are figures measured once, see benchmarks/NOTES.md; so is the start.
 """
 
@@ -28,6 +28,7 @@ from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
+from fedactors.plan import Plan
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared
@@ -41,7 +42,7 @@ IMPORTING = 2.9  # seconds, if nobody has looked how long importing torch takes
 # seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
 _ROUND = {"ray": 0.014, "near": 0.012, "local": 0.005}
 _BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
-_BOOKS = {"ray": 0, "local": 10**8}  # bytes that keeping books takes in the process of a host
+_RECORDING = {"ray": 0, "local": 10**8}  # bytes that recording takes in the process of a host
 
 
 class Speeds(NamedTuple):
@@ -71,32 +72,45 @@ def forecast(
     `kind` is the fleet, "ray" or "local"; `actors` take the place of those in the scenario's cluster; `importing` are
     the seconds that one process alone takes to import torch here.
     """
-    cluster, server = prepared.scenario.cluster, prepared.scenario.server
+    cluster = prepared.scenario.cluster
+    server = prepared.scenario.server
     cores = os.cpu_count() or 1
     hosts = 1 if kind == "local" else actors or cluster.actors or cores
     device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
     torch.set_num_threads(1)
-    began, clock = time.perf_counter(), prepared.clock()
+    began = time.perf_counter()
+    clock = prepared.clock()
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device, hosts)
     way = "near" if kind == "ray" and is_near(server) and not cluster.address else kind
-    rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks]
-    each = sum(rounds) / len(rounds) if rounds else 0.0
+    seconds = (round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks)
+    each = sum(seconds) / max(1, len(tasks))
     steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
-    count = len(tasks) if clock.ended_because else server.rounds
-    if server.until is not None and plans and plans[-1].ready:
-        count = min(count, server.until * len(plans) // plans[-1].ready)
+    count = len(tasks) if clock.ended_because else _rounds(prepared, plans)
     return {
         "fleet": kind,
         "actors": hosts,
         "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
         "seconds_per_round": each,
         "steps_per_second": steps / each if each else 0.0,
-        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + _data_bytes(prepared) + _BOOKS[kind],
+        "host_bytes": _process_bytes() + _data_bytes(prepared) + _RECORDING[kind],
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def _rounds(prepared: Prepared, plans: Sequence[Plan]) -> int:
+    """Return the rounds of a run whose first `plans` are given, if later ones take as long in virtual time."""
+    server = prepared.scenario.server
+    if server.until is None or not plans or not plans[-1].ready:
+        return int(server.rounds)
+    return int(min(server.rounds, server.until * len(plans) // plans[-1].ready))
+
+
+def _process_bytes() -> int:
+    """Return the most memory that this process has had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def start_seconds(kind: str, hosts: int, cores: int, importing: float) -> float:

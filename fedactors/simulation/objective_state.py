@@ -131,7 +131,7 @@ class Objective:
 
     def _departures(self, plan: Plan, decide: Decide) -> list[Move]:
         """Let go of those who left before this plan's aggregate; those whose update is in it leave after it."""
-        heard = {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}
+        heard = _heard(plan)
         new = [client for client in plan.departed if self.inside[client]]
         now = dict.fromkeys(self._leaving, False)
         now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}
@@ -182,3 +182,8 @@ def recorded(row: Mapping[str, Any]) -> Decide:
 def settled(policy: str) -> Decide:
     """Return who decides by a policy that leaves nothing open."""
     return lambda objective, client, done: Verdict(policy == "exclude")
+
+
+def _heard(plan: Plan) -> set[int]:
+    """Return the clients whose updates arrived in time, also those that were set aside since."""
+    return {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}

@@ -24,7 +24,7 @@ from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
-from fedactors.simulation.memory_forecast import refuse_too_many
+from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 

@@ -30,7 +30,7 @@ from fedactors.simulation.record.run_folder import RunFolder, check_free, check_
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
-from fedactors.simulation.resume.resume import beginning, read_past, refuse_others, scenario_of
+from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -85,18 +85,20 @@ def resume(
     `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
-    began, path, shown = time.perf_counter(), Path(run), progress or Silent()
+    began = time.perf_counter()
+    path = Path(run)
+    shown = progress or Silent()
     check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
     prepared = _ready(scenario, address)
-    past = read_past(path, start)
+    rows = recorded_rows(path, start)
     with _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
             discard_after(path, start)
-            result = _execution()(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
+            result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
     _draw(folder.path, prepared, shown, report=report)
     return result
 
@@ -137,11 +139,13 @@ def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool)
 
 
 def load(prepared: Prepared) -> Loaded:
-    """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
-    scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
+    """Load the data, assign them to clients; return (training task, clients' samples, test set, server's samples)."""
+    scenario = prepared.scenario
+    task = scenario.task
+    server = scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    dealt = (data.y, data.classes, prepared.sizes, scenario.seed)
-    split = ReassignedSplit(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
+    assigned = (data.y, data.classes, prepared.sizes, scenario.seed)
+    split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
     samples = TrainingData(data.x, data.y, split)
     if server.algorithm.centre == "at clients":

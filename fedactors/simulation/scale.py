@@ -1,8 +1,8 @@
-"""How speed grows with actors and clients: a grid of short runs, timed, without a word to disk but their figures.
+"""How speed grows with actors and clients: a grid of short timed runs, of which only the figures are written.
 
 A point is `rounds` rounds of one scenario with a number of clients in each round and a number of actors. Where the
-time of a round goes is measured where it is spent: plans and tasks by the conductor (clock), local steps by the hosts
-(compute, per actor), sums and the server's step by hosts and server (reduce), examinations by the evaluator (evaluate).
+time of a round goes is measured where it is spent: plans and tasks by the runner (clock), local steps by the hosts
+(compute, per actor), sums and the server's step by hosts and server (reduce), evaluations by the evaluator (evaluate).
 What is left is broadcast: sending models and calls, and waiting for one another.
 
 With `step` local steps are slept instead of computed, so that the orchestration shows alone, with more actors than

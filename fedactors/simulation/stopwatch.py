@@ -47,7 +47,7 @@ class Stopwatch:
             yield item
 
     def write(self, folder: Path, tracks: Sequence[Track]) -> None:
-        """Write wall.parquet: a row per span, with its lane, what was done, and ns since the run began."""
+        """Write wall.parquet: a row per span, with its track, what was done, and ns since the run began."""
         import pyarrow as pa
 
         rows = [(track.name, span) for track in (Track("driver", list(self.spans)), *tracks) for span in track.spans]

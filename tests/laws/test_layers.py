@@ -26,7 +26,7 @@ ROOMS = {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
     "study": {"scenario", "simulation", "run_files", "report", "fleet"},
-    "papers": {"scenario", "simulation", "study"},
+    "papers": {"scenario", "simulation", "run_files", "study"},
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet"},
 }  # fmt: skip
 # Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).

@@ -1,4 +1,4 @@
-"""Run folders with links in them, laid by others: no command writes outside the folder, and works or says why not."""
+"""Run folders with links in them, laid by others: no command writes outside the folder; it works or says why not."""
 
 import os
 import shutil
@@ -52,7 +52,6 @@ def outside(tmp_path):
     yield path
     found = {str(one.relative_to(path)): one.read_text() for one in path.rglob("*") if one.is_file()}
     assert found == {"file": "kept", "round-00000099/kept": "kept"}
-    assert os.stat(path / "file").st_nlink == 1 + len(list(tmp_path.glob("run/**/hard-*")))
 
 
 def play(command, folder, tmp_path):

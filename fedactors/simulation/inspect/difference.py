@@ -1,4 +1,4 @@
-"""Where two runs part, and how: their scenarios, the first plan and the first figures that differ, and how they end."""
+"""Differences of two runs: of their scenarios, the first plan and the first figures that differ, and their ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
 
-_MOST = 20  # differences of one kind that are told
+_MOST = 20  # differences of one kind that are listed
 
 Rows = list[dict[str, Any]]
 
@@ -52,7 +52,7 @@ def _parting(one: Rows, other: Rows) -> dict[str, Any]:
 
 
 def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
-    """Return the last figures of a run, None if it was never examined, and the digest of its model."""
+    """Return the last figures of a run, None if it was never evaluated, and the digest of its model."""
     found = summary_of(folder)
     try:
         return found["final"], found["digests"]["model"]
@@ -92,7 +92,7 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _figures(final: Mapping[str, float] | None) -> str:
-    return "never examined" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
+    return "never evaluated" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a run must share with a checkpoint to go on from it, and what it takes over from the folder."""
+"""Checks that a run can be resumed from a checkpoint: scenario, data and devices as before; reads the recorded rows."""
 
 from __future__ import annotations
 
@@ -74,13 +74,16 @@ def refuse_changes(run: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
     """Yield "key.path: before, now NOW" for every value that differs between two trees of plain data."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for key in [*before, *(key for key in now if key not in before)]:
-            yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
+        keys = dict.fromkeys([*before, *now])
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for number, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from differences(one, other, f"{path}.{number}")
-    elif before != now:
-        yield f"{path}: {_short(before)}, now {_short(now)}"
+        keys = dict.fromkeys(range(len(before)))
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    else:
+        if before != now:
+            yield f"{path}: {_short(before)}, now {_short(now)}"
+        return
+    for key in keys:
+        yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
 
 
 def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[[str], None]) -> None:
@@ -97,7 +100,7 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
         note(f"{run}: another version than before, bits may differ: {change}")
 
 
-def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
+def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
     path = run / METRICS
     rows = list(objects_in(path, bytes_of(path, start.metrics_bytes).splitlines()))
