@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 from tests.conftest import SHARED
 from tests.docs.blocks import PAGES, PYTHON, ROOT, SHELL, Reader, blocks, plain
 
