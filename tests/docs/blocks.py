@@ -131,7 +131,7 @@ class Reader:
         said = io.StringIO()
         with self._there(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             words = [os.path.expandvars(word) for word in shlex.split(command, comments=True)[1:]]
-            code = main.main(words)
+            code = main(words)
         assert code == 0, f"{block.where}: {command}\n{said.getvalue()}"
 
     def _shell(self, block, command):
