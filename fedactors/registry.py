@@ -147,8 +147,8 @@ BUILTIN: dict[str, dict[str, str]] = {
 }
 
 
-# What a class of a kind must be able to do; whatever else it has to be, it says when it is used.
-_WITHOUT_OPTIONS = ("engines",)
+_WITHOUT_OPTIONS = ("engines",)  # kinds whose classes take no options
+# Methods that a class of a kind must have; what else it lacks is found when it is used.
 _ABLE = {
     "algorithms": ("start", "upload", "aggregate", "payload"),
     "datasets": ("info", "check", "load"),
@@ -189,7 +189,7 @@ def plugins(kind: str) -> list[EntryPoint]:
 
 
 def load(kind: str, point: EntryPoint) -> Any:
-    """Import what an entry point names. Raises ScenarioError, with its name, whatever goes wrong in there."""
+    """Import what an entry point names. Raises ScenarioError, with its name, if that fails for any reason."""
     try:
         return point.load()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`fedactors reproduce`: runs an experiment of a paper and says which of its claims hold."""
+"""`fedactors reproduce`: run an experiment of a paper and list which of its claims hold."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fedactors.cli import record_command
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the actions to the command's parser."""
-    actions = command.add_subparsers(required=True, metavar="COMMAND")
+    command.set_defaults(action=partial(_help, command))
+    actions = command.add_subparsers(metavar="COMMAND")
     for name, (function, text, add) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text)
         action.set_defaults(action=function)
@@ -23,9 +25,14 @@ def extend(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for and return the exit code. Raises TraceError for what the user can correct."""
+    """Run the action and return the exit code. Raises TraceError for what the user can correct."""
     result: int = options.action(options)
     return result
+
+
+def _help(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    command.print_help()
+    return 0
 
 
 def _reading(action: argparse.ArgumentParser) -> None:

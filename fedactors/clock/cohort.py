@@ -87,14 +87,14 @@ class Cohort:
 class CohortPlanner:
     """Plans and settles the trips of cohorts."""
 
-    def __init__(self, population: Population, trips: TripPlanner, workloads: Sequence[Workload]) -> None:
+    def __init__(self, population: Population, trip_planner: TripPlanner, workloads: Sequence[Workload]) -> None:
         self._p = population
         self._a = population.availability
-        self._trips = trips
+        self._trip_planner = trip_planner
         self._workloads = workloads
-        self._works = WorkloadTable(workloads)
-        self._down, self._up = (np.asarray(column) for column in trips.transfers)
-        everything = self._works.all()
+        self._workload_table = WorkloadTable(workloads)
+        self._down, self._up = (np.asarray(column) for column in trip_planner.transfers)
+        everything = self._workload_table.all()
         work = everything.samples(everything.wanted).astype(float) * population.per_sample
         self.has_work: NDArray[np.bool_] = everything.wanted > 0
         self._plain = work + self._down + self._up < _FITS
@@ -109,7 +109,7 @@ class CohortPlanner:
     def plan(self, clients: Int64, base: int, start: Time, deadline: Time) -> Cohort:
         """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
         alone = {
-            int(k): self._trips.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
+            int(k): self._trip_planner.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
             for k in np.flatnonzero(~self._plain[clients] | self._stops_before_departure(clients, deadline))
         }
         cohort = self._planned(clients, base, start, deadline, alone)
@@ -127,8 +127,8 @@ class CohortPlanner:
             outcome[~ended & (cohort.gives_up > closed)] = _CODE[Outcome.CANCELLED]
         orders = self._orders(cohort, outcome, finished)
         for k, trip in cohort.alone.items():
-            orders[k] = self._trips.settle(trip, closed, early=early)
-        if self._trips.once:
+            orders[k] = self._trip_planner.settle(trip, closed, early=early)
+        if self._trip_planner.once:
             self._meet(orders)
         return tuple(orders)
 
@@ -139,24 +139,24 @@ class CohortPlanner:
 
     def depart(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
         """Return the trip of one client, as `plan` does for many."""
-        return self._trips.plan(client, base, start, deadline, self._workloads[client])
+        return self._trip_planner.plan(client, base, start, deadline, self._workloads[client])
 
     def arrive(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of one trip, as `settle` does for many."""
-        order = self._trips.settle(trip, closed, early=early)
-        if self._trips.once:
+        order = self._trip_planner.settle(trip, closed, early=early)
+        if self._trip_planner.once:
             self._meet([order])
         return order
 
     def _meet(self, orders: Sequence[Order]) -> None:
         """Do not send again what is sent once to clients that have completed a download."""
         for order in orders:
-            if order.down == self._trips.download(order.client):
-                self._trips.met(order.client)
-                self._down[order.client] = self._trips.transfers[0][order.client]
+            if order.down == self._trip_planner.download(order.client):
+                self._trip_planner.met(order.client)
+                self._down[order.client] = self._trip_planner.transfers[0][order.client]
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
-        a, work = self._a, self._works.of(clients)
+        a, work = self._a, self._workload_table.of(clients)
         now = np.full(len(clients), start, np.int64)
         origin = ontime.elapsed(a, clients, now)
         target, silent = self._targets(clients, origin, start, deadline, work)
@@ -213,7 +213,7 @@ class CohortPlanner:
         computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
         same = len(clients)
-        downloads, uploads = self._trips.sizes(clients.tolist())
+        downloads, uploads = self._trip_planner.sizes(clients.tolist())
         columns = (
             clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
             [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,

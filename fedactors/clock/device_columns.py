@@ -140,7 +140,7 @@ def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64,
 
 
 def _leaves(group: GroupOptions) -> Time:
-    """Return when a group leaves, as far as the scenario says."""
+    """Return when a group leaves by the scenario; NEVER if it does not say."""
     return NEVER if group.depart is None else group.depart
 
 

@@ -1,7 +1,7 @@
-"""Synchronous rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again.
+"""Synchronous rounds: ask a cohort, wait for it until every client, a quorum or the deadline, aggregate, repeat.
 
     opened      the cohort is drawn and asked
-    closed      everybody has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
+    closed      every client has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
     ready       the server's own work is done: the next version exists
 
 The policy is a SimPy process: it yields events, and puts one Plan per round into the world's queue.
@@ -32,14 +32,14 @@ class Rounds:
     rounds: int
     ask: int | None  # clients asked; None: every candidate
     among: str  # "available" or "members"
-    quorum: int | None  # updates that close a round; None: everybody asked
+    quorum: int | None  # updates that close a round; None: every client asked
     deadline: Time | None
     until: Time | None
     before: Time  # server work before the broadcast
     during: Time  # server work beside the clients
     after: Time  # server work after the aggregation
     first: Time = 0  # server work before the first round
-    early: bool = True  # close before the deadline when everybody asked has reported
+    early: bool = True  # close before the deadline when every client asked has reported
 
 
 def synchronous(world: World, rules: Rounds) -> Events:
@@ -84,7 +84,7 @@ class _Round:
         self.version = version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
-        self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
+        self.cohort = world.cohort_planner.plan(clients, version, self.opened, self.deadline)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
         """Let the trips run, close the round, and put its Plan into the queue."""
@@ -92,7 +92,7 @@ class _Round:
         return self._conclude()
 
     def _closing(self) -> Time:
-        """Return when the round closes: at the deadline, or when everybody or the quorum has reported before.
+        """Return when the round closes: at the deadline, or when every client or the quorum has reported before.
 
         Trips that end at this very nanosecond have ended before it closes.
         """
@@ -109,7 +109,7 @@ class _Round:
         world, rules = self.world, self.rules
         now = world.now
         early = now < self.deadline and not (self.cohort.ends <= now).all()
-        orders = world.cohorts.settle(self.cohort, now, early=early)
+        orders = world.cohort_planner.settle(self.cohort, now, early=early)
         self._check(orders)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
@@ -127,7 +127,7 @@ class _Round:
         return plan
 
     def _check(self, orders: tuple[Order, ...]) -> None:
-        """Every client asked ended in exactly one outcome, and those heard are those that reported."""
+        """Check that every client asked has one order, and that those heard are those that reported."""
         reports = self.cohort.ends[_HEARD[self.cohort.outcome]]
         heard, reported = sum(order.heard for order in orders), int(np.count_nonzero(reports <= self.world.now))
         if [order.client for order in orders] != self.cohort.clients.tolist() or heard != reported:

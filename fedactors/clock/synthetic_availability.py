@@ -20,7 +20,7 @@ Float64 = NDArray[np.float64]
 
 _HOUR, _DAY = 3600 * SECOND, 86_400 * SECOND
 _WEEK = 7 * _DAY
-_BEFORE = 2  # days that pass before time 0, so that a run does not begin with everybody off
+_BEFORE = 2  # days that pass before time 0, so that a run does not begin with every device off
 _ZONES = 0  # round number of the stream of zones; windows and waits use those behind it
 
 

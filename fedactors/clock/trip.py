@@ -28,7 +28,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.plan import HEARD, NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 
-REPORTED = HEARD | {Outcome.DEPARTED}  # the server hears of these when they end
+REPORTED = HEARD | {Outcome.DEPARTED}  # the server learns of the end of these trips at once
 
 
 class Trip(NamedTuple):
@@ -45,7 +45,7 @@ class Trip(NamedTuple):
     gives_up: Time  # a silent trip does nothing after this
 
 
-Size = int | Int64  # bytes: the same for everybody, or `(clients,)`
+Size = int | Int64  # bytes: the same for every client, or `(clients,)`
 
 
 class TripPlanner:

@@ -100,12 +100,12 @@ def _further(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return found
 
 
-def _examined_means(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+def _examined_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean of each quantity that the last of `rows` has, over the rows that have it."""
     names = [name for name in rows[-1] if name.endswith(_EXAMINED)]
     return {name: fmean(row[name] for row in rows if name in row) for name in names}
 
 
-def _examined_early(rows: list[Mapping[str, Any]], name: str) -> list[float]:
+def _examined_early(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """Return the values of `name` in the rounds 10 to 100."""
     return [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]

@@ -1,4 +1,4 @@
-"""Record what a real machine has left for training; runs wherever Python and numpy do, a Raspberry Pi included.
+"""Record how much of a real machine is left for training; needs Python and numpy only, also on a Raspberry Pi.
 
 `participation` follows Ruan et al. (AISTATS 2021), section 5.1: a training process beside a competitor that takes 0,
 30, 50, 70 or 90 % of a processor, a fixed deadline, and in each round the share of the required epochs that were done.
@@ -59,7 +59,7 @@ class Protocol:
 
 
 class Training:
-    """Softmax regression by plain SGD in numpy, step by step; the data do not matter, the work does."""
+    """Softmax regression by plain SGD in numpy, step by step; the data are arbitrary, only its time matters."""
 
     def __init__(self, inputs: int = 784, classes: int = 10, batch: int = 10) -> None:
         self._x = np.sin(np.arange(batch * inputs, dtype=np.float32)).reshape(batch, inputs)
@@ -77,7 +77,7 @@ class Training:
 def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
     """Record the share of the required epochs done in each round, ppm; a row T0, T30, … for each competitor.
 
-    Pieces are rounds. As a processor's share, a row says what was left of a machine that alone just finishes.
+    Pieces are rounds. Used as a processor's share, a row gives what was left of a machine that alone just finishes.
     """
     training = Training()
     with _bound_to_one_core() as core:

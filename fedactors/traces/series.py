@@ -1,4 +1,4 @@
-"""Rates over time: how fast a link was, or how much of a processor was free, beside `Timeline`.
+"""Rates over time: of a link, or of the free part of a processor.
 
 A `Series` is piecewise constant. Row r has the value `value[k]` from `at[k]` until `at[k + 1]`, its last
 piece until `end[r]`, for `starts[r] <= k < starts[r + 1]`. Times are integer nanoseconds, strictly increasing
@@ -56,7 +56,7 @@ class Series:
         return sum((end - begin) * value for begin, end, value in self.pieces(row)) / int(self.end[row])
 
     def same_as(self, other: Series) -> bool:
-        """Whether both hold the same rows and values, whatever was repaired to get there."""
+        """Whether both hold the same rows and values, whatever was repaired."""
         return (self.names, self.unit) == (other.names, other.unit) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("starts", "at", "value", "end")
         )

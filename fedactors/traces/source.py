@@ -1,4 +1,4 @@
-"""What every reader starts from: the bytes of one recording, and one way to say what is wrong with it."""
+"""What every reader starts from: the bytes of one recording, the error it raises, and the log of its repairs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def load(path: str | Path) -> RecordingFile:
-    """Read the whole file at `path`, unpacking gzip whatever its name.
+    """Read the whole file at `path`, unpacking gzip, also without the ending .gz.
 
     Raises TraceError if there is no such file, it is empty, or it cannot be read or unpacked.
     """

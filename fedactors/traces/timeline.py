@@ -59,7 +59,7 @@ class Timeline:
         return zip(self.on[row].tolist(), self.off[row].tolist(), strict=True)
 
     def same_as(self, other: Timeline) -> bool:
-        """Whether both hold the same devices and windows, whatever was repaired to get there."""
+        """Whether both hold the same devices and windows, whatever was repaired."""
         columns = ("starts", "on", "off", "first", "last")
         return self.names == other.names and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in columns

@@ -1,10 +1,11 @@
 """When the server aggregates, and whose updates: the policy of time, chosen in a scenario as `server.timing`.
 
-    synchronous   rounds: everybody asked starts from the newest model
+    synchronous   rounds: every client asked starts from the newest model
     the others    `concurrency` clients work at any time, each from the model that was the newest when it was asked
 
-All of them yield Plans, and nothing behind the clock knows one from the other: an aggregation is asynchronous when
-its orders start from older versions. What an older update counts is known from its staleness alone, before training.
+All of them yield Plans, and nothing after the clock depends on which policy made them: an aggregation is asynchronous
+when its orders start from older versions. The weight of an older update depends on its staleness alone, and so is known
+before training.
 """
 
 from __future__ import annotations

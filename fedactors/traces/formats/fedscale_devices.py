@@ -33,7 +33,7 @@ Record = dict[str, object]
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a pickle that speaks of computation and communication, or the CSV variant."""
+    """Whether `data` is a pickle that contains computation and communication, or the CSV variant."""
     if pickles.is_pickle(data):
         return b"computation" in data and b"communication" in data
     lines = data[: 1 << 24].split(b"\n", 3)

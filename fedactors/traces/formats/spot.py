@@ -22,7 +22,7 @@ _MOST = 4096  # instances in one file
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a JSON object that speaks of gap_seconds."""
+    """Whether `data` is a JSON object that contains gap_seconds."""
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"gap_seconds"' in data
 
 
