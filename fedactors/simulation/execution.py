@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
+from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import collect
 from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.departure_decisions import departure_decision
@@ -140,7 +140,7 @@ class Execution:
 
     def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
         """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
-        ahead = 1 if self._clock.steered else self._fleet.ahead
+        most = 1 if self._clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
             if plan.version == stop:
                 break
@@ -148,7 +148,7 @@ class Execution:
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
-            if len(self._pending) >= ahead and (ended := self._settle()):
+            if len(self._pending) >= most and (ended := self._settle()):
                 return ended
         return ""
 

@@ -36,6 +36,7 @@ def open_fleet(
         return _local_fleet(cluster, actors, address)
     from fedactors.fleet.layout import Want
     from fedactors.fleet.ray.ray_fleet import RayFleet
+    from fedactors.fleet.transport.transport_choice import choose_transport
 
     joined = address or cluster.address
     return RayFleet(
@@ -47,7 +48,7 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
-        near=near,
+        transport=choose_transport(joined, few_vectors=near),
     )
 
 
