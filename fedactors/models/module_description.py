@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape, TensorSpec
-from fedactors.models.module_layer import BufferPolicy, Constants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import BufferPolicy, ModuleConstants, InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import chain_of
 from fedactors.models.torch_modules import (
     MaskStep,
@@ -112,7 +112,7 @@ def describe(
         if name not in moving
     }
     output, cost = _probe(module, maker, inputs)
-    draft = ModuleLayer(maker, inputs, moved, buffers, output, cost, Constants(constants), policy)
+    draft = ModuleLayer(maker, inputs, moved, buffers, output, cost, ModuleConstants(constants), policy)
     convolves = any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules())
     draws = _draws(draft)
     least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch

@@ -40,13 +40,13 @@ def chain_of(module: nn.Module) -> Chain | None:
             layer = _layer(module, node)
             if layer is None:
                 return None
-            if not isinstance(layer, _Nothing):
+            if not isinstance(layer, _Unchanged):
                 found.append((layer, str(node.target) if node.op == "call_module" else ""))
         before = node
     return None
 
 
-class _Nothing(Layer):
+class _Unchanged(Layer):
     """Stands for a module that returns what it is given."""
 
 
@@ -69,7 +69,7 @@ def _layer(module: nn.Module, node: fx.Node) -> Layer | None:
 def _of_module(part: nn.Module) -> Layer | None:
     match part:
         case nn.Identity():
-            return _Nothing()
+            return _Unchanged()
         case nn.ReLU():
             return Relu()
         case nn.Flatten(start_dim=1, end_dim=-1):
@@ -133,6 +133,6 @@ _FUNCTIONS: dict[Any, Rule] = {
     torch.flatten: _flatten,
     functional.max_pool2d: _max_pool,
     torch.max_pool2d: _max_pool,
-    operator.pos: lambda args, options: _Nothing(),
+    operator.pos: lambda args, options: _Unchanged(),
 }
 _METHODS: dict[Any, Rule] = {"relu": _relu, "flatten": _flatten}

@@ -23,7 +23,7 @@ from torch.func import functional_call
 
 from fedactors.errors import DataError
 from fedactors.models.dropout import dropped
-from fedactors.models.module_layer import Constants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import ModuleConstants, InputSpec, ModuleLayer, ModuleMaker
 from fedactors.streams import Purpose, stream
 
 _PROBED = 2  # samples of the batch by which a module is looked at
@@ -110,7 +110,7 @@ def made(layer: ModuleLayer) -> nn.Module:
 
 
 @lru_cache(maxsize=8)
-def _made(maker: ModuleMaker, constants: Constants) -> nn.Module:
+def _made(maker: ModuleMaker, constants: ModuleConstants) -> nn.Module:
     module = new_module(maker, 0)
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if name in constants.arrays:
