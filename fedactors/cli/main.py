@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -16,7 +17,7 @@ from fedactors.cli import follow_commands as follow
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
-from fedactors.cli import stopping
+from fedactors.cli import shared_options, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -27,13 +28,9 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    whole = parser()
-    options = whole.parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.version:
         print(versions())
-        return 0
-    if "command" not in options:
-        whole.print_help()
         return 0
     try:
         result: int = options.command(options)
@@ -111,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
         prog="fedactors", description="Simulate federated learning; participation emerges from timing."
     )
     parser.add_argument("--version", action="store_true", help="print the versions of fedactors and what it runs on")
+    parser.set_defaults(command=partial(shared_options.help_of, parser))
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, (function, text, extend) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
