@@ -102,7 +102,7 @@ def _future(
         objective_state = objective.at(plan, decide)
         pipeline.submit(task_of(plan, prepared, device, last=final, objective_state=objective_state))
         flying += 1
-        while flying and (final or flying >= pipeline.ahead):
+        while flying and (final or flying >= pipeline.max_in_flight):
             outcomes, flying = pipeline.finish(), flying - 1
             if outcomes.bad or not outcomes.sound:
                 return float("inf")

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
+from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import collect
 from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.departure_decisions import judge
@@ -129,7 +129,9 @@ class Execution:
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
-            if len(self._pending) >= (1 if self._clock.steered else self._fleet.ahead) and (ended := self._settle()):
+            if len(self._pending) >= (1 if self._clock.steered else self._fleet.max_in_flight) and (
+                ended := self._settle()
+            ):
                 return ended
         if ended := self._drain():
             return ended

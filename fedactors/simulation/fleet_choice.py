@@ -40,6 +40,7 @@ def open_fleet(
 
     from fedactors.fleet.layout import Want
     from fedactors.fleet.ray.ray_fleet import RayFleet
+    from fedactors.fleet.transport.choice import choose_transport
 
     joined = address or cluster.address
     here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
@@ -52,7 +53,7 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
-        near=near,
+        transport=choose_transport(joined, few_vectors=near),
     )
 
 

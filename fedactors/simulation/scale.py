@@ -19,11 +19,13 @@ from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, islice
 from pathlib import Path
 
+from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.messages import RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import Track, collect
+from fedactors.fleet.profiling import Track
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
+from fedactors.fleet.transport.choice import choose_transport
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
@@ -100,11 +102,12 @@ def _point(
     cluster = prepared.scenario.cluster
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
-    near, joined = is_near(prepared.scenario.server), address or cluster.address
-    with RayFleet(hosts, cores, gpus, joined, torch=step is None, near=near) as fleet:
+    joined = address or cluster.address
+    transport = choose_transport(joined, few_vectors=is_near(prepared.scenario.server))
+    with RayFleet(hosts, cores, gpus, joined, torch=step is None, transport=transport) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
-        role = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
-        pipeline = Pipeline(fleet, *data, host_role=role)
+        worker = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
+        pipeline = Pipeline(fleet, *data, host_worker=worker)
         tasks = _tasks(prepared, fleet.device)
         pipeline.submit(next(tasks)[0])  # processes start, imports happen, the engine warms up
         pipeline.finish()
@@ -139,7 +142,7 @@ def _timed(
         ideal += max(pipeline.loads(task), default=0) * (step or 0.0)
         pipeline.submit(task)
         pending.append(task)
-        if len(pending) >= fleet.ahead:
+        if len(pending) >= fleet.max_in_flight:
             moved += pipeline.finish().moved
             pending.popleft()
     moved += sum(pipeline.finish().moved for _ in pending)

@@ -43,7 +43,7 @@ class Killer(Silent):
 
     def round(self, row):
         if row["round"] == self.at:
-            os.kill(ray.get(self.pipelines[-1].hosts[0].about.remote())["pid"], signal.SIGKILL)
+            os.kill(ray.get(self.pipelines[-1].hosts[0].actor.about.remote())["pid"], signal.SIGKILL)
 
     def note(self, text):
         self.notes.append(text)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shutil
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import ray
@@ -70,12 +68,6 @@ def disconnect(*, tidy: bool) -> None:
     ray.shutdown()
     if tidy and session:
         shutil.rmtree(session, ignore_errors=True)
-
-
-def socket_path() -> Path:
-    """Return where this process may listen to others of its machine: beside Ray's own sockets, and gone with them."""
-    sockets = Path(cast(Any, ray)._private.worker._global_node.get_session_dir_path()) / "sockets"
-    return sockets / f"near{secrets.token_hex(4)}"  # no longer than the names that Ray gives
 
 
 @contextmanager
