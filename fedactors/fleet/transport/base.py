@@ -20,7 +20,7 @@ class Transport(Protocol):
     cheap_calls: bool  # whether a call costs so little that a further one, to prepare a trip, is worth it
 
     def open(self) -> None:
-        """Begin; Ray is running. Raises TransportError if this machine does not allow it."""
+        """Begin; Ray is running. Raises ClusterError if this machine does not allow it."""
         ...
 
     def close(self) -> None:
@@ -54,6 +54,7 @@ class Transport(Protocol):
     def get(self, handle: Handle[T], seconds: float) -> T:
         """Wait for a result and return it.
 
-        Raises TimeoutError if it takes longer than `seconds`, Fault if the call failed, RayError if Ray has the cause.
+        Raises Ray's GetTimeoutError if it takes longer than `seconds`, Fault if the call failed, another RayError if Ray
+        has the cause.
         """
         ...

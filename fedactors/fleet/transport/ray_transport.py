@@ -46,5 +46,5 @@ class RayTransport:
         return [found] if returns == 1 else found
 
     def get(self, handle: Handle[T], seconds: float) -> T:
-        """Return the value of a reference. Raises GetTimeoutError, a TimeoutError, or what else Ray raises."""
+        """Return the value of a reference. Raises GetTimeoutError, or what else Ray raises."""
         return cast("T", ray.get(cast("Any", handle), timeout=seconds))

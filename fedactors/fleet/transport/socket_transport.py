@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 import ray
+from ray.exceptions import GetTimeoutError
 
 from fedactors.fleet.base import Fault, Handle
 from fedactors.fleet.transport.channel import Channel, ChannelClosed, Reply
@@ -105,7 +106,7 @@ class SocketTransport:
     def get(self, handle: Handle[T], seconds: float) -> T:
         """Return what a call returned, or what was put.
 
-        Raises TimeoutError if it takes longer than `seconds`, Fault if the call failed. If the channel ended first,
+        Raises GetTimeoutError if it takes longer than `seconds`, Fault if the call failed. If the channel ended first,
         that of the actor or of another one whose result it needed, raises what Ray raises for the end of the process.
         """
         found: object = handle
@@ -113,7 +114,7 @@ class SocketTransport:
             return cast("T", found.value)
         reply = cast("Reply", found)
         if not reply.there.wait(seconds):
-            raise TimeoutError
+            raise GetTimeoutError
         answer = reply.answer
         if isinstance(answer, SharedBuffer):
             return cast("T", answer.open())
@@ -123,7 +124,7 @@ class SocketTransport:
         raise Fault(*answer.args)
 
     def _fault_of(self, closed: ChannelClosed, seconds: float) -> Fault:
-        """Return why a channel ended. Raises RayError or TimeoutError if Ray has the reason, or has none yet."""
+        """Return why a channel ended. Raises RayError if Ray has the reason, GetTimeoutError if it has none yet."""
         if closed.fault is not None:
             return Fault(*closed.fault.args)
         ray.get(closed.served, timeout=seconds)
