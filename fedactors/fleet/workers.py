@@ -97,9 +97,7 @@ class ClientHost(Worker):
             for result in self._together(group, sent, kept[:count], following):
                 append_or_add(learned, result)
             del kept[:count]
-        if not self._keeps:
-            return learned
-        return [one._replace(kept=()) for one in learned], *(renewed for one in learned for renewed in one.kept)
+        return _parted_results(learned) if self._keeps else learned
 
     def _kept_by(self, chunks: Sequence[Chunk]) -> int:
         """Return the number of clients of `chunks` that keep something."""
@@ -277,6 +275,12 @@ class Evaluator(Worker):
             return self._evaluator.evaluate(public["x"])
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
+
+
+def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
+    """Return the results without what clients keep, and then what each client keeps."""
+    kept = [vectors for result in results for vectors in result.kept]
+    return [result._replace(kept=()) for result in results], *kept
 
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:

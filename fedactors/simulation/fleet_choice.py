@@ -40,7 +40,7 @@ def open_fleet(
 
     from fedactors.fleet.layout import Want
     from fedactors.fleet.ray.ray_fleet import RayFleet
-    from fedactors.fleet.transport.choice import choose_transport
+    from fedactors.fleet.transport.transport_choice import choose_transport
 
     joined = address or cluster.address
     here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))

@@ -25,7 +25,7 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.profiling import Track
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
-from fedactors.fleet.transport.choice import choose_transport
+from fedactors.fleet.transport.transport_choice import choose_transport
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding

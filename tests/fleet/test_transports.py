@@ -10,9 +10,9 @@ from fedactors.fleet.base import Fault
 from fedactors.fleet.ray import liveness, ray_fleet
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.transport.base import Transport
-from fedactors.fleet.transport.choice import choose_transport
 from fedactors.fleet.transport.ray_transport import RayTransport
 from fedactors.fleet.transport.socket_transport import SocketTransport
+from fedactors.fleet.transport.transport_choice import choose_transport
 from fedactors.fleet.workers import Worker
 
 TRANSPORTS = [RayTransport, SocketTransport]

@@ -47,7 +47,7 @@ def test_a_fleet_is_stuck_when_nobody_has_worked_for_long():
         dog.look([watched(1, seconds=45 + clock.time / 1000), watched(2)])
         assert clock.time - 90 <= 60 or dog.stuck()
     assert dog.stuck()
-    dog.rest()
+    dog.reset()
     assert not dog.stuck()
 
 

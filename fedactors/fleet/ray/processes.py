@@ -68,17 +68,21 @@ class ActorProcesses:
         """
         if self._idle_hosts:
             return sorted(kind for kind, _ in self._idle_hosts)
-        now = time.monotonic()
-        if not self._may_grow or now < self._looked + _LOOK_SECONDS:
+        if not self._may_grow or time.monotonic() < self._looked + _LOOK_SECONDS:
             return []
-        self._looked = now
+        self._looked = time.monotonic()
+        return self._hosts_with_room(running)
+
+    def _hosts_with_room(self, running: int) -> list[int]:
+        """Return the kinds of hosts that there is room for, if nodes were added or hosts are missing."""
         nodes = available()
         added = {node.key for node in nodes} - self._seen
         if not added and running >= len(self._placement.kinds):
             return []
         self._seen |= added
         kinds = [kind for kind, want in enumerate(self._kinds) for _ in range(room(nodes, want))]
-        return kinds if self._wanted is None else kinds[: max(0, self._wanted - running)]
+        missing = len(kinds) if self._wanted is None else max(0, self._wanted - running)
+        return kinds[:missing]
 
     def host(self, kind: int) -> Any:
         """Return a process for a client host of a kind."""

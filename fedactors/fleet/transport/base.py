@@ -54,7 +54,7 @@ class Transport(Protocol):
     def get(self, handle: Handle[T], seconds: float) -> T:
         """Wait for a result and return it.
 
-        Raises Ray's GetTimeoutError if it takes longer than `seconds`, Fault if the call failed, another RayError if Ray
-        has the cause.
+        Raises Ray's GetTimeoutError if it takes longer than `seconds`, Fault if the call failed, another RayError if
+        Ray has the cause.
         """
         ...
