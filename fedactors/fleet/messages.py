@@ -1,4 +1,4 @@
-"""What goes into a pipeline and what comes out of it."""
+"""The input and the results of a pipeline."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ServerInput: TypeAlias = Results | Handle[Contribution] | Handle[Vectors]
 
 
 class WorkerStub:
-    """What every worker can be asked."""
+    """The stub of `Worker`: what all workers have in common."""
 
     def __init__(self, fleet: Fleet, actor: Actor) -> None:
         self._fleet = fleet

@@ -1,7 +1,7 @@
-"""The actors as plain classes: what each one holds, and what it can be asked for. Numbers in, numbers out.
+"""The workers of a fleet: client host, server, central learner and evaluator, as plain classes.
 
 None of them keeps anything between calls that was not given to its constructor. The server's state is an argument and
-a result, so killing an actor loses work in flight and nothing else.
+a result, so when an actor dies nothing is lost but its work in flight.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Worker:
         self.spans = Spans()
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
         torch.set_num_threads(1)
-        # arrays from the object store are read-only views of shared memory, and nobody here writes to them
+        # arrays from the object store are read-only views of shared memory, and no worker writes to them
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
     def worked(self) -> list[Span]:

@@ -3,7 +3,7 @@
     call(channel, method, args)   is queued, and sent in order when the replies among its `args` are there
     the actor                     answers one call after the other with what the method returned, see `socket_server`
     a reply                       stays here, packed, as long as there is a reference to it, and is sent on as it is;
-                                  with a later call the actor is told that it may write to that memory again
+                                  a later call has the number of its memory, to which the actor may write again
 
 An actor that dies loses only what it was working on. Its channel ends with it: calls on it fail, and calls that need
 their replies.
