@@ -164,7 +164,7 @@ class Pipeline:
         """Go to the version at which `snapshot` was taken; tasks in flight are dropped."""
         self._flights.clear()
         self._models.restore(snapshot.version, snapshot.public, snapshot.private)
-        self._states = ClientStates()
+        self._states.clear()  # hosts hold the same object
         self._done = snapshot.version
         for client, handle in snapshot.kept:
             self._states.restore(client, handle)
@@ -173,7 +173,7 @@ class Pipeline:
         """Drop all handles, so that models are freed at once and not when the garbage collector runs."""
         self._flights.clear()
         self._models.clear()
-        self._states = ClientStates()
+        self._states.clear()
         self._audience = (None, None)
 
     def local_optimum(self, client: int, lr: float, rounds: int) -> dict[str, float]:
