@@ -73,9 +73,7 @@ def test_linear_losses_and_scheme_c_never_depend_on_steps():
     gradient = sum(w * a for w, a in zip(p, slopes, strict=True))
     for steps in ((1, 5, 2, 3), (4, 4, 1, 5)):
         close(step("C", gradients, steps), -0.05 * E * gradient)
-        close(
-            step("B", gradients, steps), -0.05 * sum(w * s * a for w, s, a in zip(p, steps, slopes, strict=True))
-        )
+        close(step("B", gradients, steps), -0.05 * sum(w * s * a for w, s, a in zip(p, steps, slopes, strict=True)))
 
 
 def expected(scheme, gradients, chances):
@@ -99,9 +97,7 @@ def test_means_over_all_outcomes():
         -0.05 * 2 * sum(w * q * a for w, q, a in zip(p, active, slopes, strict=True)),
     )
     mean = [law[1] + 2 * law[2] for law in uneven]
-    close(
-        expected("B", gradients, uneven), -0.05 * sum(w * m * a for w, m, a in zip(p, mean, slopes, strict=True))
-    )
+    close(expected("B", gradients, uneven), -0.05 * sum(w * m * a for w, m, a in zip(p, mean, slopes, strict=True)))
     gradient = sum(w * a for w, a in zip(p, slopes, strict=True))
     even = [(0.25, 0.35, 0.4)] * 3
     chance = 1 - (1 - 0.4) ** 3  # that anybody is complete
