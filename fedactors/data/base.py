@@ -1,6 +1,6 @@
-"""What a data set must say before it is loaded, and what it is once it is loaded.
+"""A data set before it is loaded, `Info`, and once it is loaded, `Data`.
 
-The clock asks for `Info`, which costs nothing; whoever trains asks for `Data`. A data set is an `Options`
+The clock needs `Info` only, which costs nothing; training needs `Data`. A data set is an `Options`
 class with a `name`, `info`, `check` and `load`; see `digits` for the shortest one.
 """
 
@@ -67,7 +67,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> None:
-        """Look for the files. Raises DataError if one is missing."""
+        """Check that the files are there. Raises DataError if one is missing."""
         ...
 
     def load(self, seed: int, clients: int) -> Data:
@@ -93,9 +93,9 @@ class SourceSplit(Protocol):
 
 
 def verified(data: Data, info: Info) -> Data:
-    """Return `data` if they are what `info` announced.
+    """Return `data` if they agree with `info`.
 
-    Raises DataError if sizes, shapes or class counts differ: the clock has already counted on them.
+    Raises DataError if sizes, shapes or class counts differ: the clock has used them already.
     """
     _agree(info.name, "training samples", len(data.y), info.train_size)
     _agree(info.name, "training images", data.x.shape, (info.train_size, *info.input_shape))

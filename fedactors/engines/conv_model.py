@@ -1,13 +1,13 @@
-"""One client's model on its way through chains of convolutions and dense layers, with the backward pass by hand.
+"""One client's model: a chain of convolutions and dense layers, with the backward pass by hand.
 
-On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
-Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
-with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
-layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
-`addmm_`; or clients who began with the same one and make short trips share it, and meet there in every step: see
-`shared_layer`. Convolutions with channels enough have a quarter of the products, by `winograd`. Which layers, the model
-and a client's workload alone say, so that its bits are the same in whatever company. What is large stays in its place
-in memory from client to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+On a CPU, convolutions themselves leave little to gain; the gain lies in the operations between them. Images have their
+channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute with them to the bit
+and then have a quarter of the work. Activations are changed in place. The gradient of a dense layer, as large as the
+layer, is never written out: it is a product of two thin matrices and goes into the weight by `addmm_`; or clients that
+began with the same model and make short trips share the layer: see `shared_layer`. Convolutions with enough channels
+have a quarter of the products, by `winograd`. Which layers are treated so follows from the model and the client's
+workload alone, so that a client's bits do not depend on which others are trained. Large tensors keep their place in
+memory from client to client. The arithmetic is otherwise that of `sequential`, the reference it is tested against.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
 """
@@ -65,24 +65,35 @@ def links(model: Model) -> tuple[Link, ...]:
     """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
     if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
         return ()
-    found, tensor, shape = list[Link](), 0, model.input_shape
+    found = list[Link]()
+    tensor = 0
+    shape = model.input_shape
     for number, layer in enumerate(model.layers):
         if type(layer) not in _KINDS:
             return ()
         quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
         link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
-        at = len(found)
-        while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
-            at -= 1
-        before = found[at - 1] if at else link
-        if layer == Pool(2) and before.kind == "winograd" and not before.pooled:
-            found[at - 1] = before._replace(pooled=True)
+        if link.kind == "pool":
+            _insert_pool(found, link)
         else:
-            found.insert(at, link)
+            found.append(link)
         if isinstance(layer, Conv):
             found.append(link._replace(kind="bias", tensor=tensor + 1))
-        tensor, shape = tensor + len(layer.tensors()), layer.output(shape)
+        tensor += len(layer.tensors())
+        shape = layer.output(shape)
     return tuple(found) if any(link.kind == "bias" for link in found) else ()
+
+
+def _insert_pool(found: list[Link], pool: Link) -> None:
+    """Insert a pool before the bias and the ReLU that precede it, or into the convolution before these."""
+    at = len(found)
+    while at and found[at - 1].kind in ("bias", "relu"):
+        at -= 1
+    before = found[at - 1] if at else pool
+    if pool.layer == Pool(2) and before.kind == "winograd" and not before.pooled:
+        found[at - 1] = before._replace(pooled=True)
+    else:
+        found.insert(at, pool)
 
 
 def shareable(model: Model) -> Link:
@@ -91,7 +102,7 @@ def shareable(model: Model) -> Link:
 
 
 def room(model: Model) -> list[Tensor]:
-    """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
+    """Return tensors in which clients' models move, one after the other; no bits depend on the client before."""
     found = [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
     for link in links(model):
         if link.kind == "winograd":
@@ -105,7 +116,7 @@ Step = Generator[Tensor, Tensor | None, Tensor]
 
 @dataclass
 class ClientModel:
-    """One client's model on its way; the weight of a layer that it shares is not in it."""
+    """One client's model during its trip; the weight of a layer that it shares is not in it."""
 
     model: Model
     rows: ClientBatch
@@ -126,7 +137,8 @@ class ClientModel:
     def step(self, batch: Batch) -> Step:
         """Take a local step, and return the mean loss of its batch before it, ().
 
-        If a layer is shared, what enters it is yielded and what leaves it is sent, then the errors, the other way.
+        If a layer is shared, its inputs are yielded and its outputs sent; then the errors at its outputs are yielded
+        and those at its inputs sent.
         """
         x, kept = batch.x, list[Kept]()
         for link in self._links:
@@ -155,7 +167,7 @@ class ClientModel:
                 mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
 
     def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
-        """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
+        """Return the outputs of a piece for inputs `x`, and what its backward pass needs; `x` may be changed."""
         layer = link.layer
         match link.kind, layer:
             case "conv", Conv():
@@ -177,7 +189,7 @@ class ClientModel:
         return torch.addmm(bias, x, weight.T), (x,)
 
     def _backward(self, link: Link, error: Tensor, kept: Kept, *, wanted: bool) -> Tensor:
-        """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
+        """Move the parameters of a piece, and return the errors at its inputs, if they are `wanted`."""
         layer = link.layer
         match link.kind, layer:
             case "conv", Conv():
@@ -214,12 +226,12 @@ class ClientModel:
         return below
 
     def _descend(self, tensor: int, slope: Tensor) -> None:
-        """Y <- y - lr (slope + corr + prox (y - x))."""
+        """y <- y - lr (slope + corr + prox (y - x))."""
         self._drift(tensor)
         self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
 
     def _drift(self, tensor: int) -> None:
-        """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
+        """y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
         mine, lr = self.tensors[tensor], self.rows.lr
         if self.rows.prox:
             mine.lerp_(self._starts[tensor], lr * self.rows.prox)

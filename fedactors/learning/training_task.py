@@ -1,4 +1,4 @@
-"""What a host is given to compute: a chunk of trips, and everything about the task that does not change.
+"""The work of a host: a chunk of trips, and everything about the task that does not change.
 
 A chunk is a run of consecutive clients of one Plan. It names clients, steps and weights; the models it starts from
 arrive beside it. All of it is plain numbers, so that it travels cheaply and looks the same in every process.
@@ -31,7 +31,7 @@ class Chunk(NamedTuple):
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
-    active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
+    active: tuple[int, ...] = ()  # clients to which data are reassigned in this round; empty if they are not
     branch: int = 0  # of the round's sum, see `reduction`
 
     @property
@@ -51,7 +51,7 @@ ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean 
 
 
 class MemoryLimit(NamedTuple):
-    """What lacking memory has done to a host."""
+    """How a host trains since it ran out of memory."""
 
     at_once: int  # clients that it trains at once
     same_bits: bool  # as if it trained whole chunks
@@ -66,7 +66,7 @@ class ChunkResult(NamedTuple):
     seconds: float  # wall time
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
-    losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
+    losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
     narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
     branch: int = 0  # of the round's sum, see `reduction`
     moved: int = 0  # bytes of sums that other hosts handed over for this
@@ -124,7 +124,7 @@ class ServerExamples(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training samples and who holds them."""
+    """Training samples, and which client holds which."""
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)

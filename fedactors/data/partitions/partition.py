@@ -1,8 +1,8 @@
 """How a data set is spread over clients.
 
-A partition answers two questions at different times. `sizes` says how many samples each client holds, from
-the data set's `Info` alone: the clock needs it and has no labels. `split` says which ones, and gives exactly
-those sizes. Both are pure functions of the seed.
+A partition has two functions. `sizes` returns how many samples each client holds, from the data set's `Info` alone: the
+clock needs it and has no labels. `split` returns which samples, and keeps to exactly those sizes. Both are pure
+functions of the seed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info
-from fedactors.data.partitions.assignment import Split, contiguous, deal, supplied
+from fedactors.data.partitions.assignment import Split, assign, contiguous, supplied
 from fedactors.data.partitions.sizes import Samples, drawn, even
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
@@ -62,15 +62,15 @@ class Reassignable(Protocol):
         ...
 
 
-class _Dealt(Options):
-    """Options of the partitions that give samples away."""
+class _AssignedPartition(Options):
+    """Options of the partitions that assign samples to clients."""
 
     samples: Samples | None = None
     """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
     replace: bool = False
     """Where samples run out, draw from them again with replacement, instead of refusing."""
     reallocate: bool = False
-    """Deal all data anew in every round, to the clients that are asked; each gets as many samples as before."""
+    """Assign all data anew in every round, to the clients that are asked; each gets as many samples as before."""
     test_samples: PositiveInt | None = None
     """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
     the test set is shared out as training samples are that are not counted."""
@@ -110,7 +110,7 @@ class _Dealt(Options):
         self.enough(info, np.sort(sizes)[-asked:])
 
 
-class IidPartition(_Dealt):
+class IidPartition(_AssignedPartition):
     """Every client draws from all data alike."""
 
     name: Literal["iid"] = "iid"
@@ -118,10 +118,10 @@ class IidPartition(_Dealt):
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
         one_pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
-        return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
+        return assign(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
 
 
-class ClassPartition(_Dealt):
+class ClassPartition(_AssignedPartition):
     """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
 
     Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
@@ -143,7 +143,7 @@ class ClassPartition(_Dealt):
         Raises ScenarioError if a label has too few samples or, without `samples`, no client.
         """
         if self.reallocate and self.samples is None:
-            raise ScenarioError(f"{_WHERE}.samples: reallocate needs to know how many each client gets")
+            raise ScenarioError(f"{_WHERE}.samples: reallocate needs the number of samples of each client")
         hosted = self.hosted(info.classes, clients, seed)
         asked = super().sizes(info, clients, seed)
         if info.class_counts is None and self.samples is None:
@@ -165,7 +165,7 @@ class ClassPartition(_Dealt):
         shares = self._shares(counts, hosted, sizes)
         if not np.array_equal(shares.sum(axis=1), sizes):
             raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
     def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
         """Look whether each label has enough for all that may host it. Raises ScenarioError if not, or if unknown."""
@@ -221,7 +221,7 @@ def _even_cuts(counts: Int64, hosts: Int64, hosted: Int64) -> Int64:
     return shares.reshape(hosted.shape).astype(np.int64)
 
 
-class DirichletPartition(_Dealt):
+class DirichletPartition(_AssignedPartition):
     """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
 
     The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
@@ -248,7 +248,7 @@ class DirichletPartition(_Dealt):
                 shares[k] = _taken(draws, sizes[k], proportions[k], left)
                 left -= shares[k]
         hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
 
 def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
