@@ -4,9 +4,9 @@ On a CPU, convolutions themselves leave little to gain; the gain lies in the ope
 channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute with them to the bit
 and then have a quarter of the work. Activations are changed in place. The gradient of a dense layer, as large as the
 layer, is never written out: it is a product of two thin matrices and goes into the weight by `addmm_`; or clients that
-began with the same model and make short trips share the layer: see `shared_layer`. Convolutions with enough channels
-have a quarter of the products, by `winograd`. Which layers are treated so follows from the model and the client's
-workload alone, so that a client's bits do not depend on which others are trained. Large tensors keep their place in
+began with the same model and make short trips share the layer: see `shared_layer`. Whether they do
+follows from the model and the client's workload alone, so that a client's bits do not depend on which others are
+trained. Large tensors keep their place in
 memory from client to client. The arithmetic is otherwise that of `sequential`, the reference it is tested against.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedactors.engines import winograd
 from fedactors.engines.client_batch import ClientBatch
 from fedactors.engines.conv_batches import Batch, channels_last
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
@@ -33,8 +32,8 @@ _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward
 _unrectified = torch.ops.aten.threshold_backward
 
-Kept = tuple[Any, ...]  # tensors, or `winograd.Kept`
-Kind = Literal["conv", "winograd", "bias", "pool", "relu", "dropout", "flatten", "dense"]
+Kept = tuple[Tensor, ...]
+Kind = Literal["conv", "bias", "pool", "relu", "dropout", "flatten", "dense"]
 _KINDS: dict[type[Layer], Kind] = {
     Conv: "conv",
     Pool: "pool",
@@ -52,7 +51,6 @@ class Link(NamedTuple):
     number: int  # of the layer
     layer: Layer
     tensor: int  # number of its first parameter tensor, if it has one
-    pooled: bool = False  # whether it takes the maxima of 2 x 2 results, too
 
 
 def can(model: Model) -> bool:
@@ -67,33 +65,23 @@ def links(model: Model) -> tuple[Link, ...]:
         return ()
     found = list[Link]()
     tensor = 0
-    shape = model.input_shape
     for number, layer in enumerate(model.layers):
         if type(layer) not in _KINDS:
             return ()
-        quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
-        link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
-        if link.kind == "pool":
-            _insert_pool(found, link)
-        else:
-            found.append(link)
+        link = Link(_KINDS[type(layer)], number, layer, tensor)
+        found.insert(_place(found) if link.kind == "pool" else len(found), link)
         if isinstance(layer, Conv):
             found.append(link._replace(kind="bias", tensor=tensor + 1))
         tensor += len(layer.tensors())
-        shape = layer.output(shape)
     return tuple(found) if any(link.kind == "bias" for link in found) else ()
 
 
-def _insert_pool(found: list[Link], pool: Link) -> None:
-    """Insert a pool before the bias and the ReLU that precede it, or into the convolution before these."""
+def _place(found: list[Link]) -> int:
+    """Return the place of a pool: before the bias and the ReLU that precede it."""
     at = len(found)
     while at and found[at - 1].kind in ("bias", "relu"):
         at -= 1
-    before = found[at - 1] if at else pool
-    if pool.layer == Pool(2) and before.kind == "winograd" and not before.pooled:
-        found[at - 1] = before._replace(pooled=True)
-    else:
-        found.insert(at, pool)
+    return at
 
 
 def shareable(model: Model) -> Link:
@@ -103,11 +91,7 @@ def shareable(model: Model) -> Link:
 
 def room(model: Model) -> list[Tensor]:
     """Return tensors in which clients' models move, one after the other; no bits depend on the client before."""
-    found = [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
-    for link in links(model):
-        if link.kind == "winograd":
-            found[link.tensor] = winograd.laid(found[link.tensor])
-    return found
+    return [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
 
 
 Step = Generator[Tensor, Tensor | None, Tensor]
@@ -143,10 +127,11 @@ class ClientModel:
         x, kept = batch.x, list[Kept]()
         for link in self._links:
             if link == self.shared:
-                x, mine = _sent((yield x)).add_(self.tensors[link.tensor + 1]), ()
+                x = _sent((yield x)).add_(self.tensors[link.tensor + 1])
+                kept.append(())
             else:
                 x, mine = self._forward(link, x, batch.masks)
-            kept.append(mine)
+                kept.append(mine)
         logs = x.log_softmax(1)
         picked, samples = batch.y[:, None], len(batch.y)
         loss = -logs.gather(1, picked).mean()
@@ -172,8 +157,6 @@ class ClientModel:
         match link.kind, layer:
             case "conv", Conv():
                 return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
-            case "winograd", Conv():
-                return winograd.forward(layer, x, self.tensors[link.tensor], pooled=link.pooled)
             case "bias", _:
                 return x.add_(self.tensors[link.tensor][:, None, None]), ()
             case "pool", Pool():
@@ -200,10 +183,6 @@ class ClientModel:
                 )
                 self._descend(link.tensor, slope)
                 return below if wanted else error
-            case "winograd", _:
-                slope, below = winograd.backward(error, cast("winograd.Kept", kept), wanted=wanted)
-                self._descend(link.tensor, slope)
-                return below
             case "bias", _:
                 self._descend(link.tensor, error.sum((0, 2, 3)))
                 return error
