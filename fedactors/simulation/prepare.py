@@ -134,7 +134,9 @@ class Prepared:
 
         `down` and `up` are one for each client where those have models of different sizes.
         """
-        payload, size, each = self.payload, self.model_bytes, np.asarray(self.client_bytes)
+        payload = self.payload
+        size = self.model_bytes
+        each = np.asarray(self.client_bytes)
         parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
         return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
 

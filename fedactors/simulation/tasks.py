@@ -1,4 +1,4 @@
-"""From a Plan to the task the fleet executes: who counts with what weight, cut into chunks."""
+"""From a Plan to the task that the fleet executes: the updates that count, their weights, and their chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedactors.algorithms.participation import Members, Update
+from fedactors.clock.clock import Clock
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
@@ -166,3 +167,10 @@ def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
         waiting.append(item)
     for item in waiting:
         yield item, True
+
+
+def plans_of_clock(clock: Clock, rounds: int) -> Iterator[tuple[Plan, bool]]:
+    """Yield the plans of a clock, each with whether it is the last one; certain unless the clock needs feedback."""
+    if clock.steered:  # its next plan depends on this one's losses
+        return ((plan, plan.version + 1 == rounds) for plan in clock)
+    return with_last(clock)
