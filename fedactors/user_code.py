@@ -84,7 +84,9 @@ class Reference:
     """
 
     def __init__(self, text: str, module: str, attribute: str, source: Source | None) -> None:
-        self.text, self.module, self.attribute = text, module, attribute
+        self.text = text
+        self.module = module
+        self.attribute = attribute
         self.source = source
 
     def load(self) -> Any:

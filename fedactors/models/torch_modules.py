@@ -228,16 +228,16 @@ def user_code_of(maker: ModuleMaker, what: str) -> Iterator[None]:
 
 def arguments_of(inputs: tuple[InputSpec, ...], x: Tensor) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
     """Return what `forward` is called with, from a batch of samples; parts lie one after the other in flat samples."""
-    if len(inputs) == 1:
-        only = x.long() if inputs[0].integer else x
-        return ((), {inputs[0].name: only}) if inputs[0].name else ((only,), {})
-    parts = torch.split(x, [part.size for part in inputs], dim=-1)
-    shaped = [
-        (part.long() if spec.integer else part).reshape(*part.shape[:-1], *spec.shape)
-        for spec, part in zip(inputs, parts, strict=True)
-    ]
+    shaped = [x] if len(inputs) == 1 else _shaped(inputs, x)
+    shaped = [part.long() if spec.integer else part for spec, part in zip(inputs, shaped, strict=True)]
     positional = tuple(part for spec, part in zip(inputs, shaped, strict=True) if not spec.name)
     return positional, {spec.name: part for spec, part in zip(inputs, shaped, strict=True) if spec.name}
+
+
+def _shaped(inputs: tuple[InputSpec, ...], x: Tensor) -> list[Tensor]:
+    """Return the parts of flat samples `(batch, values)`, each in its own shape."""
+    parts = torch.split(x, [part.size for part in inputs], dim=-1)
+    return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(inputs, parts, strict=True)]
 
 
 @contextmanager
