@@ -1,6 +1,6 @@
 """Assigns samples to clients, given how many of each label every client gets.
 
-All partitions end here. A pool is the shuffled samples of one label; its clients, in ascending order, take
+Every partition calls `assign` as its last step. A pool is the shuffled samples of one label; its clients, in ascending order, take
 consecutive runs of it. The partitions differ in the table of shares.
 """
 
