@@ -96,6 +96,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "texts": "fedactors.data.sets.texts:Texts",
         "mnist": "fedactors.data.sets.mnist:Mnist",
         "synthetic": "fedactors.data.sets.synthetic_data:SyntheticData",
+        "torch": "fedactors.data.user.torch_data:TorchData",
     },
     "models": {
         "logistic": "fedactors.models.paper_models:Logistic",
@@ -119,8 +120,10 @@ BUILTIN: dict[str, dict[str, str]] = {
     "partitions": {
         "iid": "fedactors.data.partitions.partition:IidPartition",
         "classes": "fedactors.data.partitions.partition:ClassPartition",
-        "dirichlet": "fedactors.data.partitions.partition:DirichletPartition",
-        "natural": "fedactors.data.partitions.partition:NaturalPartition",
+        "dirichlet": "fedactors.data.partitions.dirichlet:DirichletPartition",
+        "quantity": "fedactors.data.partitions.quantity:QuantityPartition",
+        "shards": "fedactors.data.partitions.shards:ShardPartition",
+        "natural": "fedactors.data.partitions.natural:NaturalPartition",
     },
     "splits": {
         "labels": "fedactors.data.partitions.label_split:LabelSplit",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from fedactors.errors import suggestion
+from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.registry import lookup
 from fedactors.scenario.choice import Choice
@@ -31,13 +31,28 @@ class TaskOptions(Options):
 
     def info(self, seed: int, clients: int) -> Any:
         """Return what is known of the data without loading them."""
-        info = self.dataset.info(seed, clients)
+        info = self._by_client().info(seed, clients)
         return self.split.info(info) if self.split else info
 
     def load(self, seed: int, clients: int) -> Any:
         """Return the data. Raises DataError if they cannot be read."""
-        data = self.dataset.load(seed, clients)
+        data = self._by_client().load(seed, clients)
         return self.split.apply(data) if self.split else data
+
+    def check(self) -> None:
+        """Look for the files of the data. Raises DataError if one is missing."""
+        self._by_client().check()
+
+    def _by_client(self) -> Any:
+        """Return the data set, its samples by client if the partition says how."""
+        if (by := getattr(self.partition, "by", None)) is None:
+            return self.dataset
+        if not hasattr(self.dataset, "grouped_by"):
+            raise ScenarioError(
+                f'task.partition.by: found {by}, but "{self.dataset.name}" has no columns (accepted: data of your own:'
+                " torch, csv, parquet, image_folder, hugging_face, tff)"
+            )
+        return self.dataset.grouped_by(by)
 
 
 class LocalOptions(Options):

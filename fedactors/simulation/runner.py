@@ -138,7 +138,7 @@ def load(prepared: Prepared) -> Loaded:
     """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
     scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    dealt = (data.y, data.classes, prepared.sizes, scenario.seed)
+    dealt = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
     own = _own(server, data, split, scenario.seed)
     samples = TrainingData(data.x, data.y, split)
