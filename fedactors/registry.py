@@ -97,6 +97,14 @@ BUILTIN: dict[str, dict[str, str]] = {
         "mnist": "fedactors.data.sets.mnist:Mnist",
         "synthetic": "fedactors.data.sets.synthetic_data:SyntheticData",
         "torch": "fedactors.data.user.torch_data:TorchData",
+        "fashion_mnist": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "kmnist": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "cifar100": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "svhn": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "stl10": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "image_folder": "fedactors.data.user.image_folder:ImageFolderData",
+        "csv": "fedactors.data.user.table_data:TableData",
+        "parquet": "fedactors.data.user.table_data:TableData",
     },
     "models": {
         "logistic": "fedactors.models.paper_models:Logistic",
@@ -129,6 +137,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "labels": "fedactors.data.partitions.label_split:LabelSplit",
         "pooled": "fedactors.data.partitions.pooled:Pooled",
     },
+    "transforms": {"torchvision": "fedactors.data.transforms.torchvision_transforms:TorchvisionTransforms"},
     "server_data": {
         "iid": "fedactors.data.server.server_data:IidServerData",
         "central": "fedactors.data.server.server_data:CentralServerData",

@@ -47,6 +47,7 @@ class Info:
     inputs: tuple[InputPart, ...] = ()  # what a sample consists of; empty: one input of floats, of `input_shape`
     kind: LabelKind = "class"
     weighted: bool = False  # whether each training sample has a weight of its own
+    variants: int = 1  # in which each training sample is kept
 
     @property
     def outputs(self) -> int:

@@ -39,12 +39,12 @@ class Trainer:
     """Trains chunks of one lesson on one device ("cpu" or "cuda")."""
 
     def __init__(self, task: TrainingTask, samples: TrainingData, device: str = "cpu") -> None:
-        self._task, self._split = task, samples.split
+        self._task, self._split, self._variants = task, samples.split, samples.variants
         self._device = torch.device(device)
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
         spanned, algorithm = spans(task, device), task.algorithm
-        same = not isinstance(self._split, ReassignedSplit) and grams.fit(task.workloads)
+        same = not isinstance(self._split, ReassignedSplit) and self._variants is None and grams.fit(task.workloads)
         kept = Grams(x.flatten(1), self._split) if spanned and same else None
         self._dataset = DeviceDataset(task.model, x, y, kept)
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
@@ -250,10 +250,15 @@ class Trainer:
         )
         columns = zip(chunk.clients, chunk.trips, self._works(chunk), chunk.steps, strict=True)
         streams = Streams(self._task.seed, Purpose.BATCH)
-        return [
+        found = [
             batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
             for client, trip, work, steps in columns
         ]
+        if self._variants is None:
+            return found
+        draws = Streams(self._task.seed, Purpose.VARIANT)
+        trips = zip(chunk.clients, chunk.trips, found, strict=True)
+        return [batches.varied(draws.of(client, trip), order, *self._variants) for client, trip, order in trips]
 
     def first_gradient_sum(self, clients: Sequence[int], version: int, sent: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.

@@ -17,6 +17,7 @@ from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import Duration, Size
 
 _none = BeforeValidator(lambda value: None if value == "none" else value)
+_transform = BeforeValidator(lambda value: {"name": "torchvision", **value} if isinstance(value, dict) else value)
 Window = Annotated[Duration | None, _none]
 
 
@@ -28,16 +29,20 @@ class TaskOptions(Options):
     partition: Annotated[Any, Choice("partitions")]
     split: Annotated[Any, Choice("splits", optional=True)] = None
     """What part of the data lies with a central learner and at no client."""
+    transform: Annotated[Any, Choice("transforms", optional=True), _transform] = None
+    """What is done to images, `{train: [...], test: [...]}`: transforms of torchvision by their names."""
 
     def info(self, seed: int, clients: int) -> Any:
         """Return what is known of the data without loading them."""
         info = self._by_client().info(seed, clients)
-        return self.split.info(info) if self.split else info
+        info = self.split.info(info) if self.split else info
+        return self.transform.info(info) if self.transform else info
 
     def load(self, seed: int, clients: int) -> Any:
         """Return the data. Raises DataError if they cannot be read."""
         data = self._by_client().load(seed, clients)
-        return self.split.apply(data) if self.split else data
+        data = self.split.apply(data) if self.split else data
+        return self.transform.apply(data, seed) if self.transform else data
 
     def check(self) -> None:
         """Look for the files of the data. Raises DataError if one is missing."""

@@ -166,6 +166,11 @@ def _prepared(scenario: Scenario) -> Prepared:
     _check_labels(model, info)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
+    if info.variants > 1 and server.data:
+        raise ScenarioError(
+            "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
+            " not random, or no server.data)"
+        )
     central = server.data.size(info) if server.data else 0
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:

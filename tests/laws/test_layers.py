@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
-LEAVES = {"plan", "errors", "extras", "streams", "options", "registry", "user_code", "workload"}
+LEAVES = {"plan", "errors", "extras", "streams", "options", "paths", "registry", "user_code", "workload"}
 ROOMS = {
     "run_files": set(),
     "scenario": set(),

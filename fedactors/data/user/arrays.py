@@ -107,7 +107,8 @@ def _plain(value: Any) -> Any:
 def pixels(image: Any) -> Float32:
     """Return the pixels of a Pillow image, `(channels, height, width)` in [0, 1]; palettes become colours."""
     grey = image.mode in ("1", "L", "I", "F", "I;16")
-    found: Float32 = np.asarray(image.convert("L" if grey else "RGB"), dtype=np.float32) / 255
+    found = np.array(image.convert("L" if grey else "RGB"), dtype=np.float32)
+    found /= 255
     upright: Float32 = found[None] if grey else np.ascontiguousarray(found.transpose(2, 0, 1))
     return upright
 

@@ -34,7 +34,7 @@ class UserData(Options):
 
     name: str
     target: Target = "auto"
-    """Kind of the labels: `class`, `value` (regression), `sequence` (next token) or `multi-label`; `auto` looks at them."""
+    """Kind of the labels: `class`, `value` (regression), `sequence` (next token), `multi-label`; or found: `auto`."""
     labels: Literal["from 0", "remap"] = "from 0"
     """`remap` numbers labels anew, in their order; if not, they must count from 0 without gaps."""
     classes: PositiveInt | None = None
