@@ -43,7 +43,11 @@ def assembled(train: RawPart, test: RawPart, form: Form, name: str) -> LoadedDat
             " (accepted: the same)"
         )
     tokens = inputs[0].shape if len(inputs) == 1 and inputs[0].integer else None
-    labels = labels_of(train.labels, test.labels, replace(form.rules, tokens=tokens, where=where))
+    labels = labels_of(
+        train.labels,
+        test.labels,
+        replace(form.rules, tokens=tokens, where=where, classes=form.rules.classes or train.classes),
+    )
     data = Data(x, labels.y, test_x, labels.test_y, labels.classes)
     data = replace(data, kind=labels.kind, weights=_weights(train, where), label_names=labels.names)
     data = by_client(data, train, test)

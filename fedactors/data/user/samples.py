@@ -23,6 +23,7 @@ class RawPart:
     labels: AnyArray  # (n,) or (n, numbers)
     weights: AnyArray | None = None  # (n,)
     owners: AnyArray | None = None  # (n,): whose sample it is, as numbers or texts
+    classes: int | None = None  # how many labels there are, where the format says so
 
     def __len__(self) -> int:
         return len(self.labels)
