@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from fedactors.cli import branch_commands, follow_commands, scale_command, shared_options, trace_commands
+from fedactors.cli import branch_commands, data_commands, follow_commands, scale_command, shared_options, trace_commands
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import study_commands as study
 from fedactors.errors import FedactorsError, RunFolderError, UsageError, suggestion
@@ -248,6 +248,7 @@ _COMMANDS: dict[str, _Command] = {
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale_command.run, "time a grid of actors and clients", scale_command.extend),
+    "data": (data_commands.run, "look at the data of a scenario: who holds what", data_commands.extend),
     "traces": (trace_commands.run, "look at recordings, convert, sample and make them", trace_commands.extend),
     "schema": (_schema, "print the JSON schema of scenario files", lambda command: None),
 }

@@ -46,6 +46,7 @@ class Page:
     digests: Sequence[tuple[str, Any]] = ()
     parts: Sequence[Part] = ()
     scenario: str = ""
+    source: str = "the records of the run folder alone"
 
 
 def write(folder: str | Path) -> Path:
@@ -153,7 +154,7 @@ def render(page: Page) -> str:
         script=Markup(SCRIPT),
         library=Markup(_library()) if drawn else "",
         data=Markup(_data(drawn)) if drawn else "",
-        foot=f"Written by fedactors {__version__} from the records of the run folder alone.",
+        foot=f"Written by fedactors {__version__} from {page.source}.",
     )
 
 

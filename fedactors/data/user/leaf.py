@@ -87,9 +87,7 @@ def _numbers(x: Any, y: Any, where: str) -> tuple[AnyArray, AnyArray]:
     """Return samples and labels of a user as numbers."""
     inputs, labels = (_codes(part, f"{where}, {name}") for name, part in (("x", x), ("y", y)))
     if inputs.ndim < 1 or labels.ndim < 1 or len(inputs) != len(labels):
-        raise DataError(
-            f"{where}: {inputs.shape[:1]} samples but {labels.shape[:1]} labels (accepted: as many of both)"
-        )
+        raise DataError(f"{where}: {inputs.shape[:1]} samples but {labels.shape[:1]} labels (accepted: as many)")
     return inputs, labels
 
 

@@ -57,6 +57,7 @@ def test_each_step_sees_a_variant_of_its_own_and_longer_trips_begin_alike():
     assert varied(draws(), order + 200, 4, 50).tolist() == (order + 200).tolist(), "further data have no variants"
 
 
+@pytest.mark.slow
 def test_a_run_with_variants_has_the_same_bits_on_local_and_ray(tmp_path):
     scenario = given(tmp_path, FLIP)
     results = [

@@ -85,7 +85,7 @@ def test_test_users_that_do_not_train_are_tested_on(femnist):
         (lambda leaf: (leaf / "test/all_data_0.json").write_text('{"users": ["a"]}'), {}, "found no 'user_data'"),
         (lambda leaf: write(leaf.parent, "train", {"f0_01": digits(1, 1)}, "b.json"), {}, "is in another file too"),
         (lambda leaf: write(leaf.parent, "train", {"a": ([[1.0]], [0])}, "b.json"), {}, "have the shape"),
-        (lambda leaf: write(leaf.parent, "train", {"a": ([[1.0]], [0, 1])}, "b.json"), {}, "as many of both"),
+        (lambda leaf: write(leaf.parent, "train", {"a": ([[1.0]], [0, 1])}, "b.json"), {}, "(accepted: as many)"),
         (lambda leaf: None, {"partition": {"name": "natural", "by": "user"}}, "LEAF's data come by user"),
         (lambda leaf: None, {"count": 4}, "comes from 3 clients, found 4"),
         (lambda leaf: None, {"shape": [1, 20, 20]}, "cannot become (1, 20, 20)"),

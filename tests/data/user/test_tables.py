@@ -1,5 +1,8 @@
 """CSV and Parquet tables: columns as inputs and labels, and what is said of tables that cannot be used."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +13,7 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import run
 from tests.data.user.scenes import scene
+from tests.laws.test_light_commands import PROBE
 
 PEOPLE = """age,town,user,income
 20,Rome,b,low
@@ -128,6 +132,14 @@ def test_one_message_for_a_wrong_table(tmp_path, given, options, files, message)
         prepare(given(BY_USER, **options))
     assert message in str(error.value)
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_table_is_checked_without_torch(tmp_path, given):
+    given(BY_USER)
+    words = ["check", str(tmp_path / "small.yaml"), "--quick"]
+    done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY []" in done.stderr
 
 
 def test_unknown_categories_can_be_zeros(tmp_path, given):

@@ -7,7 +7,7 @@ import torch
 from fedactors.data.base import InputPart
 from fedactors.errors import DataError, ScenarioError, UsageError
 from fedactors.simulation.prepare import prepare
-from fedactors.simulation.runner import load, run
+from fedactors.simulation.runner import load, resume, run
 from tests.data.user.scenes import scene
 
 DATA = """
@@ -148,6 +148,25 @@ def test_a_model_gets_inputs_by_name_and_trains(tmp_path, given):
     two = {"model": {"name": "torch", "factory": "nets.py:Two"}, "partition": {"name": "natural", "by": "user"}}
     result = run(given("rows", two), tmp_path / "run", fleet="local", report=False)
     assert 0 < result.summary["final"]["loss"] < 3
+
+
+def test_a_run_goes_on_with_the_same_bits_and_refuses_other_data(tmp_path, given):
+    whole = run(given("arrays"), tmp_path / "whole", fleet="local", report=False).summary["digests"]
+    run(given("arrays"), tmp_path / "run", fleet="local", report=False, stop_after=1)
+    assert resume(tmp_path / "run", fleet="local", report=False).summary["digests"] == whole
+    run(given("arrays"), tmp_path / "other", fleet="local", report=False, stop_after=1)
+    (tmp_path / "data.py").write_text(DATA.replace("draws.normal(", "draws.uniform("))
+    with pytest.raises(UsageError, match="data"):
+        resume(tmp_path / "other", fleet="local", report=False)
+
+
+@pytest.mark.slow
+def test_data_of_the_user_train_on_ray_with_the_same_bits(tmp_path, given):
+    digests = [
+        run(given("images"), tmp_path / fleet, fleet=fleet, actors=2, report=False).summary["digests"]
+        for fleet in ("local", "ray")
+    ]
+    assert digests[0] == digests[1]
 
 
 def test_clients_by_key_and_by_function_are_numbered_in_order(given):
