@@ -31,7 +31,7 @@ try:
 
     from fedactors.algorithms.fedavg import FedAvg
     from fedactors.engines.cuda_graph import CudaGraphEngine
-    from fedactors.engines.micro_batching import MicroBatching
+    from fedactors.learning.batch_planner import BatchPlanner
     from fedactors.learning.chunks import chunk_sizes
     from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator
     from fedactors.learning.trainer import Trainer
@@ -107,12 +107,18 @@ def mnist(job: Job) -> tuple[TrainingData, EvaluationSet] | None:
 class Cohort:
     """A job's cohort on a device, in one precision: rounds of federated averaging by the engine of a run."""
 
-    def __init__(self, job: Job, precision: str, samples: TrainingData, device: str) -> None:
+    def __init__(
+        self, job: Job, precision: str, samples: TrainingData, device: str, engine: CudaGraphEngine | None = None
+    ) -> None:
         model = replace(job.model.build(job.shape, CLASSES), precision=precision)
         work = workload(job.samples, job.batch, epochs=job.epochs, steps=None)
         task = TrainingTask(model, FedAvg(), 1, (work,) * job.clients)
-        self.job, self.model, self.steps = job, model, job.clients * work.wanted
-        self.trainer, self._wanted, self._device = Trainer(task, samples, device), work.wanted, device
+        self.job = job
+        self.model = model
+        self.steps = job.clients * work.wanted
+        self.trainer = Trainer(task, samples, device, engine)
+        self._wanted = work.wanted
+        self._device = device
         self.x = initial(model, 1)
 
     def chunks(self, version: int, steps: int | None = None) -> list[Chunk]:
@@ -139,19 +145,19 @@ class Cohort:
 @contextmanager
 def shuffled_once() -> Iterator[None]:
     """Keep the order of samples that each trip once had: the engine without shuffling, if versions repeat."""
-    original, kept = Trainer._order, dict[tuple[Any, ...], Any]()
+    original, kept = BatchPlanner.plan, dict[tuple[Any, ...], Any]()
 
-    def order(trainer: Trainer, chunk: Chunk) -> Any:
+    def plan(planner: BatchPlanner, chunk: Chunk) -> Any:
         key = chunk.clients, chunk.trips, chunk.steps
         if key not in kept:
-            kept[key] = original(trainer, chunk)
+            kept[key] = original(planner, chunk)
         return kept[key]
 
-    Trainer._order = order  # type: ignore[method-assign]
+    BatchPlanner.plan = plan  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Trainer._order = original  # type: ignore[method-assign]
+        BatchPlanner.plan = original  # type: ignore[method-assign]
 
 
 def speed(
@@ -201,8 +207,8 @@ def _host(job: Job, options: argparse.Namespace, barrier: Any, results: Any) -> 
 
 def bits(cohort: Cohort, samples: TrainingData) -> dict[str, Any]:
     """Compare an update of few steps by the run's engine with the same steps launched one by one."""
-    other = Cohort(cohort.job, cohort.model.precision, samples, cohort._device)
-    other.trainer._train, other.trainer._adds_up = MicroBatching(CudaGraphEngine(lambda step: step)), False
+    engine = CudaGraphEngine(lambda step: step)
+    other = Cohort(cohort.job, cohort.model.precision, samples, cohort._device, engine)
     one, two = (each.update(0, 3) for each in (cohort, other))
     return {"same_bits": bool(np.array_equal(one, two)), "apart": float(np.abs(one - two).max() / np.abs(two).max())}
 

@@ -5,10 +5,12 @@ import fedactors
 result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
-What scenarios, runs and reports need is imported when it is asked for: every actor imports this package.
+Scenarios, runs and reports are imported at their first use, because every actor imports this package.
 """
 
 from typing import TYPE_CHECKING, Any
+
+from fedactors.version import VERSION
 
 if TYPE_CHECKING:
     from fedactors.report.notebook import load_run
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from fedactors.simulation.runner import run
 
 __all__ = ["Scenario", "load_run", "run"]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Scenario": "fedactors.scenario",

@@ -1,7 +1,7 @@
 """Every exception fedactors raises on purpose.
 
     FedactorsError
-      UsageError            the user can mend it: one message, exit code 2, nothing was started
+      UsageError            the user can correct it: one message, exit code 2, nothing was started
         ScenarioError       the scenario file: key path, what was found, what is accepted
         TraceError          a recording: file, record, line
         DataError           a data set: file, what is missing
@@ -9,7 +9,7 @@
         RunFolderError      a run folder that cannot be written or read
       FleetError            a real fault on the fleet that came back after a second try; exit code 1
       DivergedError         an update with NaN or Inf; exit code 1
-      ConservationError     our own books do not balance; a bug of ours; exit code 1
+      ConservationError     our own counts do not agree; a bug of ours; exit code 1
 
 All of them are rebuilt by `type(e)(*e.args)`: SimPy and pickle both re-create exceptions that way.
 """

@@ -14,5 +14,5 @@ def needed(library: str, extra: str) -> Any:
         return importlib.import_module(library)
     except ModuleNotFoundError as error:
         if error.name is None or not library.startswith(error.name):
-            raise  # it is there, and lacks something itself
+            raise  # it is installed, and a library that it needs is not
         raise UsageError(f"{library} is not installed (accepted: pip install 'fedactors[{extra}]')") from None

@@ -1,4 +1,4 @@
-"""What the clock tells the fleet: who trains, from which version, how many steps, when.
+"""What the clock gives the fleet: which clients train, from which version, how many steps, when.
 
 A `Plan` is one aggregation of the server. It is complete before a single gradient exists, because time does
 not depend on gradients. Everything here is frozen, made of integers, and imports nothing of ours.
@@ -33,19 +33,19 @@ class Phase(IntEnum):
 
 
 class Outcome(str, Enum):
-    """What became of a client that was asked. Each order ends in exactly one of these."""
+    """How the trip of a client ended. Each order has exactly one outcome."""
 
     COMPLETE = "complete"  # all steps done, upload arrived in time
     PARTIAL = "partial"  # some steps done, upload arrived in time
     OFFLINE = "offline"  # nothing arrived, because the device could not be reached or was interrupted
     LATE = "late"  # a naive device worked on, and its upload would have missed the deadline
-    TOO_SLOW = "too_slow"  # a deadline-aware device saw that not one step and an upload fit
+    TOO_SLOW = "too_slow"  # not one step and an upload fit before the deadline of a deadline-aware device
     DEPARTED = "departed"  # left for good in the middle
     CANCELLED = "cancelled"  # the quorum was reached without it
     QUARANTINED = "quarantined"  # its update held NaN or Inf and was set aside
     STALE = "stale"  # its update arrived, from a model older than the server takes
 
-    # those of the text that it is; Enum's own are written in Python, and asked for a dozen times an order
+    # of str: those of Enum are written in Python, and each order uses them a dozen times
     __str__ = str.__str__
     __hash__ = str.__hash__
 
@@ -84,7 +84,7 @@ class Plan:
     """One aggregation: the step from model `version` to `version + 1`.
 
     `orders` holds every client that was asked, in ascending client id. `oldest` is the oldest version that any
-    later order may still start from, so that the fleet knows which models it can forget.
+    later order may still start from, so that the fleet can delete older models.
     """
 
     version: int

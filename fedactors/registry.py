@@ -11,6 +11,9 @@ Formats of recordings are no choice of a scenario, but come in the same way: `fe
 
 Classes are `Options`: their fields are what a user may write. They are imported when named, not before, and must
 be importable without torch and ray, so that checking and replaying a scenario stays light.
+
+Engines have no options: a scenario gives their name only, and they are imported where local steps are taken. They are
+subclasses of `fedactors.engines.base.Engine`, listed in the order in which they are tried where no engine is named.
 """
 
 from __future__ import annotations
@@ -50,6 +53,14 @@ BUILTIN: dict[str, dict[str, str]] = {
         "adam": "fedactors.optim.client_optimizers:ClientAdam",
         "amsgrad": "fedactors.optim.client_optimizers:AMSGrad",
         "lamb": "fedactors.optim.client_optimizers:Lamb",
+    },
+    "engines": {
+        "dense_gram": "fedactors.engines.dense_gram:DenseGramEngine",
+        "cuda_graph": "fedactors.engines.cuda_graph:CudaGraphEngine",
+        "dense_batched": "fedactors.engines.dense_batched:DenseBatchedEngine",
+        "conv_sequential": "fedactors.engines.conv_sequential:ConvSequentialEngine",
+        "sequential": "fedactors.engines.sequential:SequentialEngine",
+        "vmap": "fedactors.engines.vmap:VmapEngine",
     },
     "participation": {
         "samples": "fedactors.algorithms.participation:SampleWeights",
@@ -151,10 +162,12 @@ BUILTIN: dict[str, dict[str, str]] = {
 }
 
 
-# What a class of a kind must be able to do; whatever else it has to be, it says when it is used.
+_WITHOUT_OPTIONS = ("engines",)  # kinds whose classes take no options
+# Methods that a class of a kind must have; what else it lacks is found when it is used.
 _ABLE = {
     "algorithms": ("start", "upload", "aggregate", "payload"),
     "datasets": ("info", "check", "load"),
+    "engines": ("supports", "train"),
     "models": ("build",),
     "optimizers": ("start", "step"),
     "participation": ("weights",),
@@ -191,7 +204,7 @@ def plugins(kind: str) -> list[EntryPoint]:
 
 
 def load(kind: str, point: EntryPoint) -> Any:
-    """Import what an entry point names. Raises ScenarioError, with its name, whatever goes wrong in there."""
+    """Import what an entry point names. Raises ScenarioError, with its name, if that fails for any reason."""
     try:
         return point.load()
     except Exception as error:
@@ -210,15 +223,24 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
 
 def _load(kind: str, point: EntryPoint) -> type[Any]:
     """Return the class of a plugin. Raises ScenarioError if it cannot be one of `kind`."""
-    found, who = load(kind, point), called(kind, point)
-    if not (isinstance(found, type) and hasattr(found, "model_fields")):
-        raise ScenarioError(f"{who} is not a class of fedactors.options.Options (accepted: a subclass of it)")
-    if "name" not in found.model_fields:
-        raise ScenarioError(f'{who} has no field name (accepted: name: Literal["{point.name}"] = "{point.name}")')
-    default = found.model_fields["name"].default
-    if default != point.name and point.name not in getattr(found.model_fields["name"].annotation, "__args__", ()):
-        raise ScenarioError(f'{who} calls itself "{default}" (accepted: the name of its entry point)')
+    found: type[Any] = load(kind, point)
+    who = called(kind, point)
+    if kind not in _WITHOUT_OPTIONS:
+        _check_options(found, who, point.name)
+    elif not isinstance(found, type):
+        raise ScenarioError(f"{who} is not a class (accepted: a subclass of fedactors.engines.base.Engine)")
     lacking = [method for method in _ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
     if lacking:
         raise ScenarioError(f"{who} cannot do {', '.join(lacking)} (accepted: a class that can, as those built in)")
     return found
+
+
+def _check_options(found: Any, who: str, name: str) -> None:
+    """Raise ScenarioError if `found` is not a class of options with a field `name` that says `name`."""
+    if not (isinstance(found, type) and hasattr(found, "model_fields")):
+        raise ScenarioError(f"{who} is not a class of fedactors.options.Options (accepted: a subclass of it)")
+    if "name" not in found.model_fields:
+        raise ScenarioError(f'{who} has no field name (accepted: name: Literal["{name}"] = "{name}")')
+    default = found.model_fields["name"].default
+    if default != name and name not in getattr(found.model_fields["name"].annotation, "__args__", ()):
+        raise ScenarioError(f'{who} calls itself "{default}" (accepted: the name of its entry point)')

@@ -1,4 +1,4 @@
-"""Named random streams: counter-based, so that no draw depends on who drew before.
+"""Named random streams: counter-based, so that no draw depends on earlier draws of other streams.
 
 Every random number of a run comes from `stream(seed, purpose, entity, round)`. Two scenarios that differ in their
 algorithm only see the same cohorts, the same devices and the same batches; a run resumed in the middle draws what
@@ -17,7 +17,7 @@ class Purpose(IntEnum):
     """What a stream is for. Numbers are part of every digest: append, never renumber."""
 
     INIT = 1  # initial model
-    COHORT = 2  # who is asked in a round
+    COHORT = 2  # which clients are asked in a round
     BATCH = 3  # order of a client's samples in its passes
     DROPOUT = 4  # masks of dropout layers
     PARTITION = 5  # which sample lies at which client
@@ -63,7 +63,7 @@ def stream(seed: int, purpose: Purpose, entity: int = 0, round: int = 0) -> np.r
 
 
 class Streams:
-    """The streams of one (seed, purpose), one at a time: many are had in half the time that `stream` takes for each."""
+    """The streams of one (seed, purpose), one at a time; `of` takes half the time of `stream`."""
 
     def __init__(self, seed: int, purpose: Purpose) -> None:
         self._counter = np.zeros(4, dtype=np.uint64)
@@ -80,7 +80,7 @@ class Streams:
         self._draws = np.random.Generator(self._bits)
 
     def of(self, entity: int, round: int) -> np.random.Generator:
-        """Return the generator of (entity, round); the one returned before is at an end with this."""
+        """Return the generator of (entity, round); the generator returned before must not be used any more."""
         self._counter[2:] = entity & _WORD, round & _WORD
         self._bits.state = self._state
         return self._draws

@@ -88,7 +88,9 @@ class Reference:
     """
 
     def __init__(self, text: str, module: str, attribute: str, source: Source | None) -> None:
-        self.text, self.module, self.attribute = text, module, attribute
+        self.text = text
+        self.module = module
+        self.attribute = attribute
         self.source = source
 
     def load(self) -> Any:
@@ -184,12 +186,12 @@ class _Finder(MetaPathFinder):
         source = _sources.get(fullname)
         if source is None:
             return None
-        spec = ModuleSpec(fullname, _Loader(source), origin=source.file)
+        spec = ModuleSpec(fullname, _SourceLoader(source), origin=source.file)
         spec.has_location = True
         return spec
 
 
-class _Loader(InspectLoader):
+class _SourceLoader(InspectLoader):
     """Executes the text of a file. Modules that lie beside it can be imported, where the folder exists."""
 
     def __init__(self, source: Source) -> None:

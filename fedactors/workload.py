@@ -1,4 +1,4 @@
-"""How many samples a number of local steps processes, and back. Shared by the clock and the training engine.
+"""How many samples a number of local steps processes, and the reverse. Shared by the clock and the training engine.
 
 A client with n samples and batch size B makes passes over its data. One pass is cut into ceil(n/B) steps, the last
 one short (or left out with `drop_last`). The clock turns samples into time with it, the engine into batches, so
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Workload(NamedTuple):
-    """What one client is asked to do: `wanted` steps over passes of `pass_samples` samples in `pass_steps` steps."""
+    """The local work of one client: `wanted` steps over passes of `pass_samples` samples in `pass_steps` steps."""
 
     pass_steps: int
     pass_samples: int

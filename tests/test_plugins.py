@@ -39,7 +39,7 @@ def test_the_example_package_is_installed_and_passes_its_own_tests(tmp_path):
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(source / "tests")]
     done = subprocess.run(words, capture_output=True, text=True, env=variables, cwd=source, check=False)
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert "9 passed" in done.stdout
 
 
 OPTIONS = "from typing import Literal\nfrom fedactors.options import Options\nclass A(Options):\n    "
@@ -54,6 +54,8 @@ OPTIONS = "from typing import Literal\nfrom fedactors.options import Options\ncl
         ("algorithms", OPTIONS + "x: int = 1", "has no field name"),
         ("models", OPTIONS + 'name: Literal["b"] = "b"', 'calls itself "b"'),
         ("datasets", OPTIONS + 'name: Literal["mine"] = "mine"', "cannot do info, check, load"),
+        ("engines", "A = 3", "is not a class (accepted: a subclass of fedactors.engines.base.Engine)"),
+        ("engines", "class A: pass", "cannot do supports, train"),
         ("selection", OPTIONS + 'name: Literal["mine"] = "mine"', "cannot do start"),
     ],
 )

@@ -6,7 +6,7 @@ import json
 from itertools import takewhile
 
 from fedactors import registry
-from fedactors.cli import main
+from fedactors.cli.main import parser
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Scenario
 
@@ -45,7 +45,7 @@ def choices():
 def commands():
     """Return the page of the command line, from its parser."""
     parts = ["# Commands", ""]
-    for name, command in _commands(main.parser()):
+    for name, command in _commands(parser()):
         parts += [f"## fedactors {name}", "", f"{_sentence(command.description)}", ""]
         parts += ["```text", command.format_help().strip(), "```", ""]
     return "\n".join(parts)
@@ -155,7 +155,7 @@ def _limits(field):
 def _choice(name, found):
     """Return a registered name: the first paragraph of its docstring, and its options."""
     parts = [f"### {name}", "", _sentence(inspect.getdoc(found) or ""), ""]
-    rows = [(key, field) for key, field in found.model_fields.items() if key != "name"]
+    rows = [(key, field) for key, field in getattr(found, "model_fields", {}).items() if key != "name"]
     if rows:
         parts += ["| option | default | |", "|---|---|---|"]
         for key, field in rows:

@@ -9,7 +9,17 @@ from pydantic import Field
 from fedactors.options import Options
 
 
-class ConstantRate(Options):
+class Schedule(Options):
+    """Base of all schedules."""
+
+    name: str
+
+    def rate(self, round: int) -> float:
+        """Return the rate of round `round`, counted from 1."""
+        raise TypeError(f"{type(self).__name__} does not say its rate")
+
+
+class ConstantRate(Schedule):
     """The same rate in every round."""
 
     name: Literal["constant"] = "constant"
@@ -21,7 +31,7 @@ class ConstantRate(Options):
         return self.lr
 
 
-class StaircaseRate(Options):
+class StaircaseRate(Schedule):
     """eta_tau = lr0 / tau, rounds counted from 1: Ruan et al. 2021, section 5 (their tau = 0 would divide by zero)."""
 
     name: Literal["staircase"] = "staircase"

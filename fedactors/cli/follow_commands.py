@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from fedactors.errors import UsageError
 from fedactors.extras import needed
-from fedactors.scenario import Scenario
 
 if TYPE_CHECKING:
+    from fedactors.scenario import Scenario
     from fedactors.simulation.progress import Progress
 
 

@@ -25,7 +25,7 @@ def extend(action: argparse.ArgumentParser) -> None:
 
 
 def record(options: argparse.Namespace) -> int:
-    """Record as asked and return the exit code. Raises TraceError for what the user can mend."""
+    """Record as asked and return the exit code. Raises TraceError for what the user can correct."""
     for name in ("rounds", "epochs"):
         if getattr(options, name) < 1:
             raise TraceError(f"--{name} {getattr(options, name)} (accepted: 1 or more)")

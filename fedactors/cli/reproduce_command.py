@@ -1,4 +1,4 @@
-"""`fedactors reproduce`: runs an experiment of a paper and says which of its claims hold."""
+"""`fedactors reproduce`: run an experiment of a paper and list which of its claims hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def extend(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the experiment; 0 if every asserted claim holds, else 1. Raises UsageError for what the user can mend."""
+    """Run the experiment; 0 if every asserted claim holds, else 1. Raises UsageError for what the user can correct."""
     from fedactors.papers import grid, results_text
     from fedactors.papers.catalogue import find
     from fedactors.papers.experiment import Measures

@@ -13,8 +13,6 @@ from typing import Any
 
 from fedactors.cli import shared_options
 from fedactors.plan import SECOND
-from fedactors.scenario import Scenario
-from fedactors.scenario.units import duration
 
 
 def extend(command: argparse.ArgumentParser) -> None:
@@ -33,10 +31,12 @@ def extend(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the grid, write CSV and page, print the table."""
     from fedactors.report import scaling
+    from fedactors.scenario import Scenario
     from fedactors.simulation.scale import scale, write
 
-    made, out = Scenario.load(options.scenario, options.set), Path(options.out)
-    with redirect_stdout(sys.stderr):  # Ray speaks on stdout, which is for our figures
+    made = Scenario.load(options.scenario, options.set)
+    out = Path(options.out)
+    with redirect_stdout(sys.stderr):  # Ray prints to stdout, which is for the figures of the grid
         points = scale(
             made, options.actors, options.clients, rounds=options.rounds, step=options.simulated,
             address=options.address, tell=lambda text: print(text, file=sys.stderr, flush=True),
@@ -75,6 +75,8 @@ def _numbers(text: str) -> list[int]:
 
 
 def _seconds(text: str) -> float:
+    from fedactors.scenario.units import duration
+
     try:
         return duration(text) / SECOND
     except ValueError as error:

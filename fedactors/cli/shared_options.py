@@ -1,10 +1,10 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, declared once, and how figures are printed."""
 
 from __future__ import annotations
 
 import argparse
-
-from fedactors.cli import follow_commands
+import json
+from typing import Any
 
 
 def overrides(command: argparse.ArgumentParser, text: str) -> None:
@@ -35,25 +35,8 @@ def out(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="DIR", help="run folder")
 
 
-def fleet(command: argparse.ArgumentParser) -> None:
-    """Declare all that `run` takes."""
-    out(command)
-    machines(command)
-    follow_commands.extend_trackers(command)
-
-
-def resumption(command: argparse.ArgumentParser) -> None:
-    """Declare all that `resume` takes."""
-    command.add_argument("run", metavar="RUN", help="run folder")
-    overrides(command, "override: cluster.actors=2, and nothing else")
-    command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
-    as_json(command)
-    machines(command)
-    follow_commands.extend_trackers(command)
-
-
 def machines(command: argparse.ArgumentParser) -> None:
-    """Declare where to compute, a cluster among it."""
+    """Declare where to compute, on a Ray cluster if wanted."""
     where(command)
     address(command)
 
@@ -64,10 +47,20 @@ def where(command: argparse.ArgumentParser) -> None:
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
 
 
-def verify(command: argparse.ArgumentParser) -> None:
-    """Declare all that `verify` takes."""
-    scenario(command)
-    address(command)
+def help_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the help of a parser, in place of a command that was not given; 0."""
+    parser.print_help()
+    return 0
+
+
+def show(options: argparse.Namespace, figures: dict[str, Any], form: str) -> None:
+    """Print figures as JSON if that is wanted, else as the text that `form` of `report.terminal_text` gives."""
+    if options.json:
+        print(json.dumps(figures, indent=2))
+        return
+    from fedactors.report import terminal_text
+
+    print(getattr(terminal_text, form)(figures))
 
 
 def _positive(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ScenarioError
+from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
 
 
@@ -47,7 +48,7 @@ def _common(command: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Compare, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    """Compare, print and write; 0 when done. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
     from fedactors.study.comparison import compare
@@ -77,7 +78,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Sweep, print and write; 0 when done. Raises UsageError for what the user can mend."""
+    """Sweep, print and write; 0 when done. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
     from fedactors.study.sweep import sweep
@@ -133,7 +134,7 @@ def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
 
 def _write(out: Path, files: dict[str, Callable[[], str]]) -> None:
     for name, content in files.items():
-        (out / name).write_text(content(), encoding="utf-8")
+        write(out / name, content())
 
 
 def _print(options: argparse.Namespace, text: str, page: Path, figures: dict[str, Any]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fedactors.cli import record_command
+from fedactors.cli import record_command, shared_options
 
 if TYPE_CHECKING:
     from fedactors.traces.format_registry import Recording
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the actions to the command's parser."""
-    actions = command.add_subparsers(required=True, metavar="COMMAND")
+    command.set_defaults(action=partial(shared_options.help_of, command))
+    actions = command.add_subparsers(metavar="COMMAND")
     for name, (function, text, add) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text)
         action.set_defaults(action=function)
@@ -23,7 +25,7 @@ def extend(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for and return the exit code. Raises TraceError for what the user can mend."""
+    """Run the action and return the exit code. Raises TraceError for what the user can correct."""
     result: int = options.action(options)
     return result
 
@@ -101,8 +103,8 @@ def _write(options: argparse.Namespace, recording: Recording) -> int:
     native.write(recording, options.out)
     repairs = [{"kind": r.kind, "count": r.count, "first": r.first} for r in recording.repairs]
     figures = {"path": options.path, "out": options.out, "devices": len(recording), "repairs": repairs}
-    mended = "".join(f"\n  mended: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
-    _print(options, figures, f"{options.out}: {len(recording):,} devices{mended}")
+    repaired = "".join(f"\n  repaired: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
+    _print(options, figures, f"{options.out}: {len(recording):,} devices{repaired}")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Virtual time: who is there, how long a trip takes, and the Plans that follow. No gradients, no wall clock.
+"""Virtual time: which devices are on, how long a trip takes, and the Plans that follow. No gradients, no wall clock.
 
-The clock replays availability through SimPy and yields one `Plan` per aggregation. When the trip of a device that takes
-part ends is worked out by integer arithmetic over its windows; everybody else is a row in a column. A round of a cohort
-is one SimPy event, its closing; where every update counts by itself, so is the end of each trip. Plain trips are
-planned a cohort at a time (`cohort`), those over links and processors that vary one by one (`varying`), and all of them
-as `trip` says. This package imports neither torch nor ray, and no event here waits for anything that is computed
-elsewhere.
+The clock replays availability through SimPy and yields one `Plan` per aggregation. The end of a trip is computed by
+integer arithmetic over the windows of its device; a device that does not take part is only a row of the columns. A
+synchronous round is one SimPy event, its closing; where every update counts by itself, the end of each trip is one.
+Trips at constant rates are planned a cohort at a time (`cohort`), those over links and processors that vary one by one
+(`varying`); `trip` is the reference of both. This package imports neither torch nor ray, and no event here waits for
+anything that is computed elsewhere.
 """

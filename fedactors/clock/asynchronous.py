@@ -4,12 +4,12 @@
     closed      enough updates are there, or the period is over: they are aggregated
     ready       the server's own work is done: the next version exists, and those free are asked with it
 
-Each trip has a deadline of its own. While it aggregates the server neither asks nor listens; what arrives then counts
-in the next aggregation. Trips that fail are in the Plan of the aggregation they ended before; those still in flight
-when the run ends are cancelled, in its last Plan. So every client asked is in one Plan, once for each trip.
+Each trip has a deadline of its own. While it aggregates the server neither asks clients nor takes updates; what arrives
+then counts in the next aggregation. Trips that fail are in the Plan of the aggregation they ended before; those still
+in flight when the run ends are cancelled, in its last Plan. So every client asked is in one Plan, once for each trip.
 
-It always ends, and says why: every trip is over at a known time; a server that can wait for nobody else aggregates
-what it has, or stops; and after `_PATIENCE` trips per place that came to nothing it gives up.
+It always ends, and returns the reason: every trip is over at a known time; a server that has no other client to wait
+for aggregates what it has, or stops; and it stops after `_PATIENCE` failed trips in a row for each place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fedactors.clock.trip import Trip
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Order, Outcome, Phase, Plan, Time
 
-_PATIENCE = 100  # trips in a row, for each client that can work at the same time
+_PATIENCE = 100  # failed trips in a row, for each client that can work at the same time
 
 Waits = Generator[simpy.Event, object, None]
 
@@ -69,20 +69,25 @@ class _Server:
     """An asynchronous server at work."""
 
     def __init__(self, world: World, rules: Rules) -> None:
-        self.world, self.rules = world, rules
-        self.version, self.opened, self.turn = 0, 0, 0
+        self.world = world
+        self.rules = rules
+        self.version = 0
+        self.opened: Time = 0
+        self.turn = 0
         self.flights: list[_Flight] = []  # a heap
         self.failed: list[Order] = []  # since the last aggregation
         self.inbox: list[Order] = []  # updates not yet aggregated, as they arrived
         self.busy: NDArray[np.bool_] = np.zeros(len(world.population), bool)  # in flight or in the inbox
-        self.barren = 0  # trips in a row that came to nothing
-        self.hopeless = (-1, set[int]())  # clients whose trip ended at the instant it began, and that instant
+        self.failed_streak = 0  # trips in a row that failed
+        self.unreachable: set[int] = set()  # clients whose trip ended at the instant it began,
+        self.unreachable_at: Time = -1  # and that instant
 
     def serve(self) -> Generator[simpy.Event, object, str]:
         rules = self.rules
         yield from self._work(rules.first + rules.before)
         while True:
-            self.opened, self.turn = self.world.now, 0
+            self.opened = self.world.now
+            self.turn = 0
             ended = yield from self._collect()
             if ended:
                 if self._begun:
@@ -98,43 +103,56 @@ class _Server:
             yield self.world.at(self.world.now + time, Phase.DISPATCH)
 
     def _collect(self) -> Generator[simpy.Event, object, str]:
-        """Ask and listen until there is something to aggregate; return why there never will be, or nothing."""
+        """Ask clients and collect updates until it is time to aggregate; return why that never comes, or nothing."""
         world, rules = self.world, self.rules
         self._land()
         while not self._due():
             yield world.at(world.now, Phase.DISPATCH)
-            if rules.until is not None and world.now >= rules.until:
-                return "virtual time limit"
-            if self.barren > _PATIENCE * rules.concurrency:
-                return f"{self.barren:,} trips in a row came to nothing"
+            if ended := self._limit():
+                return ended
             self._ask()
             when = self._next()
             if when == NEVER:
-                if self.inbox:
-                    return ""  # nobody else will ever contribute
-                return "nobody who can be asked can ever report" if self.hopeless[1] else "nobody can be asked any more"
+                return self._nobody_left()
             if rules.every is not None and not self._begun:
-                self.opened = max(self.opened, when)  # a period begins when there is somebody to ask
+                self.opened = max(self.opened, when)  # a period begins when there is a client to ask
             yield world.at(when if rules.until is None else min(when, rules.until), Phase.CLOSE)
             self._land()
         return ""
 
+    def _limit(self) -> str:
+        """Return the limit that the run has reached, or nothing."""
+        rules = self.rules
+        if rules.until is not None and self.world.now >= rules.until:
+            return "virtual time limit"
+        if self.failed_streak > _PATIENCE * rules.concurrency:
+            return f"{self.failed_streak:,} trips in a row came to nothing"
+        return ""
+
+    def _nobody_left(self) -> str:
+        """Return why no further update will come; nothing if there are some that have not been aggregated."""
+        if self.inbox:
+            return ""
+        return "nobody who can be asked can ever report" if self.unreachable else "nobody can be asked any more"
+
     def _ask(self) -> None:
         """Send the newest model to as many clients as there is room for; between periods, only when they begin."""
-        world, rules, now = self.world, self.rules, self.world.now
+        world, rules = self.world, self.rules
+        now = world.now
         room = rules.concurrency - len(self.flights)
         if not room or (rules.every is not None and self.turn):
             return
-        if self.hopeless[0] != now:
-            self.hopeless = (now, set())
+        if self.unreachable_at != now:
+            self.unreachable_at = now
+            self.unreachable = set()
         candidates = world.candidates(rules.among)
         candidates = candidates[~self.busy[candidates]]
-        if self.hopeless[1]:
-            candidates = candidates[~np.isin(candidates, list(self.hopeless[1]))]
+        if self.unreachable:
+            candidates = candidates[~np.isin(candidates, list(self.unreachable))]
         chosen = world.draw(self.version, candidates, room, self.turn)
         deadline = NEVER if rules.deadline is None else min(now + rules.deadline, NEVER)
         for client in chosen.tolist():
-            trip = world.cohorts.depart(client, self.version, now, deadline)
+            trip = world.cohort_planner.depart(client, self.version, now, deadline)
             over = min(trip.ends, deadline)
             phase = Phase.DEPART if trip.outcome is Outcome.DEPARTED else Phase.FINISH
             heappush(self.flights, _Flight(over, phase if over == trip.ends else Phase.CLOSE, client, trip))
@@ -153,29 +171,29 @@ class _Server:
         return min(times, default=NEVER)
 
     def _next_candidate(self) -> Time:
-        """Return when somebody who is free can be asked; any time at which it may be so will do while others work."""
+        """Return when a free client can be asked; while others work, a time at which that is possible."""
         world, rules = self.world, self.rules
         if self.flights:
             return world.next_candidate(rules.among)
         free = ~self.busy
-        free[list(self.hopeless[1])] = False
+        free[list(self.unreachable)] = False
         soon = world.next_of(np.flatnonzero(free), rules.among)
-        return min(soon, world.next_change()) if self.hopeless[1] else soon
+        return min(soon, world.next_change()) if self.unreachable else soon
 
     def _land(self) -> None:
-        """Take in every trip that is over by now, and let go of updates that are too old."""
+        """Add every trip that is over by now to the inbox or to the failed ones, and drop updates that are too old."""
         while self.flights and self.flights[0].over <= self.world.now:
             flight = heappop(self.flights)
-            order = self.world.cohorts.arrive(flight.trip, flight.over)
+            order = self.world.cohort_planner.arrive(flight.trip, flight.over)
             if order.heard:
                 self.inbox.append(order)
-                self.barren = 0
+                self.failed_streak = 0
                 continue
             self.busy[order.client] = False
             self.failed.append(order)
-            self.barren += 1
-            if flight.over == flight.trip.started == self.hopeless[0]:
-                self.hopeless[1].add(order.client)
+            self.failed_streak += 1
+            if flight.over == flight.trip.started == self.unreachable_at:
+                self.unreachable.add(order.client)
         if not self.rules.waits:
             self._drop([order for order in self.inbox if not self._fresh(order)], Outcome.STALE)
 
@@ -195,7 +213,7 @@ class _Server:
         return bound is None or self.version - order.base <= bound
 
     def _enough(self) -> bool:
-        """Whether there are updates enough, and nobody at work who has to be waited for."""
+        """Whether there are updates enough, and no client at work whose update the server has to wait for."""
         rules, bound = self.rules, self.rules.max_staleness
         if rules.waits and bound is not None:
             oldest = min((flight.trip.base for flight in self.flights), default=self.version)
@@ -221,21 +239,16 @@ class _Server:
         return first + [o for o in rest if rules.waits and bound is not None and self.version + 1 - o.base > bound]
 
     def _conclude(self, *, last: bool) -> None:
-        """Put the Plan of an aggregation on the tray; the `last` one has everybody in it who is left."""
-        world, now = self.world, self.world.now
+        """Put the Plan of an aggregation into the queue; the `last` one has every order that is left."""
+        world = self.world
+        now = world.now
         taken = self._taken()
-        counted = set(map(id, taken))
-        left = [order for order in self.inbox if id(order) not in counted]
-        gone = [order for order in left if world.population.depart[order.client] <= now]
-        self._drop(gone, Outcome.DEPARTED)  # the population forgets them, and what they keep, with this aggregation
-        left = [order for order in left if order not in gone]
-        lost, self.failed, self.inbox = self.failed, [], left
-        if last:
-            lost = lost + [order._replace(outcome=Outcome.CANCELLED) for order in left]
-            lost += [world.cohorts.arrive(flight.trip, now, early=True) for flight in self.flights]
+        self.inbox = self._waiting(taken)
+        lost = self.failed + (self._cancelled() if last else [])
+        self.failed = []
         for order in taken:
             self.busy[order.client] = False
-        bases = [order.base for order in left] + [flight.trip.base for flight in self.flights]
+        bases = [order.base for order in self.inbox] + [flight.trip.base for flight in self.flights]
         self.version += 1
         arrived, departed = world.movements(now)
         orders = sorted([*taken, *lost], key=lambda order: (order.client, order.started))
@@ -250,3 +263,21 @@ class _Server:
             departed,
         )
         world.plans.append(plan)
+
+    def _waiting(self, taken: list[Order]) -> list[Order]:
+        """Return the updates of the inbox that are not `taken`, without those of clients that have departed.
+
+        With this aggregation a departed client, and what it keeps, leaves the population.
+        """
+        counted = set(map(id, taken))
+        left = [order for order in self.inbox if id(order) not in counted]
+        depart = self.world.population.depart
+        gone = [order for order in left if depart[order.client] <= self.world.now]
+        self._drop(gone, Outcome.DEPARTED)
+        return [order for order in left if order not in gone]
+
+    def _cancelled(self) -> list[Order]:
+        """Return the orders that the end of the run cancels: updates not aggregated, and trips under way."""
+        waiting = [order._replace(outcome=Outcome.CANCELLED) for order in self.inbox]
+        now = self.world.now
+        return waiting + [self.world.cohort_planner.arrive(flight.trip, now, early=True) for flight in self.flights]

@@ -1,4 +1,4 @@
-"""When devices are on, in columns, and the two questions a trip asks: how much on-time until t, and when is it enough.
+"""When devices are on, in columns: the on-time until a moment, and the moment at which it reaches a value.
 
 Many devices can share one recording: windows are stored once per recording, and a device is a row number, a shift
 and a period. All arithmetic is on integers, so a trip that ends exactly at a deadline ends exactly there.
@@ -60,12 +60,20 @@ class Availability:
     """
 
     def __init__(self, windows: RecordingColumns, row: Int64, shift: Int64, period: Int64) -> None:
-        self.windows, self.row, self.shift, self.period = windows, row, shift, period
-        self.before, self.total = windows.before, windows.total
-        self._on, self._off = integers(windows.on), integers(windows.off)
-        self._before, self._total = integers(self.before), integers(self.total)
+        self.windows = windows
+        self.row = row
+        self.shift = shift
+        self.period = period
+        self.before = windows.before
+        self.total = windows.total
+        self._on = integers(windows.on)
+        self._off = integers(windows.off)
+        self._before = integers(self.before)
+        self._total = integers(self.total)
         self._starts = integers(windows.starts)
-        self._row, self._shift, self._period = integers(row), integers(shift), integers(period)
+        self._row = integers(row)
+        self._shift = integers(shift)
+        self._period = integers(period)
 
     def __len__(self) -> int:
         return len(self.row)

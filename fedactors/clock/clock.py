@@ -1,4 +1,4 @@
-"""The clock of one scenario: an iterator of Plans that knows time and no gradients."""
+"""The clock of one scenario: an iterator of Plans, computed from times alone, without gradients."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.selections.base import Clients, Loss
 from fedactors.clock.synchronous import Events, Rounds, synchronous
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.trip import Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
@@ -28,7 +29,7 @@ class Clock:
     Args:
         scenario: what the server does.
         population: the devices, in columns.
-        workloads: what each client is asked to do, one per device.
+        workloads: the local work of each client, one per device.
         payload: what a trip moves, in models, and what the server computes, in samples.
         model_bytes: size of one model, as it travels: the same for everybody, or one for each client.
 
@@ -44,13 +45,13 @@ class Clock:
     ) -> None:
         down, up = (_bytes(part, model_bytes) for part in (payload.down, payload.up))
         once = round(payload.once * int(np.max(model_bytes)))
-        trips = planner(population, scenario.seed, down, up, once)
+        trip_planner = planner(population, scenario.seed, down, up, once)
         selection = scenario.server.selection
-        selector = selection.start(_clients(population, trips, workloads))
-        self._world = World(population, trips, workloads, scenario.seed, selector)
+        selector = selection.start(_clients(population, trip_planner, workloads))
+        self._world = World(population, trip_planner, workloads, scenario.seed, selector)
         self._policy = self._world.env.process(policy(self._world, scenario, payload))
         self._steered: bool = selection.steers
-        self._unanswered: dict[int, Plan] = {}
+        self._without_feedback: dict[int, Plan] = {}
         self.ended_because = ""
 
     def __iter__(self) -> Iterator[Plan]:
@@ -58,8 +59,8 @@ class Clock:
 
     def __next__(self) -> Plan:
         world = self._world
-        if self._unanswered:
-            raise RuntimeError(f"plan {min(self._unanswered)} has no feedback yet")
+        if self._without_feedback:
+            raise RuntimeError(f"plan {min(self._without_feedback)} has no feedback yet")
         while not world.plans:
             if not self._policy.is_alive:
                 if not self._policy.ok:  # an exception inside SimPy is the process's value
@@ -69,7 +70,7 @@ class Clock:
             world.env.step()
         plan = world.plans.popleft()
         if self._steered:
-            self._unanswered[plan.version] = plan
+            self._without_feedback[plan.version] = plan
         return plan
 
     @property
@@ -78,8 +79,8 @@ class Clock:
         return self._steered
 
     def feedback(self, version: int, losses: Mapping[int, Loss]) -> None:
-        """Tell what was learned in plan `version`: the losses of the clients heard, or of none where nothing learns."""
-        self._world.selector.learned(self._unanswered.pop(version), losses)
+        """Give the selection the losses of the clients heard in plan `version`; none where nothing is trained."""
+        self._world.selector.learned(self._without_feedback.pop(version), losses)
 
     @property
     def now(self) -> int:
@@ -110,7 +111,7 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     server, timing = scenario.server, scenario.server.timing
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
-    if not timing.asynchronous:
+    if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}
         return synchronous(world, Rounds(**limits, **work, **closing, among=server.among, ask=ask))
@@ -127,9 +128,9 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     return asynchronous.asynchronous(world, rules)
 
 
-def _clients(population: Population, trips: TripPlanner, workloads: list[Workload]) -> Clients:
+def _clients(population: Population, trip_planner: TripPlanner, workloads: list[Workload]) -> Clients:
     """Return what a selection may know of the clients."""
     work = WorkloadTable(workloads).all()
-    down, up = (np.asarray(column) for column in trips.transfers)
+    down, up = (np.asarray(column) for column in trip_planner.transfers)
     spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
     return Clients(np.where(work.wanted > 0, work.pass_samples, 0), np.minimum(spent, NEVER).astype(np.int64))

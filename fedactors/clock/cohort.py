@@ -61,7 +61,7 @@ class WorkloadTable:
         return CohortWork(self._table[self._kinds[clients]])
 
     def all(self) -> CohortWork:
-        """Return the work of everybody."""
+        """Return the work of all clients."""
         return CohortWork(self._table[self._kinds])
 
 
@@ -87,11 +87,14 @@ class Cohort:
 class CohortPlanner:
     """Plans and settles the trips of cohorts."""
 
-    def __init__(self, population: Population, trips: TripPlanner, workloads: Sequence[Workload]) -> None:
-        self._p, self._a, self._trips, self._workloads = population, population.availability, trips, workloads
-        self._works = WorkloadTable(workloads)
-        self._down, self._up = (np.asarray(column) for column in trips.transfers)
-        everything = self._works.all()
+    def __init__(self, population: Population, trip_planner: TripPlanner, workloads: Sequence[Workload]) -> None:
+        self._p = population
+        self._a = population.availability
+        self._trip_planner = trip_planner
+        self._workloads = workloads
+        self._workload_table = WorkloadTable(workloads)
+        self._down, self._up = (np.asarray(column) for column in trip_planner.transfers)
+        everything = self._workload_table.all()
         work = everything.samples(everything.wanted).astype(float) * population.per_sample
         self.has_work: NDArray[np.bool_] = everything.wanted > 0
         self._plain = work + self._down + self._up < _FITS
@@ -106,8 +109,8 @@ class CohortPlanner:
     def plan(self, clients: Int64, base: int, start: Time, deadline: Time) -> Cohort:
         """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
         alone = {
-            int(k): self._trips.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
-            for k in np.flatnonzero(~self._plain[clients] | self._hands_in(clients, deadline))
+            int(k): self._trip_planner.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
+            for k in np.flatnonzero(~self._plain[clients] | self._stops_before_departure(clients, deadline))
         }
         cohort = self._planned(clients, base, start, deadline, alone)
         for k, trip in alone.items():
@@ -124,36 +127,36 @@ class CohortPlanner:
             outcome[~ended & (cohort.gives_up > closed)] = _CODE[Outcome.CANCELLED]
         orders = self._orders(cohort, outcome, finished)
         for k, trip in cohort.alone.items():
-            orders[k] = self._trips.settle(trip, closed, early=early)
-        if self._trips.once:
+            orders[k] = self._trip_planner.settle(trip, closed, early=early)
+        if self._trip_planner.once:
             self._meet(orders)
         return tuple(orders)
 
-    def _hands_in(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
+    def _stops_before_departure(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
         """Return which clients depart by `deadline` and stop in time for it."""
         departs = self._p.depart[clients]
-        return self._p.keeps[clients] & (departs <= deadline) & (departs < NEVER)
+        return self._p.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
 
     def depart(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
         """Return the trip of one client, as `plan` does for many."""
-        return self._trips.plan(client, base, start, deadline, self._workloads[client])
+        return self._trip_planner.plan(client, base, start, deadline, self._workloads[client])
 
     def arrive(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of one trip, as `settle` does for many."""
-        order = self._trips.settle(trip, closed, early=early)
-        if self._trips.once:
+        order = self._trip_planner.settle(trip, closed, early=early)
+        if self._trip_planner.once:
             self._meet([order])
         return order
 
     def _meet(self, orders: Sequence[Order]) -> None:
-        """Spare those who completed a download what is sent once."""
+        """Do not send again what is sent once to clients that have completed a download."""
         for order in orders:
-            if order.down == self._trips.download(order.client):
-                self._trips.met(order.client)
-                self._down[order.client] = self._trips.transfers[0][order.client]
+            if order.down == self._trip_planner.download(order.client):
+                self._trip_planner.met(order.client)
+                self._down[order.client] = self._trip_planner.transfers[0][order.client]
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
-        a, work = self._a, self._works.of(clients)
+        a, work = self._a, self._workload_table.of(clients)
         now = np.full(len(clients), start, np.int64)
         origin = ontime.elapsed(a, clients, now)
         target, silent = self._targets(clients, origin, start, deadline, work)
@@ -168,36 +171,38 @@ class CohortPlanner:
         departs = self._p.depart[clients]
         leaves = (departs <= deadline) & (departs < ends) & (departs <= gives_up)
         outcome[leaves], ends[leaves] = _CODE[Outcome.DEPARTED], departs[leaves]
-        if deadline == NEVER:  # nobody waits for a device that will not report
+        if deadline == NEVER:  # the server does not wait for a device that will not report
             ends = np.where(ends < NEVER, ends, np.where(gives_up < NEVER, gives_up, start))
         return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
 
     def _targets(
         self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: CohortWork
     ) -> tuple[Int64, NDArray[np.int64]]:
-        """Return the steps each device goes for, and what it is called if nothing arrives."""
-        aware, fixed = self._p.aware[clients], self._down[clients] + self._up[clients]
+        """Return the steps that each device aims at, and its outcome if nothing arrives."""
+        deadline_aware = self._p.deadline_aware[clients]
+        fixed = self._down[clients] + self._up[clients]
         per_sample, nominal = self._p.per_sample[clients], work.wanted
         if deadline < NEVER:
             nominal = work.steps_within((deadline - start - fixed) // per_sample)
         naive = np.where(nominal == work.wanted, _CODE[Outcome.OFFLINE], _CODE[Outcome.LATE])
         careful = np.where(nominal > 0, _CODE[Outcome.OFFLINE], _CODE[Outcome.TOO_SLOW])
-        target = np.where(aware, nominal, work.wanted)
+        target = np.where(deadline_aware, nominal, work.wanted)
         if deadline < NEVER:
-            foresees = aware & (self._p.depart[clients] > deadline) & ~self._p.abort[clients]
+            foresees = deadline_aware & (self._p.depart[clients] > deadline) & ~self._p.abort[clients]
             budget = ontime.elapsed(self._a, clients, np.full(len(clients), deadline, np.int64)) - origin
             target = np.where(foresees, work.steps_within((budget - fixed) // per_sample), target)
-        return target, np.where(aware, careful, naive)
+        return target, np.where(deadline_aware, careful, naive)
 
     def _giving_up(self, clients: Int64, start: Time) -> Int64:
         gives_up = np.full(len(clients), NEVER, np.int64)
-        hasty = np.flatnonzero(self._p.abort[clients])
-        gives_up[hasty] = ontime.window_end(self._a, clients[hasty], start)
+        aborting = np.flatnonzero(self._p.abort[clients])
+        gives_up[aborting] = ontime.window_end(self._a, clients[aborting], start)
         return gives_up
 
     def _orders(self, cohort: Cohort, outcome: NDArray[np.int64], finished: Int64) -> list[Order]:
         """Work out stages and bytes of trips that ended at `finished`."""
-        a, clients, origin, work = self._a, cohort.clients, cohort.origin, cohort.work
+        a, clients = self._a, cohort.clients
+        origin, work = cohort.origin, cohort.work
         per_sample, latency = self._p.per_sample[clients], self._p.latency[clients]
         down, up = self._down[clients], self._up[clients]
         spent = ontime.elapsed(a, clients, finished) - origin
@@ -207,7 +212,8 @@ class CohortPlanner:
         downloaded = np.minimum(finished, arrived)
         computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
-        same, (downloads, uploads) = len(clients), self._trips.sizes(clients.tolist())
+        same = len(clients)
+        downloads, uploads = self._trip_planner.sizes(clients.tolist())
         columns = (
             clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
             [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,

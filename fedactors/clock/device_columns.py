@@ -49,19 +49,19 @@ class Population:
     down: Int64  # bytes/s
     up: Int64  # bytes/s
     latency: Int64  # ns, added to every download and every upload
-    aware: NDArray[np.bool_]  # stops in time for the deadline
+    deadline_aware: NDArray[np.bool_]  # stops in time for the deadline
     abort: NDArray[np.bool_]  # loses its work when interrupted
     arrive: Int64  # ns; 0 for devices that are there from the start
     depart: Int64  # ns; NEVER for devices that stay
-    keeps: NDArray[np.bool_]  # hands in what it has before it departs
+    hands_in: NDArray[np.bool_]  # hands in the steps it has done before it departs
     flows: Flows | None = None
     laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
 
     def __len__(self) -> int:
         return len(self.per_sample)
 
-    def burdened(self, effort: float) -> Population:
-        """Return devices that take `effort` times as long for a sample, as they have more to do with each."""
+    def scaled_by(self, effort: float) -> Population:
+        """Return devices that take `effort` times as long for a sample."""
         if effort == 1.0:
             return self
         slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4)  # at most what `training_time` gives
@@ -74,7 +74,10 @@ class Population:
 
     @cached_property
     def _moves(self) -> tuple[Int64, Int64]:
-        """When devices arrive, and when they depart, each in order of time; who departs first never belongs."""
+        """When devices arrive, and when they depart, each in order of time.
+
+        A device that departs before it arrives never belongs to the population.
+        """
         return np.sort(self.arrive), np.sort(np.maximum(self.arrive, self.depart))
 
 
@@ -101,32 +104,43 @@ def build(scenario: Scenario, flops: int) -> Population:
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
-    base = np.cumsum([0, *(len(p.windows.counts) for p in present)])
-    rows = [np.where(p.row < 0, ALWAYS, p.row + offset) for p, offset in zip(present, base, strict=False)]
-    availability = Availability(
-        join([p.windows for p in present]),
-        np.concatenate(rows),
-        np.concatenate([p.shift for p in present]),
-        np.concatenate([p.period for p in present]),
-    )
     return Population(
-        availability,
-        per_sample=np.concatenate([m.per_sample for m in machines]),
-        down=np.concatenate([m.down for m in machines]),
-        up=np.concatenate([m.up for m in machines]),
-        latency=np.concatenate([m.latency for m in machines]),
-        aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
+        _joined(present),
+        *_machine_columns(machines),
+        deadline_aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
         arrive=np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)]),
         depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
-        keeps=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
+        hands_in=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
     )
 
 
+def _joined(present: Sequence[_Presence]) -> Availability:
+    """Return the availability of all groups, one after the other."""
+    base = np.cumsum([0, *(len(p.windows.counts) for p in present)])
+    rows = [np.where(p.row < 0, ALWAYS, p.row + offset) for p, offset in zip(present, base, strict=False)]
+    return Availability(
+        join([p.windows for p in present]),
+        np.concatenate(rows),
+        np.concatenate([p.shift for p in present]),
+        np.concatenate([p.period for p in present]),
+    )
+
+
+def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64, Int64]:
+    """Return ns per sample, bytes/s down, bytes/s up, and latency of each device."""
+    return (
+        np.concatenate([machine.per_sample for machine in machines]),
+        np.concatenate([machine.down for machine in machines]),
+        np.concatenate([machine.up for machine in machines]),
+        np.concatenate([machine.latency for machine in machines]),
+    )
+
+
 def _leaves(group: GroupOptions) -> Time:
-    """Return when a group leaves, as far as the scenario says."""
+    """Return when a group leaves by the scenario; NEVER if it does not say."""
     return NEVER if group.depart is None else group.depart
 
 
@@ -149,21 +163,24 @@ def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
 
 def _laws(scenario: Scenario) -> list[Law | None]:
     """Return (trace, levels) of each device that is sampled; nothing if none is. Raises ScenarioError."""
-    server, laws = scenario.server, list[Law | None]()
-    for number, group in enumerate(scenario.population):
-        wanted = group.sampled
-        if wanted is None:
-            laws += [None] * group.count
-            continue
-        if server.deadline is None or not group.deadline_aware:
-            problem = "sampled participation needs server.deadline and deadline_aware: true"
-            raise ScenarioError(f"population.{number}.sampled: {problem}")
-        levels = wanted.levels or server.local.epochs or min(server.local.steps or 1, _FINEST)
-        found = [(trace, levels) for trace in wanted.traces]
-        for one in found:
-            law(*one)  # raises where so few levels cannot have the moments
-        laws += [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
+    laws = [one for number in range(len(scenario.population)) for one in _laws_of_group(scenario, number)]
     return laws if any(laws) else []
+
+
+def _laws_of_group(scenario: Scenario, number: int) -> Sequence[Law | None]:
+    """Return (trace, levels) of each device of a group. Raises ScenarioError."""
+    server, group = scenario.server, scenario.population[number]
+    wanted = group.sampled
+    if wanted is None:
+        return [None] * group.count
+    if server.deadline is None or not group.deadline_aware:
+        problem = "sampled participation needs server.deadline and deadline_aware: true"
+        raise ScenarioError(f"population.{number}.sampled: {problem}")
+    levels = wanted.levels or server.local.epochs or min(server.local.steps or 1, _FINEST)
+    found = [(trace, levels) for trace in wanted.traces]
+    for trace, _ in found:
+        law(trace, levels)  # raises where so few levels cannot have the moments
+    return [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
 
 
 def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:

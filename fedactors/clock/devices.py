@@ -49,7 +49,8 @@ class Hardware:
 
 def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     """Return the devices of `group`; reads its recordings. Raises TraceError if one cannot be used."""
-    count, network, compute = group.count, group.network, group.compute
+    count, network = group.count, group.network
+    compute = group.compute
     down, up = (network.trace.down, network.trace.up) if network.trace else (None, None)
     found = {
         "share": _over_time(compute.share, PPM, np.full(count, FULL, np.int64), group, setting, 2),
@@ -71,10 +72,10 @@ def entity(group: GroupOptions) -> int:
     return zlib.crc32(group.name.encode())
 
 
-def assigned(how: str, rows: int, group: GroupOptions, seed: int, lot: int) -> Int64:
-    """Return which of `rows` each device of `group` takes; `lot` tells draws for different things apart."""
+def assigned(how: str, rows: int, group: GroupOptions, seed: int, draw: int) -> Int64:
+    """Return which of `rows` each device of `group` takes; `draw` numbers the draws for different things."""
     if how == "shuffle":
-        return stream(seed, Purpose.TRACE, entity(group), lot).integers(rows, size=group.count)
+        return stream(seed, Purpose.TRACE, entity(group), draw).integers(rows, size=group.count)
     return np.arange(group.count, dtype=np.int64) % rows
 
 
@@ -113,25 +114,27 @@ def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, 
 
 
 def _times(table: DeviceTable, wanted: DeviceRecording, path: Path, flops: int) -> list[int]:
-    """Return the ns per sample of each row, by the first column that tells them."""
-    columns = {name: values.tolist() for name, values in table.columns.items()}
+    """Return the ns per sample of each row, by the first column that says it."""
+    columns: dict[str, list[int]] = {name: values.tolist() for name, values in table.columns.items()}
     if device_tables.TRAIN in columns:
-        return list(columns[device_tables.TRAIN])
+        return columns[device_tables.TRAIN]
     if device_tables.FLOPS in columns:
         return [training_time(flops, max(1, speed)) for speed in columns[device_tables.FLOPS]]
     if device_tables.SAMPLE in columns:
-        reference = wanted.reference
-        if reference is None:
-            return [_TRAINING * time for time in columns[device_tables.SAMPLE]]
-        return [-(-time * flops // reference) for time in columns[device_tables.SAMPLE]]
-    if device_tables.SCORE in columns and wanted.per_point is not None:
-        return [training_time(flops, max(1, score * wanted.per_point)) for score in columns[device_tables.SCORE]]
-    needed = (
-        "compute.table.per_point, such as 100 kFLOP/s"
-        if device_tables.SCORE in columns
-        else "training_ns, flops_per_s, …"
-    )
-    raise TraceError(f"{path}: does not tell how fast devices compute (accepted: {needed})")
+        return _training_from_inference(columns[device_tables.SAMPLE], wanted.reference, flops)
+    needed = "training_ns, flops_per_s, …"
+    if device_tables.SCORE in columns:
+        if wanted.per_point is not None:
+            return [training_time(flops, max(1, score * wanted.per_point)) for score in columns[device_tables.SCORE]]
+        needed = "compute.table.per_point, such as 100 kFLOP/s"
+    raise TraceError(f"{path}: does not say how fast devices compute (accepted: {needed})")
+
+
+def _training_from_inference(times: list[int], reference: int | None, flops: int) -> list[int]:
+    """Return the ns per sample from those of an inference, by a model of `reference` operations if that is given."""
+    if reference is None:
+        return [_TRAINING * time for time in times]
+    return [-(-time * flops // reference) for time in times]
 
 
 def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:
@@ -168,26 +171,23 @@ def _latency(places: Places | None, group: GroupOptions, setting: GroupSetting) 
 
 
 def _over_time(
-    wanted: RateRecording | None, unit: str, constant: Int64, group: GroupOptions, setting: GroupSetting, lot: int
+    wanted: RateRecording | None, unit: str, constant: Int64, group: GroupOptions, setting: GroupSetting, draw: int
 ) -> Share:
     nobody = np.zeros(group.count, np.int64)
     if wanted is None:
         return Share(None, nobody + CONSTANT, nobody, True, constant)
     series = _series(wanted, unit, setting)
-    row = assigned(wanted.assign, len(series), group, setting.seed, lot)
+    row = assigned(wanted.assign, len(series), group, setting.seed, draw)
     shift = nobody
     if wanted.offset == "random":
-        drawn = stream(setting.seed, Purpose.OFFSET, entity(group), lot).random(group.count)
+        drawn = stream(setting.seed, Purpose.OFFSET, entity(group), draw).random(group.count)
         shift = (drawn * series.end[row]).astype(np.int64) % series.end[row]
     return Share(series, row, shift, wanted.at_end == "loop", nobody)
 
 
 def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
     paths = locate_all(wanted.path, setting.folder)
-    parts = [read_series(path, wanted.format, wanted.strict) for path in paths]
-    if len(parts) > 1:  # rows of several files may share a name
-        parts = [replace(p, names=tuple(f"{path}:{n}" for n in p.names)) for path, p in zip(paths, parts, strict=True)]
-    series = join(parts)
+    series = _read_joined(paths, wanted)
     if series.unit != unit:
         raise TraceError(f"{paths[0]}: is in {series.unit} (accepted: a recording in {unit})")
     rows = np.array([k for k, name in enumerate(series.names) if fnmatchcase(name, wanted.rows)], np.int64)
@@ -198,6 +198,14 @@ def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
     if unit == PPM and (chosen.value > FULL).any():
         raise TraceError(f"{paths[0]}: a share of more than the whole processor (accepted: at most {FULL} ppm)")
     return chosen
+
+
+def _read_joined(paths: list[Path], wanted: RateRecording) -> Series:
+    """Return the rows of all files; where there are several files, a row's name begins with its file."""
+    parts = [read_series(path, wanted.format, wanted.strict) for path in paths]
+    if len(parts) > 1:
+        parts = [replace(p, names=tuple(f"{path}:{n}" for n in p.names)) for path, p in zip(paths, parts, strict=True)]
+    return join(parts)
 
 
 def _best(share: Share) -> Int64:

@@ -1,4 +1,4 @@
-"""What a device has over time of a link or a processor, and the two questions a trip asks of it, in exact integers.
+"""The rate of a link or a processor over time: its integral, and when the integral reaches a value, in exact integers.
 
 A flow is piecewise constant: bytes/s of a link, or parts per million of a processor. Its integral is in the unit times
 nanoseconds, far beyond 64 bits, so all sums are Python's integers. Many devices can share one recording.
@@ -45,9 +45,7 @@ class Flow:
         self._value = integers(_joined([series.value for series in recorded]))
         self._starts, self._end = _rows(recorded)
         self._before, self._total = self._sums()
-        base = np.cumsum([0, *(len(group.series) if group.series else 0 for group in groups)])
-        rows = [np.where(g.row < 0, CONSTANT, g.row + b) for g, b in zip(groups, base.tolist(), strict=False)]
-        self._row = integers(_joined(rows))
+        self._row = integers(_joined(_shifted_rows(groups)))
         self._shift = integers(_joined([group.shift for group in groups]))
         self._loops = integers(np.concatenate([np.full(len(group.row), group.loops) for group in groups]))
         self._constant = integers(_joined([group.constant for group in groups]))
@@ -72,7 +70,7 @@ class Flow:
         first, last = self._starts[row], self._starts[row + 1]
         k = bisect_left(self._before, rest, first, last) - 1  # the last piece that begins below `rest`
         rate = self._value[k]
-        if not rate:  # only the last piece can be asked for more than it holds
+        if not rate:  # only the integral of the last piece can be less than is wanted
             return NEVER
         into = self._at[k] - (-(rest - self._before[k]) // rate)
         return min(turns * self._end[row] + into - self._shift[device], NEVER)
@@ -129,8 +127,15 @@ def within(gate: Gate, flow: Flow, device: int, begin: Time, end: Time) -> int:
 
 
 def open_always(device: int, time: Time) -> Iterator[tuple[Time, Time]]:
-    """Be the gate of a device that is never interrupted."""
+    """Yield the one window of a device that is never interrupted."""
     yield time, NEVER
+
+
+def _shifted_rows(groups: Sequence[Share]) -> list[Int64]:
+    """Return the row of each device among those of all groups."""
+    lengths = [len(group.series) if group.series else 0 for group in groups]
+    before = accumulate(lengths, initial=0)
+    return [np.where(g.row < 0, CONSTANT, g.row + first) for g, first in zip(groups, before, strict=False)]
 
 
 def _rows(recorded: Sequence[Series]) -> tuple[list[int], list[int]]:

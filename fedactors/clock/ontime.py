@@ -1,6 +1,6 @@
-"""The questions of `Availability`, asked of many devices at once: whole columns in, whole columns out.
+"""The methods of `Availability` for many devices at once: whole columns in, whole columns out.
 
-Each function answers as the method of the same name does, device by device; a test holds them against each other.
+Each function returns what the method of the same name returns for each device, which a test checks.
 """
 
 from __future__ import annotations

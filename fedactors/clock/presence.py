@@ -1,7 +1,8 @@
-"""Who is on now, for the whole population at once: a bitmap that a merged cursor of window edges keeps up to date.
+"""Which devices are on now: a bitmap of the population, updated from window edges in order of time.
 
 The cost of a round is the number of edges since the last one plus one scan of the bitmap; devices that are not asked
-never become objects. Edges are made a slab of time at a time, so that looping recordings need no horizon.
+never become objects. Edges are made for one stretch of time after the other, so that looping recordings need no
+horizon.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Presence:
         self._a = availability
         counted = np.ones(len(availability), bool) if counted is None else counted
         self._stay = stay or _always(len(availability))
-        self._guests = np.flatnonzero(counted & ((self._stay.arrive > 0) | (self._stay.depart < NEVER)))
+        self._visitors = np.flatnonzero(counted & ((self._stay.arrive > 0) | (self._stay.depart < NEVER)))
         self._moving = np.flatnonzero((availability.row >= 0) & counted)
         self.on: NDArray[np.bool_] = (availability.row < 0) & counted
         self._last = self._last_edge()
@@ -68,7 +69,7 @@ class Presence:
         return np.flatnonzero(self.on)
 
     def next_on(self) -> Time:
-        """Return when the next device comes on; NEVER if none does. Asked only while nobody is on."""
+        """Return when the next device comes on; NEVER if none does. For use while no device is on."""
         while True:
             rising = np.flatnonzero(self._states[self._cursor :])
             if len(rising):
@@ -84,14 +85,14 @@ class Presence:
         return int(self._times[self._cursor])
 
     def _more(self) -> bool:
-        """Make the next slab of edges; say whether there can be any."""
+        """Make the edges of the next stretch of time; return whether there can be any."""
         if self._end >= self._last:
             return False
         length = int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
         self._size = min(2 * self._size, _LARGEST_SLAB)
         begin, self._end = self._end, min(self._end + length, NEVER)
         found = edges(self._a, self._moving, begin, self._end)
-        self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._guests) else found
+        self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._visitors) else found
         self._cursor = 0
         return True
 
@@ -104,7 +105,7 @@ class Presence:
         arrive, depart = self._stay
         there = ((arrive[devices] <= 0) | (times > arrive[devices])) & (times < depart[devices])
         comes, goes = (
-            self._guests[(column[self._guests] >= max(begin, 1)) & (column[self._guests] < self._end)]
+            self._visitors[(column[self._visitors] >= max(begin, 1)) & (column[self._visitors] < self._end)]
             for column in self._stay
         )
         at = arrive[comes]
@@ -127,14 +128,15 @@ class Presence:
 
     def _last_edge(self) -> Time:
         """Return the time after which nothing changes any more."""
-        a, devices, guests = self._a, self._moving, self._guests
+        a, devices = self._a, self._moving
+        visitors = self._visitors
         rows = a.row[devices]
         filled = a.windows.counts[rows] > 0
         devices, rows = devices[filled], rows[filled]
         ends = a.windows.off[a.windows.starts[rows + 1] - 1] - a.shift[devices]
         ends = np.minimum(np.where(a.period[devices] > 0, NEVER, ends), self._stay.depart[devices])
-        departs = self._stay.depart[guests]
-        moves = np.concatenate([self._stay.arrive[guests], departs[departs < NEVER]])
+        departs = self._stay.depart[visitors]
+        moves = np.concatenate([self._stay.arrive[visitors], departs[departs < NEVER]])
         return min(max(int(ends.max(initial=-1)), int(moves.max(initial=-1))) + 1, NEVER)
 
     def _edges_per_ns(self) -> float:
@@ -190,4 +192,5 @@ def _edges_of(
 
 
 def _no_edges() -> Edges:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    nothing = np.zeros(0, np.int64)
+    return nothing, nothing, np.zeros(0, np.bool_)

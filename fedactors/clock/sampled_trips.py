@@ -1,7 +1,7 @@
 """Trips of devices whose share of the work is drawn anew in each round, for comparison with papers that sample it.
 
-Nothing here emerges: the draw decides, and the device's speed in that round is set so that exactly the drawn share fits
-before the deadline. The rest of the trip is as ever.
+Participation does not emerge from timing here: the draw sets the device's speed in that round so that exactly the drawn
+share fits before the deadline. The rest of the trip is planned as any other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Draws:
 
 
 class SampledTripPlanner(VaryingTripPlanner):
-    """Plans trips of a population some of whose devices are sampled; see `Trips`."""
+    """Plans trips of a population some of whose devices are sampled; see `TripPlanner`."""
 
     def __init__(
         self, population: Population, flows: Flows, draws: Draws, sizes: tuple[Size, Size], once: int = 0

@@ -1,10 +1,10 @@
-"""Synchronous rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again.
+"""Synchronous rounds: ask a cohort, wait for it until every client, a quorum or the deadline, aggregate, repeat.
 
     opened      the cohort is drawn and asked
-    closed      everybody has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
+    closed      every client has reported (unless rounds last until the deadline), or the quorum has, or at the deadline
     ready       the server's own work is done: the next version exists
 
-The policy is a SimPy process: it yields events, and puts one Plan per round on the world's tray.
+The policy is a SimPy process: it yields events, and puts one Plan per round into the world's queue.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Rounds:
     rounds: int
     ask: int | None  # clients asked; None: every candidate
     among: str  # "available" or "members"
-    quorum: int | None  # updates that close a round; None: everybody asked
+    quorum: int | None  # updates that close a round; None: every client asked
     deadline: Time | None
     until: Time | None
     before: Time  # server work before the broadcast
     during: Time  # server work beside the clients
     after: Time  # server work after the aggregation
     first: Time = 0  # server work before the first round
-    early: bool = True  # close before the deadline when everybody asked has reported
+    early: bool = True  # close before the deadline when every client asked has reported
 
 
 def synchronous(world: World, rules: Rounds) -> Events:
@@ -49,17 +49,12 @@ def synchronous(world: World, rules: Rounds) -> Events:
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
-        while rules.until is None or world.now < rules.until:
-            if len(cohort := world.draw(version, world.candidates(rules.among), rules.ask)):
-                break
-            if (back := world.next_candidate(rules.among)) == NEVER:
-                return "nobody can be asked any more"
-            yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
-        else:
-            return "virtual time limit"
+        cohort = yield from _drawn(world, rules, version)
+        if isinstance(cohort, str):
+            return cohort
         plan = yield from _Round(world, rules, version, cohort).play()
         if plan.closed == plan.opened and not any(order.heard for order in plan.orders):
-            # nobody asked could ever report: the same cohort would be asked at this instant for ever
+            # no client of the cohort can ever report: without a wait it would be asked again at this instant, for ever
             if (change := world.next_change()) == NEVER:
                 return "nobody who can be asked can ever report"
             yield world.at(change, Phase.DISPATCH)
@@ -67,22 +62,37 @@ def synchronous(world: World, rules: Rounds) -> Events:
     return "all rounds done"
 
 
+def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | str]:
+    """Wait until there are candidates and return the cohort; if there will be none, return why."""
+    while rules.until is None or world.now < rules.until:
+        cohort = world.draw(version, world.candidates(rules.among), rules.ask)
+        if len(cohort):
+            return cohort
+        back = world.next_candidate(rules.among)
+        if back == NEVER:
+            return "nobody can be asked any more"
+        yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
+    return "virtual time limit"
+
+
 class _Round:
-    """One round in play: its trips, when they end, and so when the round closes."""
+    """One round: its trips, when they end, and so when the round closes."""
 
     def __init__(self, world: World, rules: Rounds, version: int, clients: Int64) -> None:
-        self.world, self.rules, self.version = world, rules, version
+        self.world = world
+        self.rules = rules
+        self.version = version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
-        self.cohort = world.cohorts.plan(clients, version, self.opened, self.deadline)
+        self.cohort = world.cohort_planner.plan(clients, version, self.opened, self.deadline)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
-        """Let the trips run, close, and put the Plan on the tray."""
+        """Let the trips run, close the round, and put its Plan into the queue."""
         yield self.world.at(self._closing(), Phase.CLOSE)
         return self._conclude()
 
     def _closing(self) -> Time:
-        """Return when the round closes: at the deadline, or when everybody or the quorum has reported before.
+        """Return when the round closes: at the deadline, or when every client or the quorum has reported before.
 
         Trips that end at this very nanosecond have ended before it closes.
         """
@@ -96,9 +106,10 @@ class _Round:
         return closing
 
     def _conclude(self) -> Plan:
-        world, rules, now = self.world, self.rules, self.world.now
+        world, rules = self.world, self.rules
+        now = world.now
         early = now < self.deadline and not (self.cohort.ends <= now).all()
-        orders = world.cohorts.settle(self.cohort, now, early=early)
+        orders = world.cohort_planner.settle(self.cohort, now, early=early)
         self._check(orders)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
@@ -116,7 +127,7 @@ class _Round:
         return plan
 
     def _check(self, orders: tuple[Order, ...]) -> None:
-        """Every client asked ended in exactly one outcome, and those heard are those that reported."""
+        """Check that every client asked has one order, and that those heard are those that reported."""
         reports = self.cohort.ends[_HEARD[self.cohort.outcome]]
         heard, reported = sum(order.heard for order in orders), int(np.count_nonzero(reports <= self.world.now))
         if [order.client for order in orders] != self.cohort.clients.tolist() or heard != reported:

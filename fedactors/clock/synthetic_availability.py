@@ -1,4 +1,4 @@
-"""Synthetic availability: devices that come and go by a law with parameters a person can read. Nothing is recorded.
+"""Synthetic availability: windows drawn from a law with readable parameters, not from a recording.
 
 Windows last `mean_on` on average, lognormal with `sigma`, or exponential. Between them a device waits an exponential
 time whose rate follows its own clock: `night` times higher at night, `weekend` times higher on Saturday and Sunday,
@@ -20,7 +20,7 @@ Float64 = NDArray[np.float64]
 
 _HOUR, _DAY = 3600 * SECOND, 86_400 * SECOND
 _WEEK = 7 * _DAY
-_BEFORE = 2  # days that pass before time 0, so that a run does not begin with everybody off
+_BEFORE = 2  # days that pass before time 0, so that a run does not begin with every device off
 _ZONES = 0  # round number of the stream of zones; windows and waits use those behind it
 
 
@@ -31,7 +31,9 @@ def windows(law: SyntheticBehaviour, count: int, seed: int, entity: int) -> Reco
     rate = _Rate(law)
     now = np.full(count, -_BEFORE * _DAY, np.int64)
     end = law.days * _DAY
-    row, on, off = list[Int64](), list[Int64](), list[Int64]()
+    row: list[Int64] = []
+    on: list[Int64] = []
+    off: list[Int64] = []
     turn = _ZONES
     while (going := np.flatnonzero(now < end)).size:
         turn += 2
@@ -48,7 +50,7 @@ def windows(law: SyntheticBehaviour, count: int, seed: int, entity: int) -> Reco
 
 
 class _Rate:
-    """How eagerly devices come on, by the hour of a device's own week; its integral and the inverse of that."""
+    """The rate at which devices come on, by the hour of a device's own week; its integral and the inverse of that."""
 
     def __init__(self, law: SyntheticBehaviour) -> None:
         hour = np.arange(7 * 24)

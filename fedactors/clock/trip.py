@@ -11,8 +11,8 @@ window closes, counts.
     too_slow    no                uninterrupted, a deadline-aware device could not have uploaded one step in time
     late        no                uninterrupted, a naive device would have been late all the same
     offline     no                off at the wrong moment: uninterrupted, it would have arrived
-    departed    no                left for good with the work in flight; a device that `keeps` its work stops in time to
-                                  hand it in, and departs only where not one step and an upload fitted
+    departed    no                left for good with the work in flight; a device that `hands_in` its work stops in time
+                                  for that, and departs only where not one step and an upload fitted
     cancelled   no                the round closed before (quorum)
 """
 
@@ -28,7 +28,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.plan import HEARD, NEVER, Order, Outcome, Time
 from fedactors.workload import Workload
 
-REPORTED = HEARD | {Outcome.DEPARTED}  # the server hears of these when they end
+REPORTED = HEARD | {Outcome.DEPARTED}  # the server learns of the end of these trips at once
 
 
 class Trip(NamedTuple):
@@ -45,7 +45,7 @@ class Trip(NamedTuple):
     gives_up: Time  # a silent trip does nothing after this
 
 
-Size = int | Int64  # bytes: the same for everybody, or `(clients,)`
+Size = int | Int64  # bytes: the same for every client, or `(clients,)`
 
 
 class TripPlanner:
@@ -55,17 +55,21 @@ class TripPlanner:
     """
 
     def __init__(self, population: Population, down: Size, up: Size, once: int = 0) -> None:
-        self._p, self._a = population, population.availability
+        self._p = population
+        self._a = population.availability
         self._sizes = (down, up)
         self._latency = integers(population.latency)
         self._later = _transfer(down, population.down) + population.latency  # ns
         self._next = _transfer(down + once, population.down) + population.latency if once else self._later
         self._down = integers(self._next)
-        self.once, self._strangers = once, bytearray(b"\x01" * (len(population) if once else 0))
+        self.once = once
+        self._new = bytearray(b"\x01" * (len(population) if once else 0))  # 1 until a download was completed
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
-        self._aware, self._abort = integers(population.aware), integers(population.abort)
-        self._depart, self._keeps = integers(population.depart), integers(population.keeps)
+        self._deadline_aware = integers(population.deadline_aware)
+        self._abort = integers(population.abort)
+        self._depart = integers(population.depart)
+        self._hands_in = integers(population.hands_in)
 
     @property
     def transfers(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -74,7 +78,7 @@ class TripPlanner:
 
     def download(self, client: int) -> int:
         """Return the bytes of the client's next download."""
-        return _of(self._sizes[0], client) + (self.once if self.once and self._strangers[client] else 0)
+        return _of(self._sizes[0], client) + (self.once if self.once and self._new[client] else 0)
 
     def upload(self, client: int) -> int:
         """Return the bytes of the client's upload."""
@@ -90,26 +94,26 @@ class TripPlanner:
 
     def met(self, client: int) -> None:
         """Note that `client` has what is sent once."""
-        self._strangers[client] = 0
+        self._new[client] = 0
         self._next[client] = self._later[client]
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
         origin = self._a.elapsed(client, start)
         departs = self._depart[client]
-        hands_in = departs <= deadline and departs < NEVER and bool(self._keeps[client])
+        hands_in = self._stops_before_departure(client, deadline)
         last = departs if hands_in else deadline  # when an upload must have arrived
         target, silent = self._target(client, start, last, work, foresee=departs > deadline, hands_in=hands_in)
-        gives_up = self._a.window_end(client, start) if self._abort[client] else NEVER
+        gives_up = self._giving_up(client, start)
         limit = last if gives_up == NEVER else max(last, gives_up)
-        finish = self._finish(client, start, work, target, limit) if target else NEVER
-        end, outcome = finish, Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
-        if not target or finish > min(last, NEVER - 1) or gives_up < finish:
+        end = self._finish(client, start, work, target, limit) if target else NEVER
+        outcome = Outcome.COMPLETE if target == work.wanted else Outcome.PARTIAL
+        if end > min(last, NEVER - 1) or gives_up < end:
             end, outcome = NEVER, silent
-        if departs <= deadline and departs < end and departs <= gives_up:
+        if departs <= min(deadline, gives_up) and departs < end:
             end, outcome = departs, Outcome.DEPARTED
-        if deadline == end == NEVER:  # nobody waits for a device that will not report
-            end = gives_up if gives_up < NEVER else start
+        if deadline == end == NEVER:
+            end = _silent_end(gives_up, start)
         return Trip(client, base, start, origin, work, target, outcome, end, gives_up)
 
     def settle(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
@@ -121,19 +125,28 @@ class TripPlanner:
             outcome = Outcome.CANCELLED
         return self._order(trip, outcome, finished)
 
+    def _stops_before_departure(self, client: int, deadline: Time) -> bool:
+        """Whether a device departs by `deadline` and hands in what it has before."""
+        departs = self._depart[client]
+        return departs <= deadline and departs < NEVER and bool(self._hands_in[client])
+
+    def _giving_up(self, client: int, start: Time) -> Time:
+        """Return when an interruption ends a trip that begins at `start`; NEVER if none does."""
+        return self._a.window_end(client, start) if self._abort[client] else NEVER
+
     def _target(
         self, client: int, start: Time, deadline: Time, work: Workload, *, foresee: bool, hands_in: bool = False
     ) -> tuple[int, Outcome]:
-        """Return the steps a device goes for, and what it is called if nothing arrives.
+        """Return the steps that a device aims at, and the outcome if nothing arrives.
 
-        A deadline-aware device knows its own on-time until the deadline (`foresee`), not that it will depart, nor
-        that it will be interrupted when interruptions lose the work. One that `hands_in` stops before it departs, aware
-        of deadlines or not.
+        A deadline-aware device takes its on-time until the deadline into account (`foresee`), but no departure, and no
+        interruption where interruptions lose the work. A device that `hands_in` stops before it departs, whether or not
+        it is deadline-aware.
         """
         if hands_in:
             return self._feasible(client, start, deadline, work), Outcome.OFFLINE
         nominal = self._nominal(client, start, deadline, work) if deadline < NEVER else work.wanted
-        if not self._aware[client]:
+        if not self._deadline_aware[client]:
             return work.wanted, Outcome.OFFLINE if nominal == work.wanted else Outcome.LATE
         silent = Outcome.OFFLINE if nominal else Outcome.TOO_SLOW
         if deadline == NEVER or not foresee or self._abort[client]:
@@ -176,6 +189,11 @@ class TripPlanner:
             down=moved(self.download(client), spent - latency, down - latency),
             up=moved(self.upload(client), uploading - latency, up - latency),
         )  # fmt: skip
+
+
+def _silent_end(gives_up: Time, start: Time) -> Time:
+    """Return when a trip without a deadline is over that will not report: the server does not wait for it."""
+    return gives_up if gives_up < NEVER else start
 
 
 def _of(size: Size, client: int) -> int:

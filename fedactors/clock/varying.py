@@ -1,8 +1,8 @@
 """Trips of devices whose links or processor vary over time: the same trip, integrated piece by piece.
 
-What `TripPlanner` answers by one look-up of on-time is here a walk over the windows in which the device is on, and in
-each of them an integral of the flow that the stage needs: latency takes on-time, a transfer bytes, a step processor
-time. The three flows of a constant device give exactly the trip of `TripPlanner`; a test holds them against each other.
+Where `TripPlanner` looks up on-time once, this goes through the windows in which the device is on, and integrates in
+each of them the flow that the stage needs: latency takes on-time, a transfer bytes, a step processor time. The three
+flows of a constant device give exactly the trip of `TripPlanner`, which a test checks.
 """
 
 from __future__ import annotations
@@ -51,9 +51,12 @@ class VaryingTripPlanner(TripPlanner):
 
     @override
     def _order(self, trip: Trip, outcome: Outcome, finished: Time) -> Order:
-        client, gate, flows = trip.client, self._a.spans, self._flows
+        client, gate = trip.client, self._a.spans
+        flows = self._flows
         at = self._stages(gate, client, trip.started, trip.work, trip.steps, finished)
-        down, up, steps = 0, 0, 0
+        down = 0
+        up = 0
+        steps = 0
         if at.asked <= finished:
             down = min(self.download(client), within(gate, flows.down, client, at.asked, finished) // SECOND)
         if at.downloaded <= finished:

@@ -1,4 +1,4 @@
-"""The stage: SimPy's environment with our order of same-instant events, and the policy's way to speak to it."""
+"""Virtual time: SimPy's environment with our order of same-instant events, and what a server's policy reads of it."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class World:
     def __init__(
         self,
         population: Population,
-        trips: TripPlanner,
+        trip_planner: TripPlanner,
         workloads: list[Workload],
         seed: int,
         selector: Selector | None = None,
     ) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
-        self.cohorts = CohortPlanner(population, trips, workloads)
+        self.cohort_planner = CohortPlanner(population, trip_planner, workloads)
         self.presence = Presence(
-            population.availability, self.cohorts.has_work, Stay(population.arrive, population.depart)
+            population.availability, self.cohort_planner.has_work, Stay(population.arrive, population.depart)
         )
         self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
@@ -68,12 +68,14 @@ class World:
         """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""
         people = self.population
         if among == "members":
-            return np.flatnonzero((people.arrive <= self.now) & (self.now < people.depart) & self.cohorts.has_work)
+            return np.flatnonzero(
+                (people.arrive <= self.now) & (self.now < people.depart) & self.cohort_planner.has_work
+            )
         self.presence.advance(self.now)
         return self.presence.available()
 
     def draw(self, version: int, candidates: Int64, count: int | None, turn: int = 0) -> Int64:
-        """Return whom of `candidates` the server asks, ascending: `count` of them, or all.
+        """Return which of `candidates` the server asks, ascending: `count` of them, or all.
 
         `turn` numbers the drawings for one version.
         """
@@ -83,11 +85,11 @@ class World:
         return np.sort(self.selector.choose(candidates, count, version, random))
 
     def next_candidate(self, among: str) -> Time:
-        """Return when somebody can be asked again, seen from a moment at which nobody can; NEVER if never."""
+        """Return when a client can be asked again, at a moment at which none can; NEVER if none ever can."""
         if among == "available":
             self.presence.advance(self.now)
             return self.presence.next_on()
-        later = self.population.arrive[(self.population.arrive > self.now) & self.cohorts.has_work]
+        later = self.population.arrive[(self.population.arrive > self.now) & self.cohort_planner.has_work]
         return int(later.min()) if len(later) else NEVER
 
     def next_of(self, clients: Int64, among: str) -> Time:
@@ -99,7 +101,7 @@ class World:
             a = self.population.availability
             origin = ontime.elapsed(a, clients, np.full(len(clients), self.now, np.int64))
             when = ontime.reach(a, clients, origin + 1) - 1
-        when = np.where(self.cohorts.has_work[clients] & (when < np.minimum(depart, NEVER - 1)), when, NEVER)
+        when = np.where(self.cohort_planner.has_work[clients] & (when < np.minimum(depart, NEVER - 1)), when, NEVER)
         return min(int(when.min()), NEVER) if len(when) else NEVER
 
     def next_change(self) -> Time:

@@ -1,6 +1,6 @@
-"""What a data set must say before it is loaded, and what it is once it is loaded.
+"""A data set before it is loaded, `Info`, and once it is loaded, `Data`.
 
-The clock asks for `Info`, which costs nothing; whoever trains asks for `Data`. A data set is an `Options`
+The clock needs `Info` only, which costs nothing; training needs `Data`. A data set is an `Options`
 class with a `name`, `info`, `check` and `load`; see `digits` for the shortest one.
 """
 
@@ -110,7 +110,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> None:
-        """Look for the files. Raises DataError if one is missing."""
+        """Check that the files are there. Raises DataError if one is missing."""
         ...
 
     def load(self, seed: int, clients: int) -> Data:
@@ -118,10 +118,27 @@ class Dataset(Protocol):
         ...
 
 
-def verified(data: Data, info: Info) -> Data:
-    """Return `data` if they are what `info` announced.
+class SourceSplit(Protocol):
+    """A way to divide a data set between the clients and a central learner that a scenario may name."""
 
-    Raises DataError if sizes, shapes or class counts differ: the clock has already counted on them.
+    @property
+    def name(self) -> str:
+        """The name that a scenario uses."""
+        ...
+
+    def info(self, info: Info) -> Info:
+        """Return what is known of the divided data. Raises ScenarioError if they cannot be divided."""
+        ...
+
+    def apply(self, data: Data) -> Data:
+        """Return the divided data."""
+        ...
+
+
+def verified(data: Data, info: Info) -> Data:
+    """Return `data` if they agree with `info`.
+
+    Raises DataError if sizes, shapes or class counts differ: the clock has used them already.
     """
     _agree(info.name, "training samples", len(data.y), info.train_size)
     _agree(info.name, "training images", data.x.shape, (info.train_size, *info.input_shape))

@@ -58,7 +58,7 @@ def table(
     """Return the batches of many clients as one table: samples and their weights, both `(steps, clients, batch)`.
 
     The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
-    sample spoils nobody else; trips that are over, with sample 0.
+    sample affects no other batch; trips that are over are filled up with sample 0.
     """
     width = max(work.batch for work in works)
     samples = np.zeros((max(steps), len(works), width), np.int64)

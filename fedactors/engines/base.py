@@ -1,166 +1,99 @@
-"""The data of a host on its device, and the rows of a chunk ready to be trained there."""
+"""The seam of engines: what every way of taking local steps can do, and must say of itself.
+
+An engine is one class in one file, and one line in `fedactors.registry`. `engine_choice` picks the first one that
+suits a run; a scenario may name one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.engines.grams import Grams
-from fedactors.models.layers import Model
-from fedactors.models.losses import mean_loss
-from fedactors.optim.client_optimizers import PLAIN, Optimizer
+from fedactors.data.holdings import Holdings
+from fedactors.data.partitions.assignment import contiguous
+from fedactors.engines import batch_invariance
+from fedactors.engines.client_batch import BatchPlan, BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.local_work import LocalWork
+from fedactors.models.layers import Conv, Model
 from fedactors.workload import Workload
 
-NO_STATE: Mapping[str, Tensor] = MappingProxyType({})
+
+class Engine(ABC):
+    """Takes the local steps of clients, in one process on one device; made without arguments, one for each user."""
+
+    accepts: ClassVar[str]
+    """What the engine supports, as a phrase for error messages."""
+    sums_updates: ClassVar[bool] = False
+    """Whether the engine adds updates up where `ClientBatch.sums` is given."""
+
+    @abstractmethod
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Whether the engine can take these steps on a device type, "cpu" or "cuda"."""
+
+    def suits(self, work: LocalWork, device: str) -> bool:
+        """Whether it is to be used where no engine is named; called only for work that it supports."""
+        return True
+
+    def dataset(self, model: Model, x: Tensor, y: Tensor, split: Holdings | None, work: LocalWork) -> DeviceDataset:
+        """Return a host's samples for this engine, with what it keeps of them from trip to trip.
+
+        `split` says which samples each client holds; None where that changes from round to round.
+        """
+        return DeviceDataset(model, x, y)
+
+    def prepare(self, dataset: DeviceDataset, plan: BatchPlan) -> Any | None:
+        """Return what can be worked out for trips before their models arrive, for `ClientBatch.prepared`; or None."""
+        return None
+
+    @abstractmethod
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows. Each row's result depends on that row alone, up to rounding."""
+
+    def max_rows(self, dataset: DeviceDataset) -> int:
+        """Return how many rows of several chunks are trained in one call; 0 where each chunk has a call of its own."""
+        return 0
+
+    def batch_invariant(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+        """Whether a row has the same bits whichever rows are trained with it, found out by trying on this processor.
+
+        Rows of random samples do what `workload` asks for, or its first steps.
+        """
+        probe = batch_invariance.probe(work, dataset, workload)
+        if probe is None:
+            return True
+        split = None if dataset.cache is None else contiguous(probe.sizes)
+        return batch_invariance.equal_bits(self.train, self.dataset(work.model, probe.x, probe.y, split, work), probe)
+
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+        """Whether a batch that is trained in parts, for lack of memory, has the bits of the whole.
+
+        Optimisers other than SGD work on all rows at once, some elements in vectors and the rest alone, which round
+        differently. Convolutions of many clients are one grouped convolution, whose kernel depends on their number.
+        """
+        return work.plain_sgd and not any(isinstance(layer, Conv) for layer in work.model.layers)
 
 
-@dataclass(frozen=True)
-class DeviceDataset:
-    """A host's samples on its device; moved once, gathered by index for every batch."""
+class LongestFirstEngine(Engine):
+    """Base of engines that need the rows with most steps first.
 
-    model: Model
-    x: Tensor  # (n, *shape)
-    y: Tensor  # (n,)
-    grams: Grams | None = None  # of its clients, where the engine wants them and they do not change
-
-
-@dataclass(frozen=True)
-class SecondLoss:
-    """A second loss in every step, on samples of its own: what clients were sent besides their model."""
-
-    dataset: DeviceDataset  # whose model names the loss
-    samples: Tensor  # (rows, steps, batch): which of them each step sees
-    weight: float
-
-    @property
-    def terms(self) -> tuple[Model, float]:
-        """The loss and its weight."""
-        return self.dataset.model, self.weight
-
-    def batches(self, rows: int, step: int) -> tuple[Tensor, Tensor]:
-        """Return the samples and labels of one step of the first `rows` rows, each with a row axis."""
-        chosen = self.samples[:rows, step]
-        return self.dataset.x[chosen], self.dataset.y[chosen]
-
-    def loss(self, tensors: Sequence[Tensor], row: int, step: int) -> Tensor:
-        """Return the weighted mean loss of one step of a row."""
-        chosen = self.samples[row, step]
-        return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
-
-
-@dataclass(frozen=True)
-class UpdateSums:
-    """Where updates are added up, where nobody wants to see that of a single row."""
-
-    sums: dict[int, Tensor]  # by part, (parameters,): each begins where memory is aligned
-    weights: Sequence[float]  # of each row
-    places: Sequence[int]  # in the order of adding
-
-    def of(self, part: int, parameters: int) -> Tensor:
-        """Return the sum of a part; zeros at first."""
-        if part not in self.sums:
-            self.sums[part] = torch.zeros(parameters)
-        return self.sums[part]
-
-    def take(self, rows: Sequence[int]) -> UpdateSums:
-        """Return the same for these rows, in this order; they are still added in the order of their places."""
-        return UpdateSums(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
-
-
-@dataclass(frozen=True)
-class BatchPlan:
-    """What is known of the trips of a chunk before the models are that they start from; one of each for every row."""
-
-    clients: Sequence[int]
-    steps: Sequence[int]
-    works: Sequence[Workload]
-    order: Sequence[NDArray[np.int64]]  # samples of all steps
-    keys: Tensor  # (rows,) int64: names each row's dropout masks
-
-    @property
-    def longest_first(self) -> bool:
-        """Whether no trip has more steps than the one before it, and the first one has any."""
-        return bool(self.steps) and self.steps[0] > 0 and all(one >= other for one, other in pairwise(self.steps))
-
-
-@dataclass(frozen=True)
-class ClientBatch(BatchPlan):
-    """The trips of a chunk as rows."""
-
-    starts: Tensor  # (rows, parameters)
-    corrections: Tensor | None  # (rows, parameters)
-    prox: float
-    lr: float
-    optimizer: Optimizer = PLAIN
-    state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
-    """Of the optimiser at the start of each trip, (rows, parameters)."""
-    parts: Sequence[int] = ()  # to which of several chunks each row belongs; nothing if there is one
-    bases: Sequence[int] = ()  # from which of several models each row starts; nothing if there is one
-    weight: float = 1.0  # of the loss: multiplies every gradient
-    beside: SecondLoss | None = None
-    total: UpdateSums | None = None  # takes the place of the updates, if the engine is one that adds them up
-    ready: list[Any] = field(default_factory=list)  # what the engine has prepared for just these trips, if it has
-
-    def take(self, rows: Sequence[int]) -> ClientBatch:
-        """Return these rows, in this order."""
-        chosen = torch.tensor(rows, device=self.starts.device)
-        return replace(
-            self,
-            clients=[self.clients[row] for row in rows],
-            steps=[self.steps[row] for row in rows],
-            works=[self.works[row] for row in rows],
-            order=[self.order[row] for row in rows],
-            keys=self.keys[chosen],
-            starts=_reordered(self.starts, chosen),
-            corrections=None if self.corrections is None else self.corrections[chosen],
-            state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
-            parts=[self.parts[row] for row in rows] if self.parts else (),
-            bases=[self.bases[row] for row in rows] if self.bases else (),
-            beside=None if self.beside is None else replace(self.beside, samples=self.beside.samples[chosen]),
-            total=None if self.total is None else self.total.take(rows),
-            ready=[],
-        )
-
-
-def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
-    """Return `rows[chosen]`; the same vector for all stays one in memory."""
-    return rows[: len(chosen)] if rows.stride(0) == 0 else rows[chosen]
-
-
-class BatchResult(NamedTuple):
-    """What came of rows."""
-
-    deltas: Tensor  # (rows, parameters): y - x; (rows, 0) where they were added up
-    losses: Tensor  # (rows, steps), 0 where none was done
-    state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)
-
-
-Train = Callable[[DeviceDataset, ClientBatch], BatchResult]
-
-
-def longest_first(train: Train) -> Train:
-    """Return `train` for rows in any order, when it wants those with most steps first.
-
-    Rows that still move are then always the first ones: a step works on a shrinking prefix, and nobody computes a step
-    that is thrown away.
+    Rows that still move are then always the first ones: a step works on a shrinking prefix, and no step is computed
+    that is not used.
     """
 
-    def sorted_train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows, in any order."""
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
             return BatchResult(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
         if rows.longest_first:
-            return train(dataset, rows)
-        deltas, losses, state = train(dataset, rows.take(by_length))
+            return self.train_sorted(dataset, rows)
+        deltas, losses, state = self.train_sorted(dataset, rows.take(by_length))
         back = torch.tensor(by_length, device=rows.starts.device).argsort()
         return BatchResult(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
 
-    return sorted_train
+    @abstractmethod
+    def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows; no row has more steps than the one before it, and the first one has at least one."""

@@ -1,6 +1,6 @@
-"""What local steps of `chain` take in: images and labels of their batches, and the masks of dropout.
+"""The inputs of local steps of `conv_sequential`: images and labels of their batches, and the masks of dropout.
 
-None of it depends on a model, so a host can have it ready before the model is there.
+None of them depends on a model, so a host can prepare them before the model arrives.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import BatchPlan, DeviceDataset
+from fedactors.engines.client_batch import BatchPlan, DeviceDataset
 from fedactors.models.dropout import Masks
 from fedactors.models.layers import Dropout, Model, Shape
 
-_AHEAD = 2**20  # values that are ready before a round: what there is time for while a model is on its way
+_AHEAD = 2**20  # values that are prepared before a round: about what can be done while a model travels
 
 
 class Batch(NamedTuple):
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
 
     @property
     def values(self) -> int:
-        """How many numbers it takes."""
+        """How many numbers the batch holds."""
         return sum(tensor.numel() for tensor in (self.x, *self.masks.values()))
 
 
@@ -37,7 +37,9 @@ class Batches:
     """Makes the batches of trips, one after the other."""
 
     def __init__(self, dataset: DeviceDataset, trips: BatchPlan) -> None:
-        self._dataset, self._trips, self._masks = dataset, trips, Masks()
+        self._dataset = dataset
+        self._trips = trips
+        self._masks = Masks()
         self._dropouts = _dropouts(dataset.model)
 
     def of(self, row: int, first: int = 0) -> Iterator[Batch]:
@@ -55,7 +57,7 @@ class Batches:
 
 
 def prepare(dataset: DeviceDataset, trips: BatchPlan) -> list[list[Batch]]:
-    """Return the first batches of each trip, as many as there is time for."""
+    """Return the first batches of each trip: those of the first rows, up to a limit of values."""
     made, values = Batches(dataset, trips), 0
     ready: list[list[Batch]] = [[] for _ in trips.clients]
     for mine, batch in ((mine, batch) for row, mine in enumerate(ready) for batch in made.of(row)):

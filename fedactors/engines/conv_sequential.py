@@ -1,9 +1,10 @@
-"""Local steps of clients whose models are chains of convolutions and dense layers: who steps beside whom.
+"""Local steps of clients whose models are chains of convolutions and dense layers, one client after the other.
 
-Clients take their steps one after the other, each as `chain_trip` says. Those who began with the same model and make
-short trips share the weight of their first dense layer, and meet there in every step: see `shared_layer`. Whether they
-do, the model and a client's own workload say, and whoever is there changes no bit of another: parts of a product have
-memory of their own, and `steady` looks whether products round by the number of samples.
+The steps of one client are those of `conv_model`. Clients that began with the same model and make short trips take
+their steps side by side and share the weight of their first dense layer: see `shared_layer`. Whether a client shares
+it follows from the model and its own workload, and no bit of a client depends on which others share it: parts of a
+product have memory of their own, and `shared_layer.batch_invariant` tries whether products round by the number of
+samples.
 """
 
 from __future__ import annotations
@@ -16,46 +17,81 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from fedactors.engines import shared_layer
-from fedactors.engines.base import NO_STATE, BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines import conv_batches, conv_model, shared_layer
+from fedactors.engines.base import Engine
+from fedactors.engines.client_batch import NO_STATE, BatchPlan, BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.conv_batches import Batch, Batches
 from fedactors.engines.conv_model import ClientModel, Step, room, shareable
+from fedactors.engines.local_work import LocalWork
 from fedactors.engines.shared_layer import SharedLayer
 from fedactors.models.layers import Dense, Model
 from fedactors.models.network import views
+from fedactors.workload import Workload
 
+_ROWS = 100  # of chunks that are trained together
+_PREPARED = 2**24  # parameters of rows that are given and prepared at once
 _BESIDE = 8  # trips side by side, at most
 _KEPT = 2**24  # values that they keep for their backward passes, at most: 64 MB
 
 
-def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
-    """Train all rows by plain SGD; see `BatchResult`."""
-    model, total, made = dataset.model, rows.total, Batches(dataset, rows)
-    deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
-    losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
-    (ready,) = rows.ready or [[[] for _ in rows.clients]]
-    rooms, sharing = list[list[Tensor]](), _sharing(model, rows)
-    for members in _companies(model, rows, sharing):
-        rooms += [room(model) for _ in members[len(rooms) :]]
-        company = _Company(model, rows, members, rooms, shares=sharing[members[0]])
-        batches = [itertools.chain(ready[row], made.of(row, len(ready[row]))) for row in members]
-        company.train(batches, losses)
-        for place, row in enumerate(members):
-            if total is None:
-                company.add(place, deltas[row], 1.0)
-            else:
-                company.add(place, total.of(rows.parts[row], model.parameters), total.weights[row])
-        del company  # what it keeps makes room for the next one
-    return BatchResult(deltas, losses, NO_STATE)
+class ConvSequentialEngine(Engine):
+    """For softmax models of convolutions, then dense layers, trained by plain SGD on a CPU."""
+
+    accepts = "convolutions before dense layers in fp32 or tf32, trained on a CPU by plain SGD without a second loss"
+    sums_updates = True
+
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Plain SGD on a CPU, with corrections and proximal terms."""
+        return device == "cpu" and work.plain_sgd and work.second_loss is None and conv_model.can(work.model)
+
+    def prepare(self, dataset: DeviceDataset, plan: BatchPlan) -> list[list[Batch]]:
+        """Return the first batches of each trip; see `conv_batches`."""
+        return conv_batches.prepare(dataset, plan)
+
+    def max_rows(self, dataset: DeviceDataset) -> int:
+        """Return as many as may be prepared at once."""
+        return min(_ROWS, _PREPARED // dataset.model.parameters)
+
+    def batch_invariant(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+        """Rows meet in the product of the shared layer only, so that product is tried."""
+        return _batch_invariant(work.model)
+
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+        """As `batch_invariant`."""
+        return _batch_invariant(work.model)
+
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows."""
+        model = dataset.model
+        total = rows.sums
+        made = Batches(dataset, rows)
+        deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
+        losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
+        (first,) = rows.prepared or [[[] for _ in rows.clients]]
+        rooms = list[list[Tensor]]()
+        sharing = _sharing(model, rows)
+        for members in _groups(model, rows, sharing):
+            rooms += [room(model) for _ in members[len(rooms) :]]
+            group = _Group(model, rows, members, rooms, shares=sharing[members[0]])
+            group.train([itertools.chain(first[row], made.of(row, len(first[row]))) for row in members], losses)
+            for place, row in enumerate(members):
+                if total is None:
+                    group.add(place, deltas[row], 1.0)
+                else:
+                    group.add(place, total.of(rows.chunks[row], model.parameters), total.weights[row])
+            del group  # frees its memory before the next one is made
+        return BatchResult(deltas, losses, NO_STATE)
 
 
-class _Company:
+class _Group:
     """Trips whose steps are taken side by side: several that share a layer, or one."""
 
     def __init__(
         self, model: Model, rows: ClientBatch, members: Sequence[int], rooms: Sequence[list[Tensor]], *, shares: bool
     ) -> None:
-        self._model, self._members, self._steps = model, members, [rows.steps[row] for row in members]
+        self._model = model
+        self._members = members
+        self._steps = [rows.steps[row] for row in members]
         self._link = shareable(model) if shares else None
         self._trips = [
             ClientModel(model, rows, row, mine, self._link) for row, mine in zip(members, rooms, strict=False)
@@ -81,7 +117,7 @@ class _Company:
             self._layer.add(place, tensors[self._link.tensor], weight)
 
     def _taken(self, active: Sequence[int], begun: Sequence[Step]) -> list[Tensor]:
-        """Let the active trips end the steps that they have begun, and return their losses."""
+        """End the steps that the active trips have begun, and return their losses."""
         if self._link is None:
             return [_ended(step) for step in begun]
         outputs = self._layer.outputs(active, [next(step) for step in begun])
@@ -99,20 +135,22 @@ def _ended(step: Step, sent: Tensor | None = None) -> Tensor:
 
 
 def _sharing(model: Model, rows: ClientBatch) -> list[bool]:
-    """Return which rows share a layer, be it with nobody."""
+    """Return which rows share a layer, also where no other row shares it."""
     if rows.corrections is not None or rows.prox:
         return [False] * len(rows.clients)
     layer = cast("Dense", shareable(model).layer)
     return [shared_layer.pays(layer, work.samples(work.wanted)) for work in rows.works]
 
 
-def _companies(model: Model, rows: ClientBatch, sharing: Sequence[bool]) -> Iterator[list[int]]:
+def _groups(model: Model, rows: ClientBatch, sharing: Sequence[bool]) -> Iterator[list[int]]:
     """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
-    moving, bases = [row for row, steps in enumerate(rows.steps) if steps], rows.bases or [0] * len(rows.clients)
+    moving = [row for row, steps in enumerate(rows.steps) if steps]
+    bases = rows.bases or [0] * len(rows.clients)
     kept = max(work.batch for work in rows.works) * _outputs(model)
     for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], bases[row])):
-        company, most = list(run), max(1, min(_BESIDE, _KEPT // kept)) if shares else 1
-        yield from (company[first : first + most] for first in range(0, len(company), most))
+        group = list(run)
+        most = max(1, min(_BESIDE, _KEPT // kept)) if shares else 1
+        yield from (group[first : first + most] for first in range(0, len(group), most))
 
 
 def _outputs(model: Model) -> int:
@@ -121,6 +159,6 @@ def _outputs(model: Model) -> int:
     return sum(map(prod, shapes))
 
 
-def steady(model: Model) -> bool:
-    """Whether clients' bits do not depend on who shares a layer with them, on this processor."""
-    return shared_layer.steady(cast("Dense", shareable(model).layer))
+def _batch_invariant(model: Model) -> bool:
+    """Whether clients' bits do not depend on which clients share a layer with them, on this processor."""
+    return shared_layer.batch_invariant(cast("Dense", shareable(model).layer))

@@ -1,15 +1,15 @@
 """Local steps of many clients on a GPU with no work on the host between them: a step is recorded, and replayed.
 
 A step of a small model is dozens of kernels of microseconds, which a host launches more slowly than they run. A CUDA
-graph is launched as one, but does the same to the same addresses every time. So whatever differs from step to step and
+graph is launched as one, but does the same to the same addresses every time. So what differs from step to step and
 from chunk to chunk lies in tensors that stay where they are: models, the samples of all steps, the learning rate, and
 the number of the step, which the step itself advances. A row that is done sees zeros at rate 0 and does not move.
 
 Rows come longest first. A graph is for a number of rows, which is rounded up so that few are recorded, and is replaced
-by one for half as many when no more than these still move. The number looks at the chunk alone, and so do bits.
+by one for half as many when no more than these still move. The number follows from the chunk alone, and so do the bits.
 
-The arithmetic is that of `fused` for stacks of dense layers and of `cohort` for all others, with one rounding more: the
-rate multiplies errors before they become gradients.
+The arithmetic is that of `dense_batched` for stacks of dense layers and of `vmap` for all others, with one rounding
+more: the rate multiplies errors before they become gradients.
 """
 
 from __future__ import annotations
@@ -23,48 +23,56 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines import dense_batched, vmap
-from fedactors.engines.base import NO_STATE, BatchResult, ClientBatch, DeviceDataset, longest_first
+from fedactors.engines import dense_steps, vmap
+from fedactors.engines.base import LongestFirstEngine
+from fedactors.engines.client_batch import NO_STATE, BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.graph_capture import WARM_UP, GraphCapture, Step
+from fedactors.engines.local_work import LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import views
 from fedactors.models.sequence_layers import Bag, Embedding
 
 _LEAST = 2  # rows: products of matrices have the same bits from two up
-_WARM_UP = 3  # runs before a recording, in which libraries choose kernels and take what memory they keep
 _KEPT = 4  # sets of tensors, for chunks that differ in more than their size
 
-Step = Callable[[], None]
 Record = Callable[[Step], Step]
 
 
 def can(model: Model) -> bool:
-    """Whether steps of `model` can be recorded: not with a table, whose gradient is sorted with the host's help."""
-    return not any(isinstance(layer, Embedding | Bag) for layer in model.layers)
+    """Whether steps of `model` can be recorded: no module, and no table, whose gradient the host helps to sort."""
+    return not any(isinstance(layer, Embedding | Bag | ModuleLayer) for layer in model.layers)
 
 
-class CudaGraphEngine:
-    """An engine for plain SGD without a second loss, for models that `can` be recorded; see `Train`.
+class CudaGraphEngine(LongestFirstEngine):
+    """For plain SGD on a GPU without a second loss, for models that `can` be recorded.
 
     Args:
-        record: makes of a step what is called in its place; by default a CUDA graph on a GPU, else the step itself.
+        record: returns what is called in place of a step; by default a CUDA graph on a GPU, else the step itself.
 
     """
+
+    accepts = "models without tables, trained on a GPU by plain SGD without a second loss"
 
     def __init__(self, record: Record | None = None) -> None:
         self._record = record
         self._trips: dict[tuple[object, ...], _RecordedBatch] = {}
-        self._sorted = longest_first(self._train)
 
-    def __call__(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
-        """Train all rows; see `BatchResult`."""
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Plain SGD on a GPU; steps that move the state of an optimiser are not recorded."""
+        return device == "cuda" and work.plain_sgd and work.second_loss is None and can(work.model)
+
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows."""
         try:
-            return self._sorted(dataset, rows)
+            return super().train(dataset, rows)
         except Exception:
-            self._trips.clear()  # what lacked memory may be what these hold
+            self._trips.clear()  # these may hold the memory that lacks
             raise
 
-    def _train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows, longest first."""
         samples, weights = batches.table(rows.order, rows.works, rows.steps)
         trip = self._trip(dataset, rows, samples.shape)
         stretches = [(trip.recorded(width), times) for width, times in widths(rows.steps)]
@@ -80,10 +88,12 @@ class CudaGraphEngine:
         key = id(dataset), batch, rows.prox, rows.weight, rows.corrections is None
         trip = self._trips.pop(key, None)
         if trip is None or trip.steps < steps or trip.rows < clients:
-            most = (steps, clients) if trip is None else (max(steps, trip.steps), max(clients, trip.rows))
+            if trip is not None:
+                steps = max(steps, trip.steps)
+                clients = max(clients, trip.rows)
             del trip  # before its successor is made: both may not fit
-            record = self._record or (Captured() if dataset.x.is_cuda else lambda step: step)
-            trip = _RecordedBatch(dataset, rows, *most, batch, record)
+            record = self._record or (GraphCapture() if dataset.x.is_cuda else lambda step: step)
+            trip = _RecordedBatch(dataset, rows, steps, clients, batch, record)
         self._trips[key] = trip
         if len(self._trips) > _KEPT:
             del self._trips[next(iter(self._trips))]
@@ -104,7 +114,7 @@ class Now(NamedTuple):
     rate: Tensor  # (rows,): eta_l, or 0
 
     def drift(self, prox: float, tensor: int) -> None:
-        """Y <- y - rate (corr + prox (y - x)) for one of the tensors: all of a step but the gradient."""
+        """y <- y - rate (corr + prox (y - x)) for one of the tensors: all of a step but the gradient."""
         mine = self.tensors[tensor]
         rate = self.rate.view(-1, *[1] * (mine.dim() - 1))
         if self.starts is not None:
@@ -118,33 +128,34 @@ Move = Callable[[Now], Tensor]
 
 
 def by_hand(model: Model, weight: float, prox: float) -> Move:
-    """Return the step of `fused`: gradients go into the models without being written out."""
-    blocks, classes = blocks_of(model), model.output_shape[0]
+    """Return the step of `dense_batched`: gradients go into the models without being written out."""
+    blocks = blocks_of(model)
+    classes = model.output_shape[0]
 
     def move(now: Now) -> Tensor:
-        def hear(first: int, layer: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
+        def accumulate(first: int, layer: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
             for tensor in (first, first + 1):
                 now.drift(prox, tensor)
             layer.baddbmm_(error, inputs, alpha=-1.0)
             bias.sub_(error.sum(2))
 
         hot = now.x.new_zeros(len(now.x), classes, now.x.shape[1]).scatter_(1, now.y[:, None], 1.0)
-        inputs, slopes = dense_batched.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
-        logs, weights = dense_batched.log_probabilities(now.tensors, inputs[-1]), now.weights[:, None]
-        losses, error = dense_batched.mean_losses(logs, hot, weights), dense_batched.errors(logs, hot, weights)
-        dense_batched.backward(now.tensors, inputs, slopes, error.mul_((now.rate * weight)[:, None, None]), hear)
+        inputs, slopes = dense_steps.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
+        logs, weights = dense_steps.log_probabilities(now.tensors, inputs[-1]), now.weights[:, None]
+        losses, error = dense_steps.mean_losses(logs, hot, weights), dense_steps.errors(logs, hot, weights)
+        dense_steps.backward(now.tensors, inputs, slopes, error.mul_((now.rate * weight)[:, None, None]), accumulate)
         return losses
 
     return move
 
 
 def by_vmap(model: Model, weight: float, prox: float) -> Move:
-    """Return the step of `cohort`, for any model."""
+    """Return the step of `vmap`, for any model."""
     gradient = vmap.gradient_of(model, weight, None)
 
     def move(now: Now) -> Tensor:
         losses: Tensor
-        grads, losses = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
+        grads, (losses, _) = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
         for number, (tensor, grad) in enumerate(zip(now.tensors, grads, strict=True)):
             now.drift(prox, number)
             tensor.addcmul_(grad, now.rate.view(-1, *[1] * (grad.dim() - 1)), value=-1.0)
@@ -159,19 +170,25 @@ class _RecordedBatch:
     def __init__(
         self, dataset: DeviceDataset, like: ClientBatch, steps: int, rows: int, batch: int, record: Record
     ) -> None:
-        self._dataset, self._record, self._recorded = dataset, record, dict[int, Step]()
+        self._dataset = dataset
+        self._record = record
+        self._recorded = dict[int, Step]()
         # runs of a warm-up advance the number of the step, too: there is room for as many
-        self.steps, self.rows = 1 << max(_WARM_UP, steps - 1).bit_length(), rounded(max(_LEAST, rows))
-        model, new = dataset.model, like.starts.new_zeros
+        self.steps = 1 << max(WARM_UP, steps - 1).bit_length()
+        self.rows = rounded(max(_LEAST, rows))
+        model = dataset.model
+        new = like.starts.new_zeros
         self._samples = new(self.steps, self.rows, batch, dtype=torch.int64)
-        self._weights, self._losses = new(self.steps, self.rows, batch), new(self.steps, self.rows)
+        self._weights = new(self.steps, self.rows, batch)
+        self._losses = new(self.steps, self.rows)
         self._counts, self._keys = (new(self.rows, dtype=torch.int64) for _ in range(2))
-        self._number, self._lr = new(1, dtype=torch.int64), new(())
+        self._number = new(1, dtype=torch.int64)
+        self._lr = new(())
         self._tensors = [new(self.rows, *spec.shape) for spec in model.tensors]
         size = self.rows, model.parameters
         self._starts = new(size) if like.prox else None
         self._corrections = None if like.corrections is None else new(size)
-        form = by_hand if dense_batched.can(model) else by_vmap
+        form = by_hand if blocks_of(model) else by_vmap
         self._move = form(model, like.weight, like.prox)
 
     def recorded(self, width: int) -> Step:
@@ -199,13 +216,15 @@ class _RecordedBatch:
                 mine[:clients].copy_(given)
 
     def result(self, rows: ClientBatch, steps: int) -> BatchResult:
-        """Return what came of `rows`, in memory of its own."""
-        clients, starts = len(rows.clients), views(self._dataset.model, rows.starts)
+        """Return the result of `rows`, in memory of its own."""
+        clients = len(rows.clients)
+        starts = views(self._dataset.model, rows.starts)
         deltas = [(tensor[:clients] - start).flatten(1) for tensor, start in zip(self._tensors, starts, strict=True)]
         return BatchResult(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
 
     def _step(self, width: int) -> Step:
-        dataset, flat = self._dataset, self._dataset.x.flatten(1)
+        dataset = self._dataset
+        flat = dataset.x.flatten(1)
         tensors = [tensor[:width] for tensor in self._tensors]
         starts, corrections = (
             None if vectors is None else views(dataset.model, vectors[:width])
@@ -236,35 +255,14 @@ class _RecordedBatch:
         return step
 
 
-class Captured:
-    """Records steps as CUDA graphs; what passes between kernels shares memory, as no two of them run at once.
-
-    That memory is gone with the last graph that used it: whoever begins anew needs a new one of these.
-    """
-
-    def __init__(self) -> None:
-        self._pool = torch.cuda.graph_pool_handle()
-
-    def __call__(self, step: Step) -> Step:
-        """Return the replay of `step`, which is run a few times."""
-        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            for _ in range(_WARM_UP):
-                step()
-        here.wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            step()
-        return graph.replay
-
-
 def widths(steps: Sequence[int]) -> list[tuple[int, int]]:
     """Return (rows, steps) of each stretch of a trip, from the `steps` of its rows, longest first.
 
     A stretch has at least two rows, and ends when half of them, rounded up, are all that still move.
     """
-    found, at, width = [], 0, rounded(max(_LEAST, len(steps)))
+    found = list[tuple[int, int]]()
+    at = 0
+    width = rounded(max(_LEAST, len(steps)))
     while at < steps[0]:
         half = rounded(-(-width // 2))
         until = steps[half] if width > _LEAST else steps[0]

@@ -1,12 +1,12 @@
-"""Local steps of dense stacks whose first layer never moves: it stays in the span of the samples that were seen.
+"""Local steps of dense stacks whose first layer is never written: it is its start plus a sum over the samples seen.
 
 All the steps of a trip start from one W_0 and add products of errors and inputs to it, so after s samples
 W_s = W_0 - lr * sum_j e_j x_j^T. Then the outputs of the first layer are X W_0^T, one large product over all samples of
-the trip, less lr * (X X^T) E, in which a sample needs its inner products with the samples before it. The update,
--lr * E^T X, is one large product again. Large products run half as fast again as those of single batches, and no
-client has a first layer of its own that is copied and moved.
+the trip, less lr * (X X^T) E, in which a sample needs its inner products (the Gram matrix) with the samples before it.
+The update, -lr * E^T X, is one large product again. Large products run half as fast again as those of single batches,
+and no client has a first layer of its own that is copied and moved.
 
-The arithmetic is that of `fused` in another order; a run uses one of them throughout. Shapes: C clients, T samples of a
+The arithmetic is that of `dense_batched` in another order. Shapes: C clients, T samples of a
 trip, B of them in a batch, d inputs, h hidden units.
 """
 
@@ -21,16 +21,11 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import (
-    NO_STATE,
-    BatchPlan,
-    BatchResult,
-    ClientBatch,
-    DeviceDataset,
-    UpdateSums,
-    longest_first,
-)
-from fedactors.engines.dense_batched import (
+from fedactors.data.holdings import Holdings
+from fedactors.engines import grams
+from fedactors.engines.base import LongestFirstEngine
+from fedactors.engines.client_batch import NO_STATE, BatchPlan, BatchResult, ClientBatch, DeviceDataset, UpdateSums
+from fedactors.engines.dense_steps import (
     PaddingRow,
     activate,
     backward,
@@ -42,17 +37,20 @@ from fedactors.engines.dense_batched import (
     log_probabilities,
     mean_losses,
 )
+from fedactors.engines.grams import Grams
+from fedactors.engines.local_work import LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Dense, Model
 from fedactors.models.network import views
 from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
+_ROWS = 20  # of chunks that are trained together
 _ALONE = 16  # samples whose inner products are not worth dividing further, and products not worth sharing
 
 
 def pays(model: Model, works: Iterable[Workload]) -> bool:
-    """Whether trips are short enough for the span to be quicker on a CPU.
+    """Whether trips are short enough for this engine to be quicker than `dense_batched` on a CPU.
 
     It saves 4 d h operations of a sample their lower speed, and costs T d / 2 and T h for the samples before it.
     """
@@ -63,19 +61,73 @@ def pays(model: Model, works: Iterable[Workload]) -> bool:
     return inputs * hidden >= _SMALL and longest * (inputs + 2 * hidden) <= 2.4 * inputs * hidden
 
 
-@longest_first
-def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
-    """Train all rows as `fused.train` does, by plain SGD without corrections and proximal term."""
-    block, *inner = blocks_of(dataset.model)
-    weight, bias, *others = views(dataset.model, rows.starts)
-    moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
-    (seen,) = rows.ready or [_seen(dataset, rows)]
-    first, company = _Span(seen, weight, bias, rows.lr, rows.parts), PaddingRow(moving)
-    logs, hear = torch.zeros_like(seen.hot), descending(rows.lr)
+class DenseGramEngine(LongestFirstEngine):
+    """For stacks of two or more dense layers, trained by plain SGD on a CPU, in short trips.
+
+    The cache of its data sets is a `Grams`, or None where the products are computed anew in every trip.
+    """
+
+    accepts = (
+        "two or more dense layers in fp32 or tf32, trained on a CPU by plain SGD without second loss, loss weight,"
+        " correction or proximal term"
+    )
+    sums_updates = True
+
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Where only the gradient moves clients; a second loss of weight 0 is none."""
+        plain = work.plain_sgd and not work.corrects and work.loss_weight == 1.0 and not work.second_loss
+        return plain and device == "cpu" and len(blocks_of(work.model)) > 1
+
+    def suits(self, work: LocalWork, device: str) -> bool:
+        """Where trips are short and the first layer is large."""
+        return pays(work.model, work.workloads)
+
+    def dataset(self, model: Model, x: Tensor, y: Tensor, split: Holdings | None, work: LocalWork) -> DeviceDataset:
+        """Return the samples, with the inner products of each client's samples if there is room for those of all."""
+        kept = split is not None and grams.fit(work.workloads)
+        return DeviceDataset(model, x, y, Grams(x.flatten(1), split) if split is not None and kept else None)
+
+    def prepare(self, dataset: DeviceDataset, plan: BatchPlan) -> _TripSamples | None:
+        """Return the samples of trips and their inner products; None unless the longest trip is first."""
+        return _trip_samples(dataset, plan) if plan.longest_first else None
+
+    def max_rows(self, dataset: DeviceDataset) -> int:
+        """Products that are computed anew have the size of the longest trip of a call: each chunk has its own call."""
+        return 0 if dataset.cache is None else _ROWS
+
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+        """As long as the products do not have the size of the longest trip of a part."""
+        return dataset.cache is not None and super().parts_keep_bits(work, dataset)
+
+    def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows, longest first."""
+        weight, bias, *others = views(dataset.model, rows.starts)
+        moving = [tensor.clone(memory_format=torch.contiguous_format) for tensor in others]
+        (seen,) = rows.prepared or [_trip_samples(dataset, rows)]
+        first = _FirstLayer(seen, weight, bias, rows.lr, rows.chunks)
+        losses = _take_steps(dataset.model, rows, seen, first, moving)
+        rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
+        if rows.sums is not None:
+            _add_up(first, rest, rows.sums, rows.chunks)
+            return BatchResult(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
+        deltas = rows.starts.new_empty(rows.starts.shape)
+        for row, delta in enumerate(deltas):
+            first.add(row, delta, 1.0, new=True).add_(rest[row])
+        return BatchResult(deltas, losses, NO_STATE)
+
+
+def _take_steps(
+    model: Model, rows: ClientBatch, seen: _TripSamples, first: _FirstLayer, moving: Sequence[Tensor]
+) -> Tensor:
+    """Move `first` and the tensors `moving` of the layers after it by all steps; return losses, (C, steps)."""
+    block, *inner = blocks_of(model)
+    padding = PaddingRow(moving)
+    logs = torch.zeros_like(seen.hot)
+    accumulate = descending(rows.lr)
     shorter = [-steps for steps in rows.steps]
     for step in range(max(rows.steps)):
         left = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
-        active = company.of(left)
+        active = padding.active_rows(left)
         mine = first_rows(moving, active)
         keys, hot, weights = first_rows((rows.keys, seen.hot[step], seen.weights[step]), active)
         x, slope = activate(first.outputs(step, active), block, keys, step)
@@ -83,30 +135,23 @@ def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         found = log_probabilities(mine, inputs[-1], out=logs[step, :active])
         error = errors(found, hot, weights)
         found[left:] = 0.0
-        first.learn(step, active, backward(mine, inputs, slopes, error, hear))
-    company.leave()
-    losses = mean_losses(logs, seen.hot, seen.weights).T
-    rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
-    if rows.total is not None:
-        _add_up(first, rest, rows.total, rows.parts)
-        return BatchResult(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
-    deltas = rows.starts.new_empty(rows.starts.shape)
-    for row, delta in enumerate(deltas):
-        first.add(row, delta, 1.0, new=True).add_(rest[row])
-    return BatchResult(deltas, losses, NO_STATE)
+        first.learn(step, active, backward(mine, inputs, slopes, error, accumulate))
+    padding.restore()
+    return mean_losses(logs, seen.hot, seen.weights).T
 
 
-def _add_up(first: _Span, rest: Tensor, total: UpdateSums, parts: Sequence[int]) -> None:
+def _add_up(first: _FirstLayer, rest: Tensor, total: UpdateSums, chunks: Sequence[int]) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
-        part, share = parts[row], total.weights[row]
-        new = part not in total.sums
+        chunk = chunks[row]
+        share = total.weights[row]
+        new = chunk not in total.sums
         if new:
-            total.sums[part] = rest.new_empty(first.size + rest.shape[1])
-        first.add(row, total.sums[part], share, new=new).add_(rest[row], alpha=share)
+            total.sums[chunk] = rest.new_empty(first.size + rest.shape[1])
+        first.add(row, total.sums[chunk], share, new=new).add_(rest[row], alpha=share)
 
 
-class _Seen(NamedTuple):
+class _TripSamples(NamedTuple):
     """The samples of trips."""
 
     counts: Sequence[int]  # of each trip
@@ -116,37 +161,37 @@ class _Seen(NamedTuple):
     products: Tensor  # (C, T, T): <x_i, x_j> + 1 for every j in a batch before that of i
 
 
-def prepare(dataset: DeviceDataset, trips: BatchPlan) -> _Seen | None:
-    """Return the samples of trips and their inner products; None unless the longest one is first."""
-    return _seen(dataset, trips) if trips.longest_first else None
-
-
-def _seen(dataset: DeviceDataset, trips: BatchPlan) -> _Seen:
+def _trip_samples(dataset: DeviceDataset, trips: BatchPlan) -> _TripSamples:
     table, weights = batches.table(trips.order, trips.works, trips.steps)
     samples = torch.from_numpy(table)
     steps, clients, batch = samples.shape
-    counts, flat = [count * batch for count in trips.steps], dataset.x.flatten(1)
+    counts = [count * batch for count in trips.steps]
+    flat = dataset.x.flatten(1)
     by_client = samples.transpose(0, 1).flatten()
     x = flat.index_select(0, by_client).view(clients, steps * batch, -1)
     products = flat.new_zeros(clients, steps * batch, steps * batch)
-    if dataset.grams is None:
+    if dataset.cache is None:
         _before(x, products, batch)
     else:
         by_row = by_client.view(clients, -1).numpy()
         for row, (client, seen) in enumerate(zip(trips.clients, counts, strict=True)):
-            dataset.grams.write(client, by_row[row, :seen], products[row, :seen, :seen])
-    return _Seen(counts, x, hot_labels(dataset, samples), torch.from_numpy(weights)[:, :, None], products)
+            dataset.cache.write(client, by_row[row, :seen], products[row, :seen, :seen])
+    return _TripSamples(counts, x, hot_labels(dataset, samples), torch.from_numpy(weights)[:, :, None], products)
 
 
-class _Span:
-    """The first layer of the rows of a chunk: where it began, what it has seen and the errors there."""
+class _FirstLayer:
+    """The first layer of all rows: its outputs at the start, the samples of the trips and the errors at its outputs."""
 
-    def __init__(self, seen: _Seen, weight: Tensor, bias: Tensor, lr: float, parts: Sequence[int]) -> None:
-        self._seen, self._batch, self._lr = seen, seen.hot.shape[-1], lr
+    def __init__(self, seen: _TripSamples, weight: Tensor, bias: Tensor, lr: float, chunks: Sequence[int]) -> None:
+        self._seen = seen
+        self._batch = seen.hot.shape[-1]
+        self._lr = lr
         self._errors = seen.x.new_empty(*seen.x.shape[:2], weight.shape[1])  # (C, T, h)
         self._outputs = torch.empty_like(self._errors)
-        for first, last in _blocks(seen.counts, parts) if weight.stride(0) == 0 else pairwise(range(len(bias) + 1)):
-            rows, samples = slice(first, last), slice(0, seen.counts[first])
+        one_start = weight.stride(0) == 0
+        for first, last in _blocks(seen.counts, chunks) if one_start else pairwise(range(len(bias) + 1)):
+            rows = slice(first, last)
+            samples = slice(0, seen.counts[first])
             x, outputs = (one[rows, samples].flatten(0, 1) for one in (seen.x, self._outputs))
             torch.addmm(bias[first], x, weight[first].T, out=outputs)
 
@@ -157,11 +202,13 @@ class _Span:
 
     def outputs(self, step: int, active: int) -> Tensor:
         """Return the layer's outputs for a batch, (C, B, h), after the steps before it."""
-        now, before = slice(step * self._batch, (step + 1) * self._batch), slice(0, step * self._batch)
+        before = slice(0, step * self._batch)
+        now = slice(before.stop, before.stop + self._batch)
         outputs = self._outputs[:active, now]
         if not step:
             return outputs.clone()
-        products, errors = self._seen.products[:active, now, before], self._errors[:active, before]
+        products = self._seen.products[:active, now, before]
+        errors = self._errors[:active, before]
         return torch.baddbmm(outputs, products, errors, alpha=-self._lr)
 
     def learn(self, step: int, active: int, error: Tensor) -> None:
@@ -171,11 +218,14 @@ class _Span:
     def add(self, row: int, out: Tensor, weight: float, *, new: bool) -> Tensor:
         """Add the layer's update of a row, times `weight`, to the first elements of `out`; return those after them.
 
-        If `out` is `new`, whatever is in it gives way.
+        If `out` is `new`, its old values are overwritten.
         """
-        hidden, inputs = self._errors.shape[2], self._seen.x.shape[2]
-        seen, size = self._seen.counts[row], hidden * inputs
-        errors, scale = self._errors[row, :seen], -self._lr * weight
+        hidden = self._errors.shape[2]
+        inputs = self._seen.x.shape[2]
+        seen = self._seen.counts[row]
+        size = hidden * inputs
+        errors = self._errors[row, :seen]
+        scale = -self._lr * weight
         out[:size].view(hidden, inputs).addmm_(errors.T, self._seen.x[row, :seen], alpha=scale, beta=1 - new)
         if new:
             out[size:] = 0.0
@@ -183,13 +233,14 @@ class _Span:
         return out[size + hidden :]
 
 
-def _blocks(counts: Sequence[int], parts: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _blocks(counts: Sequence[int], chunks: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield (first, last) of rows that share a product: those of a chunk with the longest trip, any other by itself.
 
-    Large products are quicker. Who is in them follows from the chunk alone. Products of a few samples round by their
-    number, so short trips share none: a chunk that is cut for lack of memory has the same bits, too.
+    Large products are quicker. Which rows share one follows from the chunk alone. Products of a few samples round by
+    their number, so short trips share none: a chunk that is cut for lack of memory has the same bits, too.
     """
-    first, of = 0, parts or [0] * len(counts)
+    first = 0
+    of = chunks or [0] * len(counts)
     whole = counts[0] if counts[0] >= _ALONE else -1
     for _, run in groupby(enumerate(counts), lambda one: of[one[0]] if one[1] == whole else (one[0],)):
         last = first + len(list(run))
@@ -202,7 +253,8 @@ def _before(x: Tensor, products: Tensor, batch: int) -> None:
 
     The lower triangle is a square and two smaller triangles: half the products are never computed.
     """
-    spans, ones = [(0, x.shape[1])], x.new_ones(1, 1, 1)
+    spans = [(0, x.shape[1])]
+    ones = x.new_ones(1, 1, 1)
     while spans:
         first, last = spans.pop()
         rows = columns = slice(first, last)

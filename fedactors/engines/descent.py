@@ -1,7 +1,7 @@
 """Local steps, the same for one client and for rows of many, along g + corr + prox * (y - x).
 
-`descend` is plain SGD in place, tensor by tensor; `Descent` is any client optimiser, on flat vectors; an engine has a
-`LocalModels`, which takes the one or the other.
+`descend` is plain SGD in place, tensor by tensor; `Descent` is any client optimiser, on flat vectors; `LocalModels` has
+the models of an engine and uses one of the two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from fedactors.engines.base import ClientBatch
+from fedactors.engines.client_batch import ClientBatch
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
 from fedactors.optim.client_optimizers import SGD, WHOLE, Optimizer
@@ -62,8 +62,12 @@ class Descent:
         prox: float = 0.0,
         layers: Layers = WHOLE,
     ) -> None:
-        self._optimizer, self._start, self._lr, self._layers = optimizer, start, lr, layers
-        self._correction, self._prox = correction, prox
+        self._optimizer = optimizer
+        self._start = start
+        self._lr = lr
+        self._layers = layers
+        self._correction = correction
+        self._prox = prox
         self.y = start.clone()
         self.state = dict(state)
 
@@ -89,19 +93,27 @@ class LocalModels:
 
     def __init__(self, model: Model, rows: ClientBatch, row: int | None = None) -> None:
         one = slice(None) if row is None else row
-        start, self._rows = rows.starts[one], rows
+        start = rows.starts[one]
+        self._rows = rows
         correction = None if rows.corrections is None else rows.corrections[one]
         state = {name: vectors[one] for name, vectors in rows.state.items()}
         self._descent = Descent(
             rows.optimizer, start, state, lr=rows.lr, correction=correction, prox=rows.prox, layers=model.runs
         )
-        self._start, self._axis = start, start.dim() - 1
+        self._start = start
+        self._axis = start.dim() - 1
+        self._buffers = len(model.buffers)
         self._starts = views(model, start)
         self._corrections = None if correction is None else views(model, correction)
         self.tensors = views(model, self._descent.y)
 
-    def move(self, grads: Sequence[Tensor], step: int, active: int | None = None) -> None:
-        """Take local step number `step`, from 0; of many rows, the first `active` ones. `grads` are used up."""
+    def move(
+        self, grads: Sequence[Tensor], step: int, active: int | None = None, written: Sequence[Tensor] = ()
+    ) -> None:
+        """Take local step number `step`, from 0; of many rows, the first `active` ones. `grads` are used up.
+
+        The model's buffers become what the forward pass has `written`.
+        """
         if isinstance(self._rows.optimizer, SGD):
             mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
             corrections = self._corrections and [part[:active] for part in self._corrections]
@@ -109,13 +121,15 @@ class LocalModels:
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)
             self._descent.step(flat, step + 1, active)
+        for buffer, value in zip(self.tensors[-self._buffers :] if self._buffers else (), written, strict=True):
+            buffer[:active].copy_(value) if self._axis else buffer.copy_(value)
 
     @property
     def delta(self) -> Tensor:
-        """Y - x."""
+        """y - x."""
         return self._descent.y.detach() - self._start
 
     @property
     def state(self) -> Mapping[str, Tensor]:
-        """What the optimiser's state is now."""
+        """The optimiser's state after the steps taken so far."""
         return self._descent.state

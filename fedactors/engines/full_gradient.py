@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fedactors.engines.base import DeviceDataset
+from fedactors.engines.client_batch import DeviceDataset
 from fedactors.models.losses import losses
 from fedactors.models.network import views
 from fedactors.models.precision import rounding
@@ -19,7 +19,7 @@ def full_gradient(dataset: DeviceDataset, held: Tensor, x: Tensor) -> Tensor:
     tensors = views(dataset.model, flat)
     total = torch.zeros_like(x)
     for rows in torch.split(held.to(x.device), _BATCH):
-        with rounding(dataset):
+        with rounding(dataset.model.precision, dataset.device):
             loss = losses(dataset.model, tensors, dataset.x[rows], dataset.y[rows]).sum()
             total += torch.autograd.grad(loss, flat, retain_graph=True)[0]
     return total / max(len(held), 1)

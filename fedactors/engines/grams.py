@@ -1,4 +1,4 @@
-"""Inner products of clients' samples, which do not change from trip to trip: worked out at a client's first one."""
+"""Inner products of clients' samples, which do not change from trip to trip: computed in a client's first trip."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning.training_task import Holdings
+from fedactors.data.holdings import Holdings
 from fedactors.workload import Workload
 
-ROOM = 2**26  # bytes of those of all clients, on a host
+ROOM = 2**26  # bytes for the products of all clients, on a host
 
 
 def fit(works: Iterable[Workload]) -> bool:
-    """Whether those of all clients are few enough to be kept."""
+    """Whether the products of all clients fit into the memory meant for them."""
     return sum(4 * (work.pass_samples + work.batch - 1) ** 2 for work in works) <= ROOM
 
 
@@ -25,16 +25,17 @@ class Grams:
 
     Args:
         x: all samples, flat, `(n, inputs)`.
-        split: who holds which, in every trip.
+        split: which of them each client holds, in every trip.
 
     """
 
     def __init__(self, x: Tensor, split: Holdings) -> None:
-        self._x, self._split = x, split
+        self._x = x
+        self._split = split
         self._kept: dict[int, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
 
     def write(self, client: int, order: Sequence[int] | NDArray[np.int64], out: Tensor) -> None:
-        """Write those of some samples of `client` to `out`, (T, T), in this order; a sample may come again."""
+        """Write the products of some samples of `client` to `out`, (T, T), in this order; samples may be repeated."""
         held, products = self._of(client)
         places = np.searchsorted(held, order)
         products.take(places, 0).take(places, 1, out=out.numpy(), mode="clip")

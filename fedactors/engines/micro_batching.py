@@ -1,10 +1,7 @@
 """Rows of a chunk, trained a part at a time when memory lacks for all of them at once.
 
-Rows do not know of one another, so that parts give the bits of the whole, with three exceptions. `chain` multiplies
-the samples of several clients at once, which on some processors round by their number. `cohort` trains
-convolutions of many clients as one grouped convolution, whose kernel is chosen by the number of groups. And optimisers
-other than SGD work element by element on all rows at once, some in vectors and the rest alone, which round differently.
-Products of matrices keep their bits from two rows up, so no part is smaller.
+Whether the parts have the bits of the whole, the engine says: `Engine.parts_keep_bits`. Products of matrices keep their
+bits from two rows up, so no part is smaller.
 """
 
 from __future__ import annotations
@@ -15,41 +12,39 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from fedactors.engines import conv_sequential, sequential
-from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset, Train
-from fedactors.models.layers import Conv, Model
+from fedactors.engines.base import Engine
+from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.models.precision import rounding
-from fedactors.optim.client_optimizers import SGD, Optimizer
 
 _LEAST = 2  # rows of a part
 
 
 class MicroBatching:
-    """An engine that halves its parts when it runs out of memory, and keeps to that size.
+    """Calls an engine for whole batches; after running out of memory, for parts of half the size from then on.
 
     `at_once` is the number of rows trained at once; None as long as all of them fit.
     """
 
-    def __init__(self, train: Train) -> None:
-        self.engine = train
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.at_once: int | None = None
 
-    def __call__(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows. Raises what the engine raises, MemoryError if two rows do not fit either."""
         while True:
             parts = self._parts(len(rows.clients))
-            if rows.total is not None:
-                rows.total.sums.clear()
+            if rows.sums is not None:
+                rows.sums.sums.clear()
             try:
-                with rounding(dataset):
+                with rounding(dataset.model.precision, dataset.device):
                     return self._joined(dataset, rows, parts)
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
-            rows.ready.clear()
+            rows.prepared.clear()
             largest = max(parts)  # here the frames that held tensors are gone
             if largest < 2 * _LEAST:
-                raise MemoryError(f"{largest} clients at once do not fit the memory of this {dataset.x.device.type}")
+                raise MemoryError(f"{largest} clients at once do not fit the memory of this {dataset.device}")
             self.limit(largest // 2)
             if dataset.x.is_cuda:
                 torch.cuda.empty_cache()
@@ -57,15 +52,6 @@ class MicroBatching:
     def limit(self, rows: int) -> None:
         """Train at most so many rows at once from now on, two if it is fewer."""
         self.at_once = max(_LEAST, min(rows, self.at_once or rows))
-
-    def keeps_bits(self, model: Model, optimizer: Optimizer) -> bool:
-        """Whether parts give the bits of the whole."""
-        if self.engine is sequential.train:
-            return True
-        if self.engine is conv_sequential.train:
-            return conv_sequential.steady(model)
-        grouped = any(isinstance(layer, Conv) for layer in model.layers)
-        return isinstance(optimizer, SGD) and not grouped
 
     def _parts(self, rows: int) -> list[int]:
         """Return the sizes of the parts, as even as can be."""
@@ -75,9 +61,9 @@ class MicroBatching:
 
     def _joined(self, dataset: DeviceDataset, rows: ClientBatch, parts: Sequence[int]) -> BatchResult:
         if len(parts) == 1:
-            return self.engine(dataset, rows)
+            return self.engine.train(dataset, rows)
         bounds = pairwise([0, *accumulate(parts)])
-        found = [self.engine(dataset, rows.take(range(first, last))) for first, last in bounds]
+        found = [self.engine.train(dataset, rows.take(range(first, last))) for first, last in bounds]
         longest = max(part.losses.shape[1] for part in found)
         return BatchResult(
             torch.cat([part.deltas for part in found]),

@@ -1,49 +1,87 @@
-"""Local steps one client after the other: the reference, and the fastest way for convolutions on a CPU."""
+"""Local steps one client after the other, for any model: the reference that other engines are compared with."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.base import Engine
+from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
+from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss
+from fedactors.models.torch_modules import held, written_buffers
 
 
-def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
-    """Train all rows; see `BatchResult`."""
-    deltas = torch.zeros_like(rows.starts)
-    losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
-    state = {name: vectors.clone() for name, vectors in rows.state.items()}
-    for row in range(len(rows.clients)):
-        if rows.steps[row]:
-            walk = _trip(dataset, rows, row, losses[row])
-            deltas[row] = walk.delta
-            for name, vector in walk.state.items():
-                state[name][row] = vector
-    return BatchResult(deltas, losses, state)
+class SequentialEngine(Engine):
+    """Takes any work on any device; used on a CPU where no other engine is for the model."""
+
+    accepts = "any model and optimiser on any device"
+
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Anything."""
+        return True
+
+    def suits(self, work: LocalWork, device: str) -> bool:
+        """On a CPU: on a GPU, steps of one client leave most of the device idle."""
+        return device == "cpu"
+
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+        """Each row is trained by itself."""
+        return True
+
+    def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows."""
+        deltas = torch.zeros_like(rows.starts)
+        losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
+        state = {name: vectors.clone() for name, vectors in rows.state.items()}
+        for row in range(len(rows.clients)):
+            if rows.steps[row]:
+                local = _train_row(dataset, rows, row, losses[row])
+                deltas[row] = local.delta
+                for name, vector in local.state.items():
+                    state[name][row] = vector
+        return BatchResult(deltas, losses, state)
 
 
-def _trip(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor) -> LocalModels:
+def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor) -> LocalModels:
     """Train one client; its losses are written to `losses`."""
-    model, walk = dataset.model, LocalModels(dataset.model, rows, row)
-    tensors = [tensor.requires_grad_() for tensor in walk.tensors]
+    model = dataset.model
+    local = LocalModels(model, rows, row)
+    tensors = [tensor.requires_grad_() for tensor in local.tensors]
+    held(model, tensors, partial(_take_steps, dataset, rows, row, local, tensors, losses))
+    return local
+
+
+def _take_steps(
+    dataset: DeviceDataset,
+    rows: ClientBatch,
+    row: int,
+    local: LocalModels,
+    tensors: Sequence[Tensor],
+    losses: Tensor,
+) -> None:
+    """Take all local steps of one client."""
+    model = dataset.model
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
-        loss = mean_loss(model, tensors, _laid_out(dataset.x[chosen]), dataset.y[chosen], key, step)
+        with written_buffers() as written:
+            loss = mean_loss(model, tensors, _channels_last(dataset.x[chosen]), dataset.y[chosen], key, step)
         total = loss * rows.weight
-        if rows.beside is not None:
-            total = total + rows.beside.loss(tensors, row, step)
+        if rows.second_loss is not None:
+            total = total + rows.second_loss.loss(tensors, row, step)
         grads = torch.autograd.grad(total, tensors, materialize_grads=True)
         losses[step] = loss.detach()
         with torch.no_grad():
-            walk.move(grads, step)
-    return walk
+            local.move(grads, step, None, written)
 
 
-def _laid_out(x: Tensor) -> Tensor:
+def _channels_last(x: Tensor) -> Tensor:
     """Return images with the channels last in memory: convolutions and pools on a CPU are a quarter faster so."""
     return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x

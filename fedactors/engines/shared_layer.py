@@ -1,10 +1,11 @@
-"""A dense layer of several clients who began with the same weights and take their steps side by side, by plain SGD.
+"""A dense layer of several clients that began with the same weights and take their steps side by side, by plain SGD.
 
 No client's weight is ever written out. After some steps it is the weight W they began with, less lr times the products
-of the errors and inputs that the client has seen, E^T X: what leaves the layer is x W^T - lr (x X^T) E, and the errors
-below it are e W - lr (e E^T) X. So W is read once for all and written by nobody; in short trips the rest is small.
+of the errors and inputs that the client has seen, E^T X: the outputs of the layer are x W^T - lr (x X^T) E, and the
+errors below it are e W - lr (e E^T) X. So W is read once for all clients and never written; in short trips the rest is
+small.
 
-`span` does the same to the first layer of all, whose inputs are known before a trip begins.
+`dense_gram` does the same to the first layer of a model, whose inputs are known before a trip begins.
 
 Shapes: W (outputs, inputs); of each client B samples a step, and T so far: X (T, inputs), E (T, outputs).
 """
@@ -20,22 +21,22 @@ from torch.nn.functional import pad
 
 from fedactors.models.layers import Dense
 
-_LARGE = 50_000  # weights below which calls cost more than what they save
+_LARGE = 50_000  # weights below which calls cost more than they save
 _FEW = 8  # samples below which products round differently
-_SIZES = *range(_FEW, 3 * _FEW), 32, 50, 64, 100, 150, 200, 400  # samples that are looked at; with more, as with 400
+_SIZES = *range(_FEW, 3 * _FEW), 32, 50, 64, 100, 150, 200, 400  # samples that are tried; more behave as 400
 
 
 def pays(layer: Dense, samples: int) -> bool:
-    """Whether trips of so many samples are short enough for it, and the layer is large enough."""
+    """Whether sharing is quicker: trips of so many samples are short enough, and the layer is large enough."""
     weights = layer.inputs * layer.outputs
     return weights >= _LARGE and 2 * samples * (layer.inputs + layer.outputs) <= weights
 
 
 @cache
-def steady(layer: Dense) -> bool:
-    """Whether a sample has the same bits whoever's samples are multiplied together with it, on this processor.
+def batch_invariant(layer: Dense) -> bool:
+    """Whether a sample has the same bits whichever samples are multiplied together with it, on this processor.
 
-    Looked at once in a process, for layers that may be shared.
+    Tried once in a process, for layers that may be shared.
     """
     if not pays(layer, 1):
         return True
@@ -56,24 +57,27 @@ class SharedLayer:
     """The layer of several trips, which see `samples` each."""
 
     def __init__(self, weight: Tensor, samples: Sequence[int], lr: float) -> None:
-        self._weight, self._lr = weight.clone(), lr  # which begins where memory is aligned
+        self._weight = weight.clone()  # begins where memory is aligned
+        self._lr = lr
         self._inputs = [weight.new_empty(count, weight.shape[1]) for count in samples]
         self._errors = [weight.new_empty(count, weight.shape[0]) for count in samples]
         self._seen = [0] * len(samples)
 
     def outputs(self, trips: Sequence[int], x: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Yield what leaves the layer without its bias, (B, outputs), when `x`, (B, inputs) for each trip, enters."""
+        """Yield the layer's outputs without bias, (B, outputs), for the inputs `x` of each trip, (B, inputs)."""
         for trip, mine, found in zip(trips, x, _products(x, self._weight.T), strict=True):
-            seen, inputs = self._seen[trip], self._inputs[trip]
+            seen = self._seen[trip]
+            inputs = self._inputs[trip]
             if seen:
                 found.addmm_(mine @ inputs[:seen].T, self._errors[trip][:seen], alpha=-self._lr)
             inputs[seen : seen + len(mine)] = mine
             yield found
 
     def learn(self, trips: Sequence[int], errors: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Take the errors of what left the layer, and yield those of what entered it, (B, inputs)."""
+        """Take the errors at the outputs of the layer, and yield those at its inputs, (B, inputs)."""
         for trip, mine, below in zip(trips, errors, _products(errors, self._weight), strict=True):
-            seen, before = self._seen[trip], self._errors[trip]
+            seen = self._seen[trip]
+            before = self._errors[trip]
             if seen:
                 below.addmm_(mine @ before[:seen].T, self._inputs[trip][:seen], alpha=-self._lr)
             before[seen : seen + len(mine)] = mine
@@ -88,7 +92,7 @@ class SharedLayer:
 def _products(parts: Sequence[Tensor], factor: Tensor) -> Sequence[Tensor]:
     """Return the product of each part with a factor, worked out together.
 
-    Each has memory of its own: where in a product of all a part begins would change the bits of what is made of it.
+    Each has memory of its own: where a part begins in a product of all would change the bits of what follows.
     """
     sizes = [len(part) for part in parts]
     return [part.clone() for part in torch.split(_product(torch.cat(list(parts)), factor), sizes)]

@@ -1,4 +1,4 @@
-"""Local steps of many clients at once, for any model: `vmap` over rows that start anywhere and stop when they like."""
+"""Local steps of many clients at once, for any model: `vmap` over rows, each with its own start and steps."""
 
 from __future__ import annotations
 
@@ -12,38 +12,64 @@ from torch import Tensor
 from torch.func import grad, vmap
 
 from fedactors.data import batches
-from fedactors.engines.base import BatchResult, ClientBatch, DeviceDataset, longest_first
+from fedactors.engines.base import LongestFirstEngine
+from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
+from fedactors.engines.local_work import CACHED, LocalWork
 from fedactors.models.layers import Model
 from fedactors.models.losses import losses as each_loss
+from fedactors.models.module_layer import ModuleLayer
+from fedactors.models.torch_modules import written_buffers
 
 
-@longest_first
-def train(dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
-    """Train all rows; see `BatchResult`."""
-    model, device = dataset.model, rows.starts.device
-    longest = max(rows.steps)
-    losses = torch.zeros(longest, len(rows.clients), device=device)
-    walk = LocalModels(model, rows)
-    samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
-    gradient = gradient_of(model, rows.weight, rows.beside and rows.beside.terms)
-    shorter = [-steps for steps in rows.steps]
-    for step in range(longest):
-        active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
-        chosen = samples[step, :active]
-        mine = tuple(tensor[:active] for tensor in walk.tensors)
-        inputs = (mine, dataset.x[chosen], dataset.y[chosen], weights[step, :active], rows.keys[:active])
-        further = rows.beside.batches(active, step) if rows.beside else ()
-        grads, losses[step, :active] = gradient(step, *inputs, *further)
-        walk.move(grads, step, active)
-    return BatchResult(walk.delta, losses.T, walk.state)
+class VmapEngine(LongestFirstEngine):
+    """Takes any work on any device; used on a GPU where no other engine is for the work."""
+
+    accepts = "any model of fedactors' own layers, or modules that torch.func.vmap can run"
+
+    def supports(self, work: LocalWork, device: str) -> bool:
+        """Modules that vmap can run; those whose samples depend on each other only where all batches are full."""
+        full = all(one.pass_samples % one.batch == 0 for one in work.workloads)
+        modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
+        return all(layer.vmappable and (full or not layer.mixes) for layer in modules)
+
+    def suits(self, work: LocalWork, device: str) -> bool:
+        """On a CPU, modules without convolutions, which gain nothing there."""
+        modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
+        small = work.model.parameters <= CACHED
+        return device != "cpu" or (bool(modules) and small and not any(layer.convolves for layer in modules))
+
+    def max_rows(self, dataset: DeviceDataset) -> int:
+        """Chunks stay apart: see `chunks.chunk_sizes`."""
+        return 0
+
+    def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
+        """Train all rows, longest first."""
+        device = rows.starts.device
+        longest = max(rows.steps)
+        losses = torch.zeros(longest, len(rows.clients), device=device)
+        local = LocalModels(dataset.model, rows)
+        samples, weights = (torch.from_numpy(a).to(device) for a in batches.table(rows.order, rows.works, rows.steps))
+        gradient = gradient_of(dataset.model, rows.weight, rows.second_loss and rows.second_loss.terms)
+        shorter = [-steps for steps in rows.steps]
+        for step in range(longest):
+            active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
+            chosen = samples[step, :active]
+            tensors = tuple(tensor[:active] for tensor in local.tensors)
+            inputs = (tensors, dataset.x[chosen], dataset.y[chosen], weights[step, :active], rows.keys[:active])
+            further = rows.second_loss.batches(active, step) if rows.second_loss else ()
+            grads, (losses[step, :active], written) = gradient(step, *inputs, *further)
+            local.move(grads, step, active, written)
+        return BatchResult(local.delta, losses.T, local.state)
 
 
 @lru_cache(maxsize=16)
-def gradient_of(model: Model, weight: float, beside: tuple[Model, float] | None) -> Callable[..., Any]:
-    """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, losses).
+def gradient_of(model: Model, weight: float, second: tuple[Model, float] | None) -> Callable[..., Any]:
+    """Return the function of a step and rows of (tensors, x, y, weights, key, further x and y) to (gradients, found).
 
-    The gradient is that of `weight` times the loss and, if `beside` gives another loss and its weight, of that one on
+    `found` are the losses and the buffers that the forward pass has written.
+
+    The gradient is that of `weight` times the loss and, if `second` gives a second loss and its weight, of that loss on
     the further samples.
     """
 
@@ -55,12 +81,14 @@ def gradient_of(model: Model, weight: float, beside: tuple[Model, float] | None)
         key: Tensor,
         step: int | Tensor,
         *further: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
-        if beside is None:
-            return own * weight, own
+    ) -> tuple[Tensor, tuple[Tensor, tuple[Tensor, ...]]]:
+        with written_buffers() as written:
+            own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
+        found = own, tuple(written)
+        if second is None:
+            return own * weight, found
         samples, labels = further
-        return own * weight + each_loss(beside[0], tensors, samples, labels).mean() * beside[1], own
+        return own * weight + each_loss(second[0], tensors, samples, labels).mean() * second[1], found
 
     gradient: Any = grad(total, has_aux=True)
 

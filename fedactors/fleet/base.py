@@ -1,4 +1,10 @@
-"""The narrow place where algorithms meet machinery: start actors, call them, wait for handles."""
+"""The seam between algorithms and machinery: start actors, call their methods, wait for results.
+
+Fleet      starts and stops actors, sends calls, waits for results; `LocalFleet` and `RayFleet`
+Actor      one running worker; only its fleet can look inside
+Handle[T]  a result of type T that need not exist yet; it may be an argument of further calls
+Fault      an exception, a dead actor or lost memory on the far side
+"""
 
 from __future__ import annotations
 
@@ -6,109 +12,131 @@ import os
 import traceback
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Generic, NewType, Protocol, TypeVar
 
 from fedactors.fleet.profiling import noted
 
-Handle = Any  # stands for a result that need not exist yet; may be passed to further calls
-Actor = Any
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+Actor = NewType("Actor", object)
+
+
+class Handle(Generic[T_co]):
+    """The type of a result that need not exist yet.
+
+    Only the type checker uses this class. What a fleet returns under this type is an object of its own: the value
+    itself, an object reference of Ray, or the reply of a socket.
+    """
 
 
 class WorkerClass(Protocol):
-    """What an actor is to be: a class, or something that knows where one is."""
+    """The class of a worker, or a callable that imports the class when it makes an object of it."""
 
     @property
     def __name__(self) -> str: ...
 
     def __call__(self, *args: Any) -> Any:
-        """Return an object of it."""
+        """Return an object of the class."""
         ...
 
 
-class Fault(Exception):  # noqa: N818 - a fault is real, an error may be the user's
-    """Something really went wrong on the far side: an exception, a dead actor, lost memory.
+class Fault(Exception):  # noqa: N818 - a fault is of the machinery, an error may be the user's
+    """A call failed on the far side: an exception, a dead actor, lost memory.
 
     Args:
-        cause: the class of what happened ("ChunkError", "ActorDiedError").
-        text: what is known about it.
-        died: whether an actor died, rather than raised.
+        cause: the class of the failure ("ChunkError", "ActorDiedError").
+        text: a description of the failure.
+        died: whether an actor died; False if it raised an exception.
 
     """
 
     def __init__(self, cause: str, text: str, died: bool = False) -> None:
         super().__init__(cause, text, died)
-        self.cause, self.text, self.died = cause, text, died
+        self.cause = cause
+        self.text = text
+        self.died = died
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.text}"
 
 
 class CallError(Exception):
-    """A role raised; the message says which, where, and carries the traceback of the worker."""
+    """A worker raised an exception; the message names the method and process and carries the traceback."""
 
 
-def perform(role: Any, method: str, args: Sequence[Any]) -> Any:
-    """Call a role where it lives. Raises CallError, with process and traceback, if it raises anything."""
+def perform(worker: Any, method: str, args: Sequence[Any]) -> Any:
+    """Call a method of a worker in this process. Raises CallError, with process and traceback, if it raises."""
     try:
-        with noted(role, method):
-            return getattr(role, method)(*args)
+        with noted(worker, method):
+            return getattr(worker, method)(*args)
     except CallError:
         raise
     except Exception:
-        where = f"{type(role).__name__}.{method}, process {os.getpid()}"
+        where = f"{type(worker).__name__}.{method}, process {os.getpid()}"
         raise CallError(f"{where}:\n{traceback.format_exc()}") from None
 
 
 class Fleet(Protocol):
-    """What `LocalFleet` and `RayFleet` can do."""
+    """What `LocalFleet` and `RayFleet` can do. Calls go through the typed stubs in `stubs`."""
 
     device: str  # of client hosts
     hosts: int
-    ahead: int  # rounds that are worth having in flight
-    near: bool  # whether calls cost next to nothing, so that a host may be asked to prepare what it is to learn
+    max_in_flight: int  # more rounds in flight than this bring no more speed
+    cheap_calls: bool  # whether a call costs so little that a further one, to prepare a trip, is worth it
     server_gpus: float
     central_gpus: float
-    placement: str  # who is where, as text; nothing where there is no choice
+    placement: str  # a table of which actor is on which node; empty where there is no choice
 
     @property
     def nodes(self) -> int:
         """Machines that are paid for."""
         ...
 
-    def put(self, value: object) -> Handle:
-        """Make `value` available to all actors; returns at once."""
+    def put(self, value: T) -> Handle[T]:
+        """Make `value` available to all actors; does not wait."""
         ...
 
-    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
-        """Start an actor of `role`; a client `host` of some `kind` gets its cores and GPUs, another one `gpus`."""
+    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+        """Start an actor with an object `worker(*args)`; handles among `args` are replaced by their values.
+
+        A client `host` of some `kind` gets the cores and GPUs of its kind, any other actor gets `gpus`.
+        """
         ...
 
-    def more(self) -> list[int]:
-        """Return the kinds of further client hosts for which there is room now."""
+    def startable_hosts(self) -> list[int]:
+        """Return the kind of each client host that can be started now."""
         ...
 
     def kind_of(self, client: int) -> int:
-        """Return the kind of host that a client is to be computed on."""
+        """Return the kind of host that computes for a client."""
         ...
 
     def stop(self, actor: Actor) -> None:
         """End an actor that is not needed any more."""
         ...
 
-    def call(self, actor: Actor, method: str, *args: Any, returns: int = 1) -> Any:
-        """Ask an actor; return one handle, or a list of `returns` handles. Never waits for a result."""
+    def call(self, actor: Actor, method: str, *args: object) -> Handle[Any]:
+        """Call a method of an actor and return a handle of its result; does not wait."""
         ...
 
-    def get(self, handle: Handle) -> Any:
-        """Wait for a result. Raises Fault if it cannot be had."""
+    def call_several(self, actor: Actor, method: str, *args: object, returns: int) -> list[Handle[Any]]:
+        """Call a method that returns a tuple of `returns` values, two or more, and return a handle of each."""
+        ...
+
+    def get(self, handle: Handle[T]) -> T:
+        """Wait for a result and return it. Raises Fault if the call failed or its result is lost."""
         ...
 
     def revive(self, actor: Actor) -> bool:
-        """Wait until an actor answers again that may have died; return whether it died. Raises Fault if it does not."""
+        """Wait until an actor that may have died can be called again; return whether it had died.
+
+        Raises Fault if it does not come back.
+        """
         ...
 
     def close(self) -> None:
-        """End all actors and whatever was started for them."""
+        """End all actors and everything that was started for them."""
         ...
 
     def __enter__(self) -> Fleet: ...

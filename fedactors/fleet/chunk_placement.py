@@ -1,4 +1,4 @@
-"""Which host computes which chunk: a matter of speed alone, never of bits."""
+"""Which host computes which chunk; it changes the speed and no bit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from itertools import groupby
 
 
 def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
-    """Return a host for each chunk: the costliest first, each to the least loaded; another one at each try.
-
-    Where a chunk is computed never changes its bits.
-    """
-    load, places = [0] * hosts, [0] * len(costs)
+    """Return a host for each chunk: the costliest first, each to the host with the least load; others at each try."""
+    load = [0] * hosts
+    places = [0] * len(costs)
     for chunk in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
         host = min(range(hosts), key=lambda h: (load[h], h))
         load[host] += costs[chunk]
@@ -22,9 +20,11 @@ def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
 def ranges(costs: Sequence[int], branches: Sequence[int], hosts: int, tries: int) -> list[int]:
     """Return a host for each chunk so that each host has whole branches that follow one another, about equal in cost.
 
-    One host after the other, from another one on at each try.
+    Hosts are used one after the other; another one is the first at each try.
     """
-    total, done, places = max(sum(costs), 1), 0, list[int]()
+    total = max(sum(costs), 1)
+    done = 0
+    places: list[int] = []
     for _, run in groupby(zip(branches, costs, strict=True), key=lambda one: one[0]):
         parts = [cost for _, cost in run]
         middle = done + sum(parts) / 2
@@ -36,7 +36,7 @@ def ranges(costs: Sequence[int], branches: Sequence[int], hosts: int, tries: int
 def by_kind(kinds: Sequence[int], hosts: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Return (chunks, hosts) of each kind, as positions: chunks of `kinds` go to `hosts` of the same kind.
 
-    Where no host is of a kind, any will do.
+    If no host is of a kind, its chunks go to any host.
     """
     found = []
     for kind in sorted(set(kinds)):

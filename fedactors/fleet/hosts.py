@@ -1,71 +1,109 @@
-"""The client hosts of a run, and how a round's chunks are shared out among them and their sums brought together."""
+"""The client hosts of a run: which host trains which chunks of a round, and how their sums are added up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.fleet.base import Actor, Fault, Fleet, Handle, WorkerClass
+from fedactors.fleet.base import Fault, Fleet, Handle, WorkerClass
 from fedactors.fleet.chunk_placement import by_kind, ranges, spread
 from fedactors.fleet.client_states import ClientStates
-from fedactors.learning.training_task import Chunk
+from fedactors.fleet.stubs import ClientHostStub, Results
+from fedactors.learning.dissimilarity import GradientSum
+from fedactors.learning.training_task import Chunk, Vectors
 
-_DIRECT = 16  # chunks whose sums go to the server one by one; more are added up on the way
+_DIRECT = 16  # chunks whose sums go to the server one by one; of more, hosts add up the sums
 
 
 class Hosts:
-    """As many hosts of a role as the fleet has room for; with `states` if their clients keep something."""
+    """As many client hosts as the fleet has room for.
 
-    def __init__(self, fleet: Fleet, role: WorkerClass, made_of: Sequence[Any], states: ClientStates | None) -> None:
-        self._fleet, self._role, self._made_of, self._states = fleet, role, made_of, states
-        self.actors: list[Actor] = []
+    Args:
+        fleet: where to start them.
+        worker: the class of a host.
+        made_of: arguments of its constructor, which may be handles.
+        states: what clients keep; None if they keep nothing.
+
+    """
+
+    def __init__(self, fleet: Fleet, worker: WorkerClass, made_of: Sequence[Any], states: ClientStates | None) -> None:
+        self._fleet = fleet
+        self._worker = worker
+        self._made_of = made_of
+        self._states = states
+        self.stubs: list[ClientHostStub] = []
         self._kinds: list[int] = []  # of each
         self.grow()
 
     def grow(self) -> None:
-        """Start as many hosts as there is room for: at the beginning all, later those of nodes that came."""
-        for kind in self._fleet.more():
-            self.actors.append(self._fleet.start(self._role, *self._made_of, host=True, kind=kind))
+        """Start as many hosts as there is room for: all at the beginning, later those on nodes that were added."""
+        for kind in self._fleet.startable_hosts():
+            actor = self._fleet.start(self._worker, *self._made_of, host=True, kind=kind)
+            self.stubs.append(ClientHostStub(self._fleet, actor))
             self._kinds.append(kind)
 
     def revive(self) -> int:
-        """Wait for all hosts, and go on without those that do not come back; return how many had died.
+        """Wait for all hosts and stop those that do not come back; return how many had died.
 
         Raises Fault if none comes back.
         """
         died = 0
-        for place, host in reversed(list(enumerate(self.actors))):
+        for place, host in reversed(list(enumerate(self.stubs))):
             try:
-                died += self._fleet.revive(host)
+                died += self._fleet.revive(host.actor)
             except Fault:
-                if len(self.actors) == 1:
+                if len(self.stubs) == 1:
                     raise
-                self._fleet.stop(host)
-                del self.actors[place], self._kinds[place]
+                self._fleet.stop(host.actor)
+                del self.stubs[place]
+                del self._kinds[place]
                 died += 1
         return died
 
-    def learned(self, chunks: Sequence[Chunk], bases: Sequence[Handle], tries: int) -> list[Handle]:
-        """Have hosts train all chunks; return what the server is to add, in few pieces however many chunks there are.
+    def limit(self, clients: int) -> None:
+        """Have each host train at most so many clients at once."""
+        for host in self.stubs:
+            host.limit(clients)
 
-        Few go to it directly. Of many, each host adds up its own and what the host before it hands over.
+    def learned(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]], tries: int) -> list[Results]:
+        """Train all chunks; return what the server adds up, in few pieces however many chunks there are.
+
+        Of few chunks the server gets each host's results. Of many, each host adds up its own results and the sum of
+        the host before it.
         """
         handed_on = len(chunks) > _DIRECT
         places = self._places(chunks, tries, in_ranges=handed_on)
         calls = self._calls(chunks, places)
         if not handed_on:
-            return [self._learn(self.actors[place], mine, bases) for place, mine in calls]
-        results: dict[int, list[Handle]] = {}
+            return [self._learn(self.stubs[place], mine, bases) for place, mine in calls]
+        results: dict[int, list[Results]] = {}
         for place, mine in calls:
-            results.setdefault(place, []).append(self._learn(self.actors[place], mine, bases))
-        total: list[Handle] = []
+            results.setdefault(place, []).append(self._learn(self.stubs[place], mine, bases))
+        total: list[Results] = []
         for place in dict.fromkeys(places):
-            total = [self._fleet.call(self.actors[place], "fold", *total, *results[place])]
+            total = [self.stubs[place].fold([*total, *results[place]])]
         return total
+
+    def gradient_sums(
+        self, groups: Sequence[Sequence[int]], public: Handle[Vectors], tries: int, first_of: int | None = None
+    ) -> list[Handle[GradientSum]]:
+        """Return sums of gradients over each group of clients at the model in `public`.
+
+        They are those of whole data sets, or of first batches in round `first_of`.
+        """
+        sums = []
+        places = spread([len(group) for group in groups], len(self.stubs), tries)
+        for place, group in zip(places, groups, strict=True):
+            host = self.stubs[place]
+            if first_of is None:
+                sums.append(host.gradient_sum(group, public))
+            else:
+                sums.append(host.first_gradient_sum(group, first_of, public))
+        return sums
 
     def loads(self, chunks: Sequence[Chunk]) -> list[int]:
         """Return the local steps of a round that each host is given."""
-        load = [0] * len(self.actors)
+        load = [0] * len(self.stubs)
         places = self._places(chunks, 0, in_ranges=len(chunks) > _DIRECT)
         for chunk, place in zip(chunks, places, strict=True):
             load[place] += chunk.cost
@@ -76,9 +114,10 @@ class Hosts:
         kinds = [self._fleet.kind_of(chunk.clients[0]) for chunk in chunks]
         places = [0] * len(chunks)
         for mine, hosts in by_kind(kinds, self._kinds):
-            costs, count = [chunks[chunk].cost for chunk in mine], len(hosts)
-            parts = [chunks[chunk].branch for chunk in mine]
-            found = ranges(costs, parts, count, tries) if in_ranges else spread(costs, count, tries)
+            costs = [chunks[chunk].cost for chunk in mine]
+            branches = [chunks[chunk].branch for chunk in mine]
+            count = len(hosts)
+            found = ranges(costs, branches, count, tries) if in_ranges else spread(costs, count, tries)
             for chunk, place in zip(mine, found, strict=True):
                 places[chunk] = hosts[place]
         return places
@@ -95,14 +134,14 @@ class Hosts:
             shares.setdefault(place, []).append(chunk)
         return sorted(shares.items())
 
-    def _learn(self, host: Actor, chunks: Sequence[Chunk], bases: Sequence[Handle]) -> Handle:
-        """Have a host train its chunks of a round; what clients keep is noted as proposed by that round."""
-        if self._fleet.near:
-            self._fleet.call(host, "prepare", chunks)  # while it waits for models
+    def _learn(self, host: ClientHostStub, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> Results:
+        """Train chunks of a round on a host; what clients keep afterwards is proposed by that round."""
+        if self._fleet.cheap_calls:
+            host.prepare(chunks)  # done while the models are not there yet
         if self._states is None:
-            return self._fleet.call(host, "learn", chunks, *bases)
+            return host.learn(chunks, bases)
         clients = [client for chunk in chunks for client in chunk.clients]
         kept = [self._states.of(client) for client in clients]
-        learned, *renewed = self._fleet.call(host, "learn", chunks, *bases, *kept, returns=1 + len(kept))
+        learned, renewed = host.learn_with_states(chunks, bases, kept)
         self._states.propose(chunks[0].version, clients, renewed)
         return learned

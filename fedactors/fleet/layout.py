@@ -1,8 +1,8 @@
-"""Which node each actor goes to: plain arithmetic over what nodes offer, so that it can be told before it is done.
+"""Which node each actor goes to: arithmetic over what nodes offer, so that it can be shown before it is done.
 
 Client hosts are spread: each goes where most of its kind would still fit. The server and the central learner get nodes
-of their own where the hosts do not need them all, the smallest ones; else they sit beside hosts, on the cores that
-these leave. A fraction of a GPU lies on one GPU; several hosts share it.
+of their own, the smallest ones, if hosts do not need all nodes; else they are beside hosts, on the cores that these
+leave. A fraction of a GPU is on one GPU; several hosts share it.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class Node:
     gpus: float = 0.0
     resources: dict[str, float] = field(default_factory=dict)
     free: list[float] = field(default_factory=list)  # of each GPU
-    key: str = ""  # what Ray calls it
+    key: str = ""  # Ray's name for it
 
     def __post_init__(self) -> None:
         self.free = self.free or [1.0] * int(self.gpus)
 
     def copy(self) -> Node:
-        """Return a node to try things on."""
+        """Return an independent copy."""
         return Node(self.name, self.cpus, self.gpus, dict(self.resources), list(self.free), self.key)
 
     def room(self, want: Want) -> int:
-        """Return how many actors that want this still fit."""
+        """Return how many actors with this need still fit."""
         counts = [(self.cpus + _TINY) // want.cpus] if want.cpus else []
         counts += [(self.resources.get(name, 0.0) + _TINY) // amount for name, amount in want.resources.items()]
         if want.gpus >= 1:
@@ -61,7 +61,7 @@ class Node:
         return int(min(counts, default=1_000_000))
 
     def take(self, want: Want) -> None:
-        """Give an actor what it wants, which is there."""
+        """Subtract what an actor needs; the node has it."""
         self.cpus -= want.cpus
         for name, amount in want.resources.items():
             self.resources[name] -= amount
@@ -74,7 +74,7 @@ class Node:
 
 
 def room(nodes: Sequence[Node], want: Want) -> int:
-    """Return how many actors that want this fit on `nodes` together."""
+    """Return how many actors with this need fit on `nodes` together."""
     return sum(node.room(want) for node in nodes)
 
 
@@ -86,13 +86,17 @@ def first_kinds(wanted: int | None, kinds: Sequence[Want], central: Want | None,
     numbers = range(len(kinds))
     if wanted is not None:
         return list(islice(cycle(numbers), max(wanted, len(kinds))))
-    nodes = [node.copy() for node in nodes]
-    if central and (roomy := [node for node in nodes if node.room(central)]):
+    left = [node.copy() for node in nodes]
+    if central and (roomy := [node for node in left if node.room(central)]):
         max(roomy, key=lambda node: node.cpus).take(central)
-    left = [room(nodes, want) for want in kinds]
-    most = max(len(kinds), room(nodes, kinds[0]._replace(resources={})))
-    in_turn = [kind for turn in range(max(left)) for kind in numbers if turn < max(left[kind], 1)]
-    return in_turn[:most] or [0]
+    return _in_turn([room(left, want) for want in kinds], room(left, kinds[0]._replace(resources={})))
+
+
+def _in_turn(room_for: Sequence[int], room_for_any: int) -> list[int]:
+    """Return the kinds of as many hosts as there is room for, in turn, at least one of each kind."""
+    kinds = range(len(room_for))
+    in_turn = [kind for turn in range(max(room_for)) for kind in kinds if turn < max(room_for[kind], 1)]
+    return in_turn[: max(len(kinds), room_for_any)] or [0]
 
 
 def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want]) -> tuple[list[int], list[int]] | None:
@@ -102,17 +106,23 @@ def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want])
     would leave no node whole for what another needs.
     """
     small = sorted(range(len(nodes)), key=lambda n: (nodes[n].gpus, nodes[n].cpus, -n))
-    for spare in range(min(len(others) - 1, len(nodes) - 1), -1, -1):  # the evaluator needs none
-        own, left = small[:spare], [node.copy() for node in nodes]
-        placed = _spread(left, [n for n in range(len(nodes)) if n not in own], hosts)
-        beside = _beside(left, own, others) if placed is not None else None
-        if placed is not None and beside is not None:
-            return placed, beside
+    for count in range(min(len(others) - 1, len(nodes) - 1), -1, -1):  # the evaluator needs no node of its own
+        if (found := _hosts_first(nodes, small[:count], hosts, others)) is not None:
+            return found
     left = [node.copy() for node in nodes]
     beside = _beside(left, [], others)
-    if beside is None or (placed := _spread(left, range(len(nodes)), hosts)) is None:
-        return None
-    return placed, beside
+    placed = None if beside is None else _spread(left, range(len(nodes)), hosts)
+    return None if beside is None or placed is None else (placed, beside)
+
+
+def _hosts_first(
+    nodes: Sequence[Node], own: Sequence[int], hosts: Sequence[Want], others: Sequence[Want]
+) -> tuple[list[int], list[int]] | None:
+    """Return the layout in which hosts choose first, on all nodes but the others' `own`; None if not all fit."""
+    left = [node.copy() for node in nodes]
+    placed = _spread(left, [place for place in range(len(nodes)) if place not in own], hosts)
+    beside = None if placed is None else _beside(left, own, others)
+    return None if placed is None or beside is None else (placed, beside)
 
 
 def _spread(left: Sequence[Node], allowed: Sequence[int], hosts: Sequence[Want]) -> list[int] | None:
@@ -142,16 +152,16 @@ def _beside(left: Sequence[Node], own: Sequence[int], others: Sequence[Want]) ->
 
 
 def table(nodes: Sequence[Node], rows: Sequence[tuple[str, int, Want]]) -> str:
-    """Return the placement as lines of text; `rows` are (role, node, what it gets)."""
+    """Return the placement as lines of text; `rows` are (actor, node, what it gets)."""
     lines = []
     for number, node in enumerate(nodes):
-        counts = Counter((role, want.cpus, want.gpus) for role, place, want in rows if place == number)
-        said = ", ".join(f"{count} {role}{'s' * (count > 1)}{_gets(*w)}" for (role, *w), count in counts.items())
-        lines.append(f"  {node.name:<16} {said or 'nothing'}")
+        counts = Counter((name, want.cpus, want.gpus) for name, place, want in rows if place == number)
+        parts = [f"{count} {name}{'s' * (count > 1)}{_gets(*gets)}" for (name, *gets), count in counts.items()]
+        lines.append(f"  {node.name:<16} {', '.join(parts) or 'nothing'}")
     return "\n".join(["placement:", *lines])
 
 
 def _gets(cpus: float, gpus: float) -> str:
     parts = [f"{cpus:g} CPU" * bool(cpus), f"{gpus:g} GPU" * bool(gpus)]
-    said = ", ".join(part for part in parts if part)
-    return f" ({said} each)" if said else ""
+    text = ", ".join(part for part in parts if part)
+    return f" ({text} each)" if text else ""

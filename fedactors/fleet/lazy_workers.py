@@ -1,4 +1,4 @@
-"""The roles of a fleet by name: importing torch takes seconds, and what drives a run on Ray does without it."""
+"""The workers of a fleet by name: to import torch takes seconds, and the driver of a run on Ray does without it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LazyWorker:
-    """The class of `fedactors.fleet.workers` of that name, which is imported where an object of it is made."""
+    """The class of that name in `fedactors.fleet.workers`, which is imported in the process that makes an object."""
 
     name: str
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 
-from fedactors.fleet.base import CallError, Fault, WorkerClass, perform
+from fedactors.fleet.base import Actor, CallError, Fault, Handle, WorkerClass, perform
+
+T = TypeVar("T")
 
 
 class _Failed:
-    """Stands in for the result of a call that raised; whoever is given it fails with the same cause."""
+    """Takes the place of the result of a call that raised; a call with it as an argument fails with the same fault."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -22,58 +24,70 @@ class LocalFleet:
     """Actors are objects, handles are values. Same bits as on a cluster."""
 
     hosts = nodes = 1
-    ahead = 1  # what was handed out is done
-    near = False  # nobody waits for anything here
+    max_in_flight = 1  # a round is done when its last call returns
+    cheap_calls = False  # no host ever waits here, so preparing a trip would gain nothing
     placement = ""
 
     def __init__(self, device: str = "cpu", server_gpus: float = 0.0, central_gpus: float = 0.0) -> None:
-        self.device, self.server_gpus, self.central_gpus = device, server_gpus, central_gpus
+        self.device = device
+        self.server_gpus = server_gpus
+        self.central_gpus = central_gpus
         self._started = False
-        self._threads, self._warnings = torch.get_num_threads(), warnings.catch_warnings()
-        self._warnings.__enter__()  # roles add filters
+        self._threads = torch.get_num_threads()
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()  # workers add filters
 
-    def put(self, value: object) -> object:
+    def put(self, value: T) -> Handle[T]:
         """Return `value` itself."""
-        return value
+        return cast("Handle[T]", value)
 
-    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
+    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
         """Return the object."""
         self._started = self._started or host
-        return role(*args)
+        return Actor(worker(*args))
 
-    def more(self) -> list[int]:
-        """Return that there is one host, of the only kind."""
+    def startable_hosts(self) -> list[int]:
+        """Return one host, of the only kind, until it is started."""
         return [] if self._started else [0]
 
     def kind_of(self, client: int) -> int:
         """Return the only kind."""
         return 0
 
-    def stop(self, actor: Any) -> None:
-        """Do nothing: an object is gone when nobody holds it."""
+    def stop(self, actor: Actor) -> None:
+        """Do nothing: an object is freed with its last reference."""
 
-    def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
-        """Run the method now; a failure is kept for `get`."""
-        failed = next((arg for arg in args if isinstance(arg, _Failed)), None)
-        if failed is None:
-            try:
-                return perform(actor, method, args)
-            except CallError as error:
-                failed = _Failed(Fault(type(error).__name__, str(error)))
-        return failed if returns == 1 else [failed] * returns
+    def call(self, actor: Actor, method: str, *args: object) -> Handle[Any]:
+        """Run the method now; a fault is kept for `get`."""
+        return cast("Handle[Any]", self._result(actor, method, args))
 
-    def get(self, handle: Any) -> Any:
+    def call_several(self, actor: Actor, method: str, *args: object, returns: int) -> list[Handle[Any]]:
+        """Run the method now; a fault is kept for `get`, in the place of each result."""
+        result = self._result(actor, method, args)
+        return [cast("Handle[Any]", result)] * returns if isinstance(result, _Failed) else list(result)
+
+    def _result(self, actor: Actor, method: str, args: tuple[object, ...]) -> Any:
+        for arg in args:
+            if isinstance(arg, _Failed):
+                return arg
+        try:
+            return perform(actor, method, args)
+        except CallError as error:
+            return _Failed(Fault(type(error).__name__, str(error)))
+
+    def get(self, handle: Handle[T]) -> T:
         """Return the value. Raises Fault if the call that made it failed."""
-        if isinstance(handle, _Failed):
-            raise handle.fault
-        return handle
+        value: object = handle
+        if isinstance(value, _Failed):
+            raise value.fault
+        return cast("T", value)
 
-    def revive(self, actor: Any) -> bool:
-        """Return that it had not died: an object does not."""
+    def revive(self, actor: Actor) -> bool:
+        """Return False: an object does not die."""
         return False
 
     def close(self) -> None:
-        """Give torch its threads and Python its warnings back."""
+        """Restore torch's number of threads and Python's warning filters."""
         torch.set_num_threads(self._threads)
         self._warnings.__exit__(None, None, None)
 

@@ -1,23 +1,17 @@
-"""What goes into a pipeline and what comes out of it."""
+"""The input and the results of a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.fleet.base import Fault, Handle
+from fedactors.fleet.base import Handle
 from fedactors.learning.algorithm import Round
 from fedactors.learning.training_task import Chunk, ClientLoss, MemoryLimit, Vectors
-
-RAISED = 2  # tries for work that raises: on two hosts
-_DIED = 5  # tries for work whose actor dies: the machine may be in trouble, not the work
-_GONE = 2  # tries for work whose beginning is lost: once that may have been computed by a round that is done again
-_LOST = ("ObjectLostError", "OwnerDiedError", "ObjectFetchTimedOutError", "ObjectReconstructionFailedError")
 
 
 class RoundTask(NamedTuple):
@@ -32,8 +26,26 @@ class RoundTask(NamedTuple):
     audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
 
 
+class Contribution(NamedTuple):
+    """What the central learner computed beside the clients of a round."""
+
+    vectors: Vectors
+
+
+class AggregationReport(NamedTuple):
+    """What the server reports of a round besides the next state."""
+
+    loss: float  # sum over local steps
+    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
+    busy: float  # wall seconds of all hosts
+    moved: int  # bytes of sums that hosts handed to each other and to the server
+    sound: bool  # whether the next model is finite
+    losses: tuple[ClientLoss, ...]  # ascending by client, if the task has hosts report them
+    narrow: MemoryLimit | None  # of the host that lacked most memory
+
+
 class Outcomes(NamedTuple):
-    """What came of a task."""
+    """The results of a task."""
 
     version: int
     loss: float  # sum over local steps
@@ -42,15 +54,15 @@ class Outcomes(NamedTuple):
     evaluated: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
-    losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the lesson has hosts tell them
+    losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the task has hosts report them
     narrow: MemoryLimit | None = None  # of the host that lacked most memory
     moved: int = 0  # bytes of sums that hosts handed to each other and to the server
 
 
 class SavedState(NamedTuple):
-    """What a run goes on from: the server's state before round `version`, and what each client keeps.
+    """Where a run continues: the server's state before round `version`, and what each client keeps.
 
-    `older` holds what was sent in earlier versions, as far as later tasks still start from them.
+    `older` holds what clients were sent in earlier versions from which later tasks still start.
     """
 
     version: int
@@ -60,41 +72,9 @@ class SavedState(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Handles of what is in `SavedState`: taken at once, fetched whenever there is time."""
+    """Handles of a `SavedState`: taken at once, fetched when there is time."""
 
     version: int
-    public: Mapping[int, Handle]  # by version, this one the last
-    private: Handle
-    kept: Sequence[tuple[int, Handle]]
-
-
-@dataclass
-class Flight:
-    """A task on its way: handles of what will be said of it, and what went wrong with it."""
-
-    task: RoundTask
-    said: Handle = None
-    evaluated: Handle = None
-    dissimilarity: Handle = None
-    raised: int = 0
-    died: int = 0
-    lost: int = 0  # how often a result was gone that this task starts from
-
-    def count(self, fault: Fault) -> str:
-        """Count what went wrong; return why the run has to end, nothing if the task is worth another try."""
-        self.died, self.raised = self.died + fault.died, self.raised + (not fault.died)
-        self.lost += fault.cause in _LOST
-        failed = f"round {self.task.facts.version + 1}"
-        if self.lost >= _GONE:
-            return (
-                f"{failed}: a machine was lost with what only it held, models or what clients keep"
-                f" (accepted: go on from the last checkpoint); {fault}"
-            )
-        if self.raised >= RAISED or self.died >= _DIED:
-            return f"{failed} failed {self.tries} times, last with {fault}"
-        return ""
-
-    @property
-    def tries(self) -> int:
-        """Return how often it failed."""
-        return self.raised + self.died
+    public: Mapping[int, Handle[Vectors]]  # by version, this one the last
+    private: Handle[Vectors]
+    kept: Sequence[tuple[int, Handle[Vectors]]]

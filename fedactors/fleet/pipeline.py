@@ -1,25 +1,30 @@
-"""Rounds in flight: what is submitted, what it refers to, and what is given out again after a fault.
+"""Rounds in flight: what is submitted, what it refers to, and what is submitted again after a fault.
 
-A round's work refers to models by handles that need not exist yet, so several rounds can be under way. Everything a
-round is made of is immutable, so after a fault the round and all later ones are simply submitted again, on other
-hosts, and give the same bits.
+A round's calls refer to models by handles that need not exist yet, so several rounds can be in flight. Everything that
+a round is made of is immutable, so after a fault the round and all later ones are submitted again, on other hosts, and
+give the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
-from fedactors.fleet.base import Actor, Fault, Fleet, Handle, WorkerClass
-from fedactors.fleet.chunk_placement import spread
+from fedactors.fleet.base import Fault, Fleet, Handle, WorkerClass
 from fedactors.fleet.client_states import ClientStates
+from fedactors.fleet.flight import MOST_RAISED, Flight, RoundHandles
 from fedactors.fleet.hosts import Hosts
-from fedactors.fleet.lazy_workers import CENTRAL_HOST, CLIENT_HOST, EVALUATOR, SERVER
-from fedactors.fleet.messages import RAISED, Flight, Outcomes, RoundTask, SavedState, Snapshot
+from fedactors.fleet.lazy_workers import CLIENT_HOST
+from fedactors.fleet.messages import Contribution, Outcomes, RoundTask, SavedState, Snapshot
+from fedactors.fleet.model_handles import ModelHandles
+from fedactors.fleet.stubs import CentralHostStub, ClientHostStub, EvaluatorStub, ServerInput, ServerStub
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import TrainingData, TrainingTask
+from fedactors.learning.training_task import TrainingData, TrainingTask, Vectors
 
 
 class Pipeline:
@@ -27,11 +32,13 @@ class Pipeline:
 
     Args:
         fleet: where to run.
-        lesson: the task's constants.
-        samples: training data; test: what models are examined on; own: the server's samples and labels.
-        on_fault: told of every fault, with the version it was met at.
-        saved: where to go on; by default the algorithm starts.
-        host_role: what a client host is and what it is made of, if not a `ClientHost`.
+        training_task: the constants of the run.
+        samples: training data.
+        test: what models are evaluated on.
+        own: the server's samples and labels.
+        on_fault: called with every fault, and the version it occurred at.
+        saved: where to continue; by default the algorithm starts.
+        host_worker: the class of a client host and the arguments of its constructor, if it is not `ClientHost`.
 
     """
 
@@ -44,115 +51,109 @@ class Pipeline:
         own: tuple[Any, Any],
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
         saved: SavedState | None = None,
-        host_role: tuple[WorkerClass, tuple[Any, ...]] | None = None,
+        host_worker: tuple[WorkerClass, tuple[Any, ...]] | None = None,
     ) -> None:
-        self._fleet, self._on_fault, self.ahead = fleet, on_fault, fleet.ahead
-        known, data, evaluation_set, *central = (fleet.put(part) for part in (training_task, samples, test, *own))
-        self._constants = (known, data, evaluation_set, *central)  # an actor that restarts is given them again
+        self._fleet = fleet
+        self._on_fault = on_fault
+        self.max_in_flight = fleet.max_in_flight
+        task = fleet.put(training_task)
+        data = fleet.put(samples)
+        evaluation_set = fleet.put(test)
+        x, y = (fleet.put(part) for part in own)
+        self._constants = (task, data, evaluation_set, x, y)  # an actor that restarts is given them again
         self._keeps = bool(training_task.algorithm.keeps)
         self._states = ClientStates()
-        role, made_of = host_role or (CLIENT_HOST, (known, data, fleet.device))
-        self._hosts = Hosts(fleet, role, made_of, self._states if self._keeps else None)
-        device = "cuda" if fleet.server_gpus else "cpu"
-        self.server = fleet.start(SERVER, known, *central, device, gpus=fleet.server_gpus)
-        self.evaluator = fleet.start(EVALUATOR, known, evaluation_set)
+        worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
+        self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)
+        self.server = ServerStub.started(fleet, task, x, y)
+        self.evaluator = EvaluatorStub.started(fleet, task, evaluation_set)
         self._centre = training_task.algorithm.centre
-        self.central: list[Actor] = []  # the central learner, if the algorithm has one
+        self.central: list[CentralHostStub] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
-            device = "cuda" if fleet.central_gpus else "cpu"
-            self.central = [fleet.start(CENTRAL_HOST, known, *central, device, gpus=fleet.central_gpus)]
-        self._broadcast: dict[int, Handle] = {}  # what clients are sent, where that is more than the public state
-        self._public: dict[int, Handle] = {}
-        self._private: dict[int, Handle] = {}
+            self.central = [CentralHostStub.started(fleet, task, x, y)]
+        self._models = ModelHandles()
         self._flights: list[Flight] = []
         self._done = 0 if saved is None else saved.version
-        self._audience: tuple[Any, Handle] = None, None
+        self._audience: tuple[NDArray[np.bool_] | None, Handle[NDArray[np.bool_] | None] | None] = (None, None)
         self._at_once: int | None = None  # clients that a host may train at once, since one ran out of memory
         if saved is None:
-            self._public[0], self._private[0] = fleet.call(self.server, "start", returns=2)
+            self._models.set_state(0, *self.server.start())
         else:
             self._continue(saved, training_task.algorithm.sends)
 
     def _continue(self, saved: SavedState, sends: Collection[str]) -> None:
         """Put a saved state on the fleet, as if its rounds had just been finished."""
-        put, state = self._fleet.put, saved.state
-        self._public[saved.version] = put({name: value for name, value in state.items() if name in sends})
-        self._private[saved.version] = put({name: value for name, value in state.items() if name not in sends})
+        put = self._fleet.put
+        public = put({name: value for name, value in saved.state.items() if name in sends})
+        private = put({name: value for name, value in saved.state.items() if name not in sends})
+        self._models.set_state(saved.version, public, private)
         for version, sent in saved.older.items():
-            self._public[version] = put(sent)
+            self._models.set_older(version, put(sent))
         for client, vectors in saved.kept:
             self._states.restore(client, put(vectors))
 
     @property
-    def hosts(self) -> list[Actor]:
+    def hosts(self) -> list[ClientHostStub]:
         """The client hosts that there are now."""
-        return self._hosts.actors
+        return self._hosts.stubs
 
     def loads(self, task: RoundTask) -> list[int]:
         """Return the local steps of a task that each host is given."""
         return self._hosts.loads(task.chunks)
 
     def submit(self, task: RoundTask) -> None:
-        """Hand out a task; returns before it is done."""
+        """Send the calls of a task; does not wait for them."""
         self._hosts.grow()
         flight = Flight(task)
         self._flights.append(flight)
         self._launch(flight)
 
     def finish(self) -> Outcomes:
-        """Wait for the oldest task in flight and adopt what it left. Raises FleetError if it cannot be done."""
+        """Wait for the oldest task in flight and adopt its results. Raises FleetError if it cannot be done."""
         outcomes = self.outcomes()
         self.adopt()
         return outcomes
 
     def outcomes(self) -> Outcomes:
-        """Wait for the oldest task in flight, which stays there. Raises FleetError if it cannot be done."""
+        """Wait for the oldest task, which stays in flight. Raises FleetError if it cannot be done."""
         flight = self._flights[0]
         while True:
             try:
-                said = self._fleet.get(flight.said)
-                evaluated = None if flight.evaluated is None else self._fleet.get(flight.evaluated)
-                apart = None if flight.dissimilarity is None else self._fleet.get(flight.dissimilarity)
-                break
+                assert flight.handles is not None
+                return flight.handles.outcomes(flight.task.facts.version, self._fleet)
             except Fault as fault:
                 self._again(flight, fault)
-        version = flight.task.facts.version
-        learned = (said["loss"], said["bad"], said["busy"])
-        return Outcomes(
-            version, *learned, evaluated, apart, said["sound"], said["losses"], said["narrow"], said["moved"]
-        )
 
     def evaluate(self, version: int) -> dict[str, float]:
         """Return accuracy and loss of the model before round `version`, on the whole test set."""
-        found: dict[str, float] = self._fleet.get(self._fleet.call(self.evaluator, "evaluate", self._public[version]))
-        return found
+        return self._fleet.get(self.evaluator.evaluate(self._models.public(version)))
 
     def amend(self, task: RoundTask) -> None:
-        """Put `task` in the place of the oldest one in flight, and submit it and all later ones anew."""
+        """Replace the oldest task in flight by `task`, and submit it and all later ones again."""
         self._flights[0].task = task
         self._resubmit()
 
     def adopt(self) -> None:
-        """Take the oldest task, which is done, out of flight: what it left is what a run would go on from."""
+        """Take the oldest task, which is done, out of flight: a run would continue from its results."""
         task = self._flights.pop(0).task
         self._states.adopt(task.facts.version)
         self._states.forget(task.facts.departed)
         self._done = task.facts.version + 1
-        self._forget(task.oldest)
+        started = self._flights[0].task.facts.version if self._flights else task.oldest
+        self._models.forget_before(min(task.oldest, started))
 
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors."""
-        public, private = self._fleet.get(self._public[version]), self._fleet.get(self._private[version])
-        return {**public, **private}
+        public = self._fleet.get(self._models.public(version))
+        return {**public, **self._fleet.get(self._models.private(version))}
 
     def snapshot(self) -> Snapshot:
         """Return handles of all that the tasks after those adopted can need."""
-        sent = self._public | self._broadcast | {self._done: self._public[self._done]}
-        public = {version: sent[version] for version in sorted(self._public) if version <= self._done}
-        return Snapshot(self._done, public, self._private[self._done], self._states.items())
+        public = self._models.sent_until(self._done)
+        return Snapshot(self._done, public, self._models.private(self._done), self._states.items())
 
     def fetch(self, snapshot: Snapshot) -> SavedState:
-        """Return what the handles of `snapshot` stand for, that of clients one by one. Raises Fault if it is lost."""
+        """Return the values of a snapshot, those of clients one by one. Raises Fault if one is lost."""
         get = self._fleet.get
         *older, (version, last) = snapshot.public.items()
         state = {**get(last), **get(snapshot.private)}
@@ -160,38 +161,38 @@ class Pipeline:
         return SavedState(version, state, kept, {number: get(sent) for number, sent in older})
 
     def rewind(self, snapshot: Snapshot) -> None:
-        """Go back, or on, to where `snapshot` was taken; what is in flight is forgotten."""
+        """Go to the version at which `snapshot` was taken; tasks in flight are dropped."""
         self._flights.clear()
-        self._public, self._private = dict(snapshot.public), {snapshot.version: snapshot.private}
-        self._states, self._done = ClientStates(), snapshot.version
+        self._models.restore(snapshot.version, snapshot.public, snapshot.private)
+        self._states.clear()  # hosts hold the same object
+        self._done = snapshot.version
         for client, handle in snapshot.kept:
             self._states.restore(client, handle)
 
     def close(self) -> None:
-        """Let go of all models. Whoever waits for the garbage collector to do it keeps memory and descriptors."""
+        """Drop all handles, so that models are freed at once and not when the garbage collector runs."""
         self._flights.clear()
-        for states in (self._public, self._private, self._broadcast):
-            states.clear()
-        self._states, self._audience = ClientStates(), (None, None)
+        self._models.clear()
+        self._states.clear()
+        self._audience = (None, None)
 
     def local_optimum(self, client: int, lr: float, rounds: int) -> dict[str, float]:
         """Return the client's loss at the newest finished model, and the least it reaches alone; see `local_optimum`.
 
-        Raises FleetError if it cannot be had, from two hosts.
+        Raises FleetError if two hosts fail.
         """
-        for tries in range(RAISED):
+        public = self._models.public(self._done)
+        for tries in range(MOST_RAISED):
             host = self.hosts[tries % len(self.hosts)]
-            asked = self._fleet.call(host, "local_optimum", self._public[self._done], client, lr, rounds, self._done)
             try:
-                found: dict[str, float] = self._fleet.get(asked)
-                return found
+                return self._fleet.get(host.local_optimum(public, client, lr, rounds, self._done))
             except Fault as fault:
                 self._on_fault(self._done, fault)
-                said = str(fault)
+                last = str(fault)
                 self._revive(self._done)
-        raise FleetError(f"client {client} by itself, after round {self._done}: {RAISED} failures, last {said}")
+        raise FleetError(f"client {client} by itself, after round {self._done}: {MOST_RAISED} failures, last {last}")
 
-    def kept(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def kept(self) -> Iterator[tuple[int, Vectors]]:
         """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""
         for client, handle in self._states.items():
             yield client, self._fleet.get(handle)
@@ -202,98 +203,87 @@ class Pipeline:
         return len(self._flights)
 
     def _launch(self, flight: Flight) -> None:
-        """Put a task on the actors: chunks on hosts, their sums to the server, its model to the evaluator."""
-        task, fleet = flight.task, self._fleet
-        version = task.facts.version
-        state = self._public[version], self._private[version]
-        found = self._central_work(task.facts, state)
-        bases = [self._broadcast.get(base, self._public[base]) for base in task.bases]
+        """Send a task's calls: chunks to hosts, their sums to the server, its model to the evaluator."""
+        task = flight.task
+        facts = task.facts
+        public = self._models.public(facts.version)
+        private = self._models.private(facts.version)
+        contributions = self._central_work(facts, public, private)
+        bases = [self._models.sent(base) for base in task.bases]
         learned = self._hosts.learned(task.chunks, bases, flight.tries)
-        gone, mixed = self._gone(task.facts.departed), bases[: len(task.facts.mixed)]
-        results = (*mixed, *learned, *found, *gone)
-        after = fleet.call(self.server, "aggregate", task.facts, *state, *results, returns=3)
-        self._public[version + 1], self._private[version + 1], flight.said = after
-        flight.evaluated = self._examine(task) if task.evaluate else None
-        flight.dissimilarity = self._measure(task, flight.tries) if task.measured else None
+        mixed = bases[: len(facts.mixed)]
+        departed = self._states.of_those_that_keep(facts.departed)
+        results: list[ServerInput] = [*mixed, *learned, *contributions, *departed]
+        next_public, next_private, report = self.server.aggregate(facts, public, private, results)
+        self._models.set_state(facts.version + 1, next_public, next_private)
+        evaluated = self._evaluated(task, next_public) if task.evaluate else None
+        dissimilarity = self._dissimilarity(task, flight.tries) if task.measured else None
+        flight.handles = RoundHandles(report, evaluated, dissimilarity)
 
-    def _examine(self, task: RoundTask) -> Handle:
-        """Have the model that a task leads to examined; who is to be examined for is sent when it changes."""
+    def _evaluated(self, task: RoundTask, public: Handle[Vectors]) -> Handle[dict[str, float]]:
+        """Evaluate the model that a task leads to; the audience is sent only when it changes."""
         if task.audience is not self._audience[0]:
-            self._audience = task.audience, self._fleet.put(task.audience)
-        return self._fleet.call(self.evaluator, "evaluate", self._public[task.facts.version + 1], *self._audience[1:])
+            self._audience = (task.audience, self._fleet.put(task.audience))
+        return self.evaluator.evaluate(public, self._audience[1])
 
-    def _central_work(self, facts: Round, state: tuple[Handle, Handle]) -> list[Handle]:
-        """Put the central learner to work and return what it gives the server; nobody waits for it here.
+    def _central_work(
+        self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]
+    ) -> list[Handle[Contribution]]:
+        """Start the central learner's work of a round; return what it gives the server.
 
-        What it finds before the broadcast goes to the clients: their calls wait for it. What it finds beside them is
-        computed while they are.
+        What it computes before the broadcast goes to the clients, whose calls wait for it. What it computes beside
+        them is computed at the same time.
         """
         if self._centre == "before":
-            self._broadcast[facts.version] = self._fleet.call(self.central[0], "broadcast", facts, *state)
-        return [self._fleet.call(self.central[0], "contribute", facts, *state)] if self._centre == "beside" else []
+            self._models.set_sent(facts.version, self.central[0].broadcast(facts, public, private))
+        return [self.central[0].contribute(facts, public, private)] if self._centre == "beside" else []
 
-    def _gone(self, departed: Sequence[int]) -> list[Handle]:
-        """Return what clients that departed had kept, as far as they had."""
-        handles = [self._states.of(client) for client in departed] if self._keeps else []
-        return [handle for handle in handles if handle is not None]
+    def _dissimilarity(self, task: RoundTask, tries: int) -> Handle[dict[str, float]]:
+        """Compare gradients at the model this round starts from: hosts compute them, the server compares them.
 
-    def _measure(self, task: RoundTask, tries: int) -> Handle:
-        """Have hosts work out gradients at the model this round starts from, and the server compare them.
-
-        Beside a central learner they are those of first batches, else those of whole data sets.
+        Where there is a central learner they are those of first batches, else those of whole data sets.
         """
-        facts, public, call = task.facts, self._public[task.facts.version], self._fleet.call
-        places = spread([len(group) for group in task.measured], len(self.hosts), tries)
-        groups = list(zip(places, task.measured, strict=True))
+        version = task.facts.version
+        public = self._models.public(version)
         if not self.central:
-            gradient_sums = [call(self.hosts[place], "gradient_sum", group, public) for place, group in groups]
-            return call(self.server, "dissimilarity", public, *gradient_sums)
-        gradient_sums = [
-            call(self.hosts[place], "first_gradient_sum", group, facts.version, public) for place, group in groups
-        ]
-        own = call(self.central[0], "gradient_sum", facts, public)
-        return call(self.server, "mixed_dissimilarity", own, *gradient_sums)
+            return self.server.dissimilarity(public, self._hosts.gradient_sums(task.measured, public, tries))
+        sums = self._hosts.gradient_sums(task.measured, public, tries, first_of=version)
+        central = self.central[0].gradient_sum(task.facts, public)
+        return self.server.mixed_dissimilarity(central, sums)
 
     def _again(self, flight: Flight, fault: Fault) -> None:
-        """Note a fault and submit everything from this task on once more, on other hosts."""
+        """Report a fault and submit everything from this task on once more, on other hosts."""
         version = flight.task.facts.version
         self._on_fault(version, fault)
-        if hopeless := flight.count(fault):
-            raise FleetError(hopeless)
+        if reason := flight.count(fault):
+            raise FleetError(reason)
         if fault.died:
             self._revive(version)
         if fault.cause == "OutOfMemoryError":  # Ray has ended a host before the machine would have
-            self._narrow(flight.task)
+            self._halve_batches(flight.task)
         if version == 0:
-            self._public[0], self._private[0] = self._fleet.call(self.server, "start", returns=2)
+            self._models.set_state(0, *self.server.start())
         self._resubmit()
 
-    def _narrow(self, task: RoundTask) -> None:
+    def _halve_batches(self, task: RoundTask) -> None:
         """Have hosts train half as many clients at once as they did."""
         now = self._at_once or max((len(chunk.clients) for chunk in task.chunks), default=1)
         self._at_once = max(1, now // 2)
 
     def _resubmit(self) -> None:
-        if self._at_once is not None:  # hosts that have restarted do not know
-            for host in self.hosts:
-                self._fleet.call(host, "limit", self._at_once)
+        if self._at_once is not None:  # hosts that have restarted need it again
+            self._hosts.limit(self._at_once)
         self._states.drop()
         for flight in self._flights:
             self._launch(flight)
 
     def _revive(self, version: int) -> None:
         """Wait for all actors after one has died. Raises FleetError if one does not come back that is needed."""
+        others = (*self.central, self.server, self.evaluator)
         try:
             died = self._hosts.revive()
-            died += sum(map(self._fleet.revive, (*self.central, self.server, self.evaluator)))
+            died += sum(self._fleet.revive(stub.actor) for stub in others)
         except Fault as fault:
             raise FleetError(str(fault)) from None
-        for _ in range(died - 1):  # one of them has been told of
+        for _ in range(died - 1):  # the first one is reported already
             self._on_fault(version, Fault("ActorDiedError", "it died at about the same time as another one", died=True))
-
-    def _forget(self, oldest: int) -> None:
-        """Let go of models that no later task starts from."""
-        kept = min(oldest, self._flights[0].task.facts.version if self._flights else oldest)
-        for states in (self._public, self._private, self._broadcast):
-            for version in [v for v in states if v < kept]:
-                del states[version]

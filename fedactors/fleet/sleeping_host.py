@@ -1,6 +1,6 @@
-"""A client host whose steps take time and compute nothing: it shows what the orchestration alone costs.
+"""A client host whose steps take time and compute nothing, to measure what the orchestration alone costs.
 
-It answers as `ClientHost` does, with sums of the right names and sizes, all zero. It needs no torch, so that many fit
+It returns what `ClientHost` does, with sums of the right names and sizes, all zero. It needs no torch, so that many fit
 on a small machine.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.profiling import Span, Spans
-from fedactors.learning.reduction import HANDED_ON, added, plus, size
 from fedactors.learning.training_task import Chunk, ChunkResult
 
 
@@ -22,12 +22,13 @@ class SleepingHost:
     """Sleeps where a client host trains."""
 
     def __init__(self, vectors: dict[str, int], step: float) -> None:
-        self._vectors, self._step = vectors, step  # lengths of what is sent up; seconds of a client's local step
+        self._vectors = vectors  # lengths of what is sent up, by name
+        self._step = step  # seconds of a client's local step
         self._never = threading.Event()
         self.spans = Spans()
 
     def worked(self) -> list[Span]:
-        """Return when this host worked since it was last asked."""
+        """Return when this host worked since the last call of this method."""
         return self.spans.take()
 
     def about(self) -> dict[str, object]:
@@ -44,14 +45,9 @@ class SleepingHost:
             seconds = chunk.cost * self._step
             self._never.wait(seconds)
             sums = {name: np.zeros(length, np.float32) for name, length in self._vectors.items()}
-            one = ChunkResult(chunk.clients[0], sums, 0.0, seconds, branch=chunk.branch)
-            if learned and learned[-1].branch == chunk.branch:
-                one = plus(learned.pop(), one)
-            learned.append(one)
+            append_or_add(learned, ChunkResult(chunk.clients[0], sums, 0.0, seconds, branch=chunk.branch))
         return learned
 
     def fold(self, *results: list[ChunkResult]) -> list[ChunkResult]:
-        """Return the sum of what this host has and of what the host before it hands over."""
-        parts = [one for result in results for one in result]
-        handed, total = [part for part in parts if part.branch == HANDED_ON], added(parts)
-        return [] if total is None else [total._replace(moved=total.moved + size(handed))]
+        """Return the sum of what this host has and of what the host before it hands on."""
+        return folded(results)

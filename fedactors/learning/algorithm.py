@@ -1,7 +1,7 @@
-"""What the engine and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
+"""What training and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
 
 The algorithms themselves are in `fedactors.algorithms`, one file each; this is the protocol they share. torch is
-imported for annotations only, so that the clock can ask an algorithm for its payload without paying for it.
+imported for annotations only, so that the clock can compute an algorithm's payload without importing it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TaskSetting(NamedTuple):
-    """What is known of a scenario before anything runs; an algorithm derives its defaults from it."""
+    """The facts of a scenario before anything runs; an algorithm derives its defaults from them."""
 
     clients: int = 0  # N
     cohort: int = 0  # S: clients that a round wants
@@ -33,7 +33,7 @@ class TaskSetting(NamedTuple):
     central: int = 0  # n_0: samples of the server's own
     batch: int = 1  # B: of a client's step
     epochs: int | None = None  # E_c, if clients count in passes
-    steps: float = 0.0  # K: local steps asked of a client, the mean over those that hold data
+    steps: float = 0.0  # K: local steps wanted of a client, the mean over those that hold data
     sample_size: float = 0.0  # one sample on the wire, in models
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
     evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
@@ -59,14 +59,14 @@ UNKNOWN = TaskSetting()
 
 
 class Round(NamedTuple):
-    """What the server knows of a round when it aggregates."""
+    """The facts of a round that the server aggregates with."""
 
     version: int
     heard: int  # updates received
     weight: float  # sum of the aggregation weights
     lr: float  # clients' learning rate
     setting: TaskSetting = UNKNOWN
-    members: int = 0  # devices that belonged to the population in this round, asked or not: N
+    members: int = 0  # devices that belonged to the population in this round, selected or not: N
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
@@ -104,7 +104,7 @@ class CentralData(Protocol):
 
 
 class Algorithm(Options):
-    """Base of all algorithms: FedAvg's client, and a server that must say how it aggregates.
+    """Base of all algorithms: FedAvg's client, and a server whose `aggregate` a subclass must define.
 
     State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
     `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
@@ -126,6 +126,9 @@ class Algorithm(Options):
     """Whether a client of a model with a table is sent only the rows that its data name."""
     finds: ClassVar[tuple[str, ...]] = ()
     """The names under which a central learner gives what it worked out."""
+
+    if TYPE_CHECKING:
+        name: str  # no field of this class, because its place among the options is the subclass's choice
 
     @property
     def learns(self) -> bool:
@@ -159,7 +162,7 @@ class Algorithm(Options):
 
     @property
     def wants_gradient(self) -> bool:
-        """Whether `ClientResult.gradient` is used; it is computed anew for those who do."""
+        """Whether `ClientResult.gradient` is used; it costs one more step, computed only if so."""
         return False
 
     @property
@@ -168,10 +171,10 @@ class Algorithm(Options):
         return ""
 
     def check(self, setting: TaskSetting) -> None:
-        """Look whether the options go with the scenario. Raises ScenarioError if not."""
+        """Check that the options go with the scenario. Raises ScenarioError if not."""
 
     def optimizer(self, setting: TaskSetting) -> Optimizer:
-        """Return what takes the clients' local steps: what the scenario says, unless the paper prescribes it."""
+        """Return what takes the clients' local steps: that of the scenario, unless the paper prescribes another."""
         return setting.optimizer
 
     def undefined(self, mixing: bool) -> str:

@@ -7,15 +7,19 @@ engine that trains clients.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.base import ClientBatch, DeviceDataset
-from fedactors.engines.engine_choice import engine
+from fedactors.engines.client_batch import ClientBatch, DeviceDataset
+from fedactors.engines.engine_choice import choose
 from fedactors.engines.full_gradient import full_gradient
+from fedactors.engines.local_work import LocalWork
 from fedactors.models import dropout
 from fedactors.models.layers import Model
 from fedactors.models.precision import rounding
@@ -23,18 +27,31 @@ from fedactors.optim.server_optimizers import ServerOptimizer
 from fedactors.streams import Purpose
 from fedactors.workload import Workload
 
-_ROUNDS, _BEFORE = -1, -2  # entities of random streams; clients are 0, 1, …
+_ROUNDS = -1  # entities of random streams; clients are 0, 1, …
+_BEFORE = -2
 
 
 class CentralLearner:
-    """Learns from (x, y), `(n_0, *shape)` and `(n_0,)`, on one device. Without data it leaves models as they are."""
+    """Learns from (x, y), `(n_0, *shape)` and `(n_0,)`, on one device. Without data it leaves models as they are.
+
+    Local steps are taken in a context that `around` returns: for measuring when they are taken.
+    """
 
     def __init__(
-        self, model: Model, seed: int, x: NDArray[np.float32], y: NDArray[np.int64], device: str = "cpu"
+        self,
+        model: Model,
+        seed: int,
+        x: NDArray[np.float32],
+        y: NDArray[np.int64],
+        device: str = "cpu",
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._seed, self._device = seed, torch.device(device)
+        self._seed = seed
+        self._device = torch.device(device)
+        self._around = around
         self._dataset = DeviceDataset(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
-        self._train = engine(model, device)
+        # corrections come and go from call to call, so the engine must be one that takes them
+        self._engine = choose(LocalWork(model, corrects=True), device)
 
     def learn(
         self,
@@ -47,7 +64,7 @@ class CentralLearner:
         correction: Tensor | None = None,
         optimizer: ServerOptimizer | None = None,
     ) -> Tensor:
-        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; see the protocol `Central`."""
+        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; see `CentralData`."""
         if optimizer is None or not work.wanted:
             return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
         slots = optimizer.start(x)
@@ -65,7 +82,7 @@ class CentralLearner:
         return self._descend(x, lr, work, _BEFORE, 0)
 
     def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
-        """Return what `client`, whose data these are, makes of x in its round number `number` without a server."""
+        """Return the model of `client`, which holds these data, after round `number` of training alone, from x."""
         return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)
 
     def gradient(self, x: Tensor) -> Tensor:
@@ -98,12 +115,26 @@ class CentralLearner:
         purpose: Purpose = Purpose.SERVER_BATCH,
     ) -> Tensor:
         """Take `work.wanted` steps; x itself, bit for bit, if there is nothing to do."""
-        if not work.wanted or not lr:
-            return x
+        with self._around():
+            if not work.wanted or not lr:
+                return x
+            return self._steps(x, lr, work, entity, version, weight, correction, purpose)
+
+    def _steps(
+        self,
+        x: Tensor,
+        lr: float,
+        work: Workload,
+        entity: int,
+        version: int,
+        weight: float,
+        correction: Tensor | None,
+        purpose: Purpose,
+    ) -> Tensor:
         order = self._order(work, entity, version, work.wanted, purpose)
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
         row = ClientBatch((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
-        with rounding(self._dataset):
-            return (start[0] + self._train(self._dataset, row).deltas[0]).to(x.device)
+        with rounding(self._dataset.model.precision, self._dataset.device):
+            return (start[0] + self._engine.train(self._dataset, row).deltas[0]).to(x.device)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from fedactors.engines.local_work import CACHED
 from fedactors.learning.training_task import Chunk
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
 
-CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
 _ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
 _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
 _HOSTS = 4  # that there should be work for, however many there are: part of the bits
@@ -37,10 +37,10 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
 
 
 def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:
-    """Return runs of chunks that agree in all that is not said trip by trip, each of at most so many `rows` or one.
+    """Return runs of chunks that agree in all that is common to their trips, each of at most so many `rows` or one.
 
     They agree, too, in what decides how large the matrices of a step are: the longest trip, and the largest batch of
-    the clients' workloads `works`. One client has other bits alone than in company: a chunk of one stays alone.
+    the clients' workloads `works`. One client has other bits alone than beside others: a chunk of one stays alone.
     """
     found, taken = list[list[Chunk]](), 0
     for chunk in chunks:

@@ -20,10 +20,12 @@ Float64 = NDArray[np.float64]
 
 
 class ModelEvaluator:
-    """Examines models on one test set, on one device."""
+    """Evaluates models on one test set, on one device."""
 
     def __init__(self, model: Model, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
-        self._model, self._evaluation_set, self._device = model, evaluation_set, torch.device(device)
+        self._model = model
+        self._evaluation_set = evaluation_set
+        self._device = torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
 
     @torch.no_grad()
@@ -40,14 +42,18 @@ class ModelEvaluator:
             return {}
         batches = zip(torch.split(samples, _BATCH), torch.split(labels, _BATCH), strict=True)
         found = [self._batch(tensors, *batch) for batch in batches]
-        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-        measures: dict[str, float] = {}
+        measures = self._by_part({name: np.concatenate([part[name] for part in found]) for name in found[0]}, rows)
+        if self._model.loss == "hinge":
+            measures["spreadout"] = float(spreadout(tensors[0]))
+        return measures
+
+    def _by_part(self, columns: dict[str, Float64], rows: NDArray[np.int64] | None) -> dict[str, float]:
+        """Return means over each part of the test set that has any of the samples `rows`; `columns` are of these."""
+        measures = dict[str, float]()
         for prefix, members in self._evaluation_set.parts().items():
             some = members if rows is None else members[rows]
             if some.any():
                 measures |= _summary(prefix, {name: column[some] for name, column in columns.items()})
-        if self._model.loss == "hinge":
-            measures["spreadout"] = float(spreadout(tensors[0]))
         return measures
 
     def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor) -> dict[str, Float64]:

@@ -1,4 +1,4 @@
-"""Sums of what chunks learned, in an order that is fixed by the Plan: who adds them, and where, changes no bit.
+"""Sums of what chunks learned, in an order that is fixed by the Plan: no bit depends on which process adds them.
 
     chunks in the order of their clients   c1 c2 c3 | c4 c5 c6 | c7 c8      branches: runs of chunks, at most BRANCHES
     inside a branch from the left          b1 = (c1 + c2) + c3, ...

@@ -1,4 +1,4 @@
-"""What clients are sent besides their models: samples of the server, for algorithms in which they learn from these."""
+"""Samples of the server that clients are sent besides their models, where an algorithm has them learn from these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fedactors.data import batches
-from fedactors.engines.base import DeviceDataset, SecondLoss
+from fedactors.engines.client_batch import DeviceDataset, SecondLoss
 from fedactors.learning.training_task import Chunk, ServerExamples, TrainingTask
 from fedactors.streams import Purpose
 from fedactors.workload import workload

@@ -1,4 +1,4 @@
-"""What a host is given to compute: a chunk of trips, and everything about the task that does not change.
+"""The work of a host: a chunk of trips, and everything about the task that does not change.
 
 A chunk is a run of consecutive clients of one Plan. It names clients, steps and weights; the models it starts from
 arrive beside it. All of it is plain numbers, so that it travels cheaply and looks the same in every process.
@@ -7,11 +7,13 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.holdings import Holdings, SharedHoldings
+from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
@@ -29,7 +31,7 @@ class Chunk(NamedTuple):
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
-    active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
+    active: tuple[int, ...] = ()  # clients to which data are reassigned in this round; empty if they are not
     branch: int = 0  # of the round's sum, see `reduction`
 
     @property
@@ -49,7 +51,7 @@ ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean 
 
 
 class MemoryLimit(NamedTuple):
-    """What lacking memory has done to a host."""
+    """How a host trains since it ran out of memory."""
 
     at_once: int  # clients that it trains at once
     same_bits: bool  # as if it trained whole chunks
@@ -64,7 +66,7 @@ class ChunkResult(NamedTuple):
     seconds: float  # wall time
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
-    losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
+    losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
     narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
     branch: int = 0  # of the round's sum, see `reduction`
     moved: int = 0  # bytes of sums that other hosts handed over for this
@@ -79,7 +81,7 @@ class PretrainingWork(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """The task as a host knows it."""
+    """What does not change in a run: every host gets it once."""
 
     model: Model
     algorithm: Algorithm
@@ -88,7 +90,23 @@ class TrainingTask:
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members
-    tells_losses: bool = False  # whether hosts say what each client's loss was
+    tells_losses: bool = False  # whether hosts return the loss of each client
+    engine: str | None = None  # name of the engine; None for the first that suits
+
+    @property
+    def local_work(self) -> LocalWork:
+        """The clients' local steps, as an engine is chosen for them."""
+        algorithm = self.algorithm
+        return LocalWork(
+            model=self.model,
+            workloads=self.workloads,
+            optimizer=algorithm.optimizer(self.setting),
+            prox=algorithm.prox,
+            corrects=algorithm.corrects,
+            loss_weight=algorithm.loss_weight,
+            second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
+            keeps_state=bool(algorithm.keeps),
+        )
 
     @property
     def central_model(self) -> Model:
@@ -113,7 +131,7 @@ class SampleVariants(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training samples and who holds them."""
+    """Training samples, and which client holds which."""
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
@@ -122,30 +140,10 @@ class TrainingData:
     variants: SampleVariants | None = None  # clients hold first ones; each local step sees any
 
 
-class Holdings(Protocol):
-    """Who holds which samples: a `Split`, or what is made of one."""
-
-    def of(self, client: int) -> NDArray[np.int64]:
-        """Return the samples of `client`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A split in which every client holds the same further samples."""
-
-    own: Holdings
-    further: NDArray[np.int64]  # (n_0,)
-
-    def of(self, client: int) -> NDArray[np.int64]:
-        """Return the samples of `client`."""
-        return np.concatenate([self.own.of(client), self.further])
-
-
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
-    together = Shared(samples.split, further)
+    together = SharedHoldings(samples.split, further)
     return TrainingData(
         np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), together, variants=samples.variants
     )

@@ -1,4 +1,4 @@
-"""A model as data: a tuple of layer descriptions that knows its shapes, its parameters and its cost.
+"""A model as data: a tuple of layer descriptions, with its shapes, its parameters and its cost.
 
 Nothing here computes. The clock needs sizes and floating-point operations without importing torch; `network`
 reads the same description and runs it. Shapes are those of one sample, `(channels, height, width)` or
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from typing_extensions import override  # comes with pydantic and torch
 
@@ -27,6 +27,9 @@ REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the mod
 @dataclass(frozen=True)
 class Layer:
     """A layer without parameters that leaves the shape as it is; the base of all others."""
+
+    draws_masks: ClassVar[bool] = False
+    """Whether training needs the keys of dropout masks."""
 
     def problem(self, shape: Shape) -> str:
         """Say why a sample of `shape` cannot enter, or nothing."""
@@ -60,6 +63,7 @@ class Dropout(Layer):
     """Sets a share `rate` of the activations to zero in training and scales the others by 1 / (1 - rate)."""
 
     rate: float
+    draws_masks: ClassVar[bool] = True
 
     @override
     def problem(self, shape: Shape) -> str:
@@ -160,6 +164,7 @@ class TensorSpec(NamedTuple):
     shape: Shape
     fan_in: int  # inputs that one output of the layer sees
     fill: float | None = None  # what it starts from, if it is not drawn
+    buffer: bool = False  # whether it is state that a forward pass writes, such as BatchNorm's statistics
 
 
 class Layers(NamedTuple):
@@ -174,16 +179,16 @@ class Model:
     """A chain of layers for samples of `input_shape`.
 
     Tensors carry the names they have in the equivalent `torch.nn.Sequential`, so saved weights load there.
-    Two models are equal when they are the same description. Raises DataError if some layer cannot take what
-    it is given.
+    Two models are equal when they are the same description. Raises DataError if a layer cannot take its
+    inputs.
     """
 
     name: str
     input_shape: Shape
     layers: tuple[Layer, ...]
     zeros: bool = False  # start from zero instead of from random weights
-    loss: Loss = "cross_entropy"  # what training makes small
-    precision: Precision = "fp32"  # of training; a model is always examined in float32
+    loss: Loss = "cross_entropy"  # minimised by training
+    precision: Precision = "fp32"  # of training; a model is always evaluated in float32
     origin: Layer | None = None  # the module of the user whose chain of layers this is, and whose first values it has
 
     def __post_init__(self) -> None:
@@ -230,6 +235,16 @@ class Model:
     def parameters(self) -> int:
         """Number of trained values."""
         return sum(prod(tensor.shape) for tensor in self.tensors)
+
+    @cached_property
+    def buffers(self) -> tuple[TensorSpec, ...]:
+        """The last tensors, which forward passes in training write and no gradient moves; most models have none."""
+        return tuple(spec for spec in self.tensors if spec.buffer)
+
+    @cached_property
+    def buffer_values(self) -> int:
+        """Number of values at the end of the flat vector that are buffers."""
+        return sum(prod(spec.shape) for spec in self.buffers)
 
     @cached_property
     def forward_flops(self) -> int:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class InputSpec(NamedTuple):
         return prod(self.shape)
 
 
-class Constants:
+class ModuleConstants:
     """Named arrays that belong to a description; two are equal when they hold the same values."""
 
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
@@ -49,13 +49,13 @@ class Constants:
         self.digest = digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constants) and self.digest == other.digest
+        return isinstance(other, ModuleConstants) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"Constants({len(self.arrays)} arrays, {self.digest[:12]})"
+        return f"ModuleConstants({len(self.arrays)} arrays, {self.digest[:12]})"
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,13 @@ class ModuleLayer(Layer):
     buffers: tuple[TensorSpec, ...]
     output_shape: Shape
     cost: int  # floating-point operations of one forward pass over one sample
-    constants: Constants  # frozen parameters and integer buffers, and all initial values if weights were given
+    constants: ModuleConstants  # frozen parameters and integer buffers, and all initial values if weights were given
     policy: BufferPolicy = "average"
     vmappable: bool = True  # whether gradients of many clients can be computed at once by torch.func.vmap
     draws: bool = False  # whether it draws random numbers of torch in training, besides its nn.Dropout
+    mixes: bool = False  # whether a sample's output depends on the others of its batch, as under BatchNorm
     convolves: bool = False  # whether it has convolutions, which gain nothing from vmap on a CPU
+    draws_masks: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return f"ModuleLayer({self.maker})"

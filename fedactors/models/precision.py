@@ -1,23 +1,19 @@
 """How exactly models are trained: in which format products and convolutions take their factors.
 
     fp32   float32; on a GPU too, where PyTorch by default lets convolutions round to TF32
-    tf32   on a GPU factors are rounded to TF32, of 10 bits, and sums are float32; on a CPU there is no such thing
+    tf32   on a GPU factors are rounded to TF32, of 10 bits, and sums are float32; a CPU has no TF32
     bf16   the forward pass under autocast: factors and results are bfloat16, of 7 bits, and so are gradients on their
            way back through them
 
-Losses, parameters, updates and sums are float32 always, and models are examined in float32.
+Losses, parameters, updates and sums are float32 always, and models are evaluated in float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import torch
-
-if TYPE_CHECKING:
-    from fedactors.engines.base import DeviceDataset
 
 
 def autocast(device: str) -> torch.autocast:
@@ -29,17 +25,18 @@ def autocast(device: str) -> torch.autocast:
 
 
 @contextmanager
-def rounding(dataset: DeviceDataset) -> Iterator[None]:
-    """Let products and convolutions on a GPU round as the model says.
+def rounding(precision: str, device: str) -> Iterator[None]:
+    """Let products and convolutions on a GPU round as `precision` says; no effect on a `device` other than "cuda".
 
-    The switches are those of the whole process, so they are put back: another run in it may say otherwise.
+    PyTorch's switches are those of the whole process, so they are put back: another run in it may have another
+    precision.
     """
-    if not dataset.x.is_cuda:
+    if device != "cuda":
         yield
         return
     switches = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [switch.allow_tf32 for switch in switches]
-    wanted = dataset.model.precision == "tf32"
+    wanted = precision == "tf32"
     _switch(wanted, wanted)
     try:
         yield

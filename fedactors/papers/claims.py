@@ -1,4 +1,4 @@
-"""Small makers of claims: a comparison of two figures of a table, told with both."""
+"""Functions that make claims: a comparison of figures of a table, with the figures in its text."""
 
 from __future__ import annotations
 

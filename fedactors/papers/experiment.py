@@ -120,7 +120,7 @@ class Experiment:
     columns: Sequence[str] = field(default=("accuracy", "t90", "sd20"))
     beside: Callable[[ResultTable], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
     tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
-    best_by: str = "last5"  # the measure that says which
+    best_by: str = "last5"  # the measure that chooses among the labels
 
     def cells(self, seeds: Sequence[int] | None = None) -> Iterator[StudyCell]:
         """Yield every run, none twice; of all seeds unless some are named."""

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.errors import ScenarioError
 from fedactors.papers.claims import less, more
 from fedactors.papers.experiment import Claim, Measures, ResultTable
 from fedactors.scenario.model import Scenario
@@ -70,6 +71,8 @@ def minimiser(scenario: Scenario, weights: Float64) -> Float64:
     p^k is the device's share of the samples, so that every sample of it weighs c_k.
     """
     data = scenario.task.load(scenario.seed, len(weights))
+    if data.clients is None:
+        raise ScenarioError(f"{scenario.source}: its data do not say which client holds a sample")
     each = np.repeat(weights, np.diff(data.clients))[:, None]
     x = np.column_stack([data.x, np.ones(len(data.x))]).astype(np.float64)
     found = np.linalg.solve(x.T @ (each * x), x.T @ (each * np.eye(data.classes)[data.y]))  # (inputs + 1, classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -10,6 +9,7 @@ from typing import Any
 
 from fedactors.errors import DivergedError
 from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Label, Measures, ResultTable
+from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
 from fedactors.study.runs import StudyRun, each, failure, finished
 from fedactors.study.study_cells import SEED, StudyCell
@@ -22,7 +22,7 @@ Tell = Callable[[StudyCell, Measures], None]
 def play(
     experiment: Experiment, scenarios: Path, out: Path, jobs: int, tell: Tell, overrides: Iterable[str]
 ) -> ResultTable:
-    """Run every cell, `jobs` at a time, and return the table; `tell` hears of each result, in the order of the cells.
+    """Run every cell, `jobs` at a time, and return the table; `tell` is called for each result in the cells' order.
 
     Where axes are tuned, all their labels are run with the first seed and the best ones with the others; the table
     holds those. `overrides` change the scenario of all cells. Raises what loading and running raise.
@@ -65,11 +65,10 @@ def measured(work: StudyRun) -> Measures:
     folder = finished(work)
     if why := failure(folder):
         raise DivergedError(why)
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return measures(rows)._replace(folder=folder)
+    return measures(lines_of(folder / METRICS))._replace(folder=folder)
 
 
-def measures(rows: list[Mapping[str, Any]]) -> Measures:
+def measures(rows: Sequence[Mapping[str, Any]]) -> Measures:
     """Return the measures of a run from the rows of its metrics."""
     curve = summary(rows)
     assert curve is not None  # the last round is always evaluated
@@ -87,16 +86,26 @@ def measures(rows: list[Mapping[str, Any]]) -> Measures:
     )
 
 
-def _further(rows: list[Mapping[str, Any]]) -> dict[str, float]:
+def _further(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return means over the last 20 rounds of what was examined, the deviation of the loss, and peaks of G~^2 and B~^2.
 
     The peaks are over the rounds 10 to 100, as Augenstein et al. have them.
     """
     last = [row for row in rows[-WINDOW:] if "loss" in row]
-    names = [name for name in last[-1] if name.endswith(_EXAMINED)]
-    found = {name: fmean(row[name] for row in last if name in row) for name in names}
+    found = _examined_means(last)
     found["loss_sd"] = pstdev(row["loss"] for row in last)
     for name in ("gt2", "bt2"):
-        if peaks := [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]:
+        if peaks := _examined_early(rows, name):
             found[f"max_{name}"] = max(peaks)
     return found
+
+
+def _examined_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the mean of each quantity that the last of `rows` has, over the rows that have it."""
+    names = [name for name in rows[-1] if name.endswith(_EXAMINED)]
+    return {name: fmean(row[name] for row in rows if name in row) for name in names}
+
+
+def _examined_early(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """Return the values of `name` in the rounds 10 to 100."""
+    return [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]

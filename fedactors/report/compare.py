@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fedactors.report import curves
 from fedactors.report.figure import share
-from fedactors.report.html import Page, Section
+from fedactors.report.html_page import Page, Section
 from fedactors.report.measures import totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, finals, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import OUTCOME, RUNS, label
@@ -20,12 +20,10 @@ def compared(runs: Sequence[Records]) -> Page:
     """Return the page that compares `runs`."""
     names = named(runs)
     shown = runs[:_CURVES]
-    happened = {name for records in runs for name, count in totals(records).items() if count}
-    chips = tuple({"said": label(name), "color": color} for name, color in OUTCOME.items() if name in happened)
     sections = [
         Section("figures", "Side by side", (), (_figures(runs, names),)),
         Section("learning", "Learning", tuple(curves.learning(shown, names)), (), "two", tuple(curves.axes(shown))),
-        Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), chips),
+        Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), _chips(runs)),
     ]
     return Page(
         title=f"{len(runs)} runs compared",
@@ -34,6 +32,12 @@ def compared(runs: Sequence[Records]) -> Page:
         sections=[section for section in sections if section.charts or section.tables],
         warnings=[f"{name}: {line}" for name, records in zip(names, runs, strict=True) for line in warnings(records)],
     )
+
+
+def _chips(runs: Sequence[Records]) -> tuple[dict[str, str], ...]:
+    """Return the legend of the outcomes that occur in any of the runs."""
+    happened = {name for records in runs for name, count in totals(records).items() if count}
+    return tuple({"said": label(name), "color": color} for name, color in OUTCOME.items() if name in happened)
 
 
 def named(runs: Sequence[Records]) -> list[str]:

@@ -35,11 +35,13 @@ def milestones(records: Records) -> PageTable | None:
     if not reached:
         return None
     columns = {name: head for name, head in _HEADS.items() if any(name in line for line in reached)}
-    rows = tuple(
-        tuple(TableCell(_SHOWN[name](line)) if name in line else TableCell() for name in columns) for line in reached
-    )
+    rows = tuple(tuple(_cell(line, name) for name in columns) for line in reached)
     numbers = tuple(range(len(columns)))
     return PageTable(tuple(columns.values()), rows, numbers, "", "The first evaluation that showed as much.")
+
+
+def _cell(line: Mapping[str, Any], name: str) -> TableCell:
+    return TableCell(_SHOWN[name](line)) if name in line else TableCell()
 
 
 _HEADS = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.errors import RunFolderError
 from fedactors.report.figure import Chart, blank, hover
 from fedactors.report.heat import heat
 from fedactors.report.holdings_text import bars, lines, picture
-from fedactors.report.html import Page, Section, save
+from fedactors.report.html_page import Page, Section, save
 from fedactors.report.palette import RUNS
+from fedactors.run_files.writing import write_page
 
 Figures = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ def write_svg(figures: Figures, path: Path) -> Path:
 
     console = Console(file=StringIO(), record=True, width=160, highlight=False)
     console.print(picture(figures))
-    return _save(path, console.export_svg(title=figures["name"], code_format=_SVG, unique_id="holdings"))
+    return write_page(path, console.export_svg(title=figures["name"], code_format=_SVG, unique_id="holdings"))
 
 
 def _cells(figures: Figures) -> Chart:
@@ -77,13 +77,3 @@ def _sizes(figures: Figures) -> Chart:
 def _unlike(names: list[str]) -> list[str]:
     """Return names of which no two are the same, as an axis needs them."""
     return names if len(set(names)) == len(names) else [f"{name} ({place})" for place, name in enumerate(names)]
-
-
-def _save(path: Path, text: str) -> Path:
-    pending = path.with_name(f".{path.name}.part")
-    try:
-        pending.write_text(text, encoding="utf-8")
-        pending.replace(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
-    return path

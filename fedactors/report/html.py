@@ -1,52 +1,21 @@
-"""Writes a report: one HTML file that holds everything it needs, opens offline and asks the network for nothing."""
+"""Reports of one run, and pages that compare several, as HTML files."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedactors.errors import RunFolderError
 from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
-from fedactors.report.figure import Chart
+from fedactors.report.compare import compared
+from fedactors.report.html_page import Page, Section, save
 from fedactors.report.measures import totals
-from fedactors.report.page_sections import Card, PageTable, Part
-from fedactors.report.palette import OUTCOME, THEMES, label
+from fedactors.report.palette import OUTCOME, label
 from fedactors.report.timeline_rows import timeline
 from fedactors.run_files.records import Records, read
 
 _SCENARIO_CHARACTERS = 100_000
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: charts and tables side by side."""
-
-    key: str
-    title: str
-    charts: tuple[Chart, ...] = ()
-    tables: tuple[PageTable, ...] = ()
-    layout: str = ""
-    axes: tuple[curves.ProgressAxis, ...] = ()
-    outcomes: tuple[dict[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Page:
-    """Everything that is put into the template."""
-
-    title: str
-    kind: str
-    lead: str
-    sections: Sequence[Section]
-    cards: Sequence[Card] = ()
-    warnings: Sequence[str] = ()
-    digests: Sequence[tuple[str, Any]] = ()
-    parts: Sequence[Part] = ()
-    scenario: str = ""
-    source: str = "the records of the run folder alone"
 
 
 def write(folder: str | Path) -> Path:
@@ -75,8 +44,6 @@ def write_many(folders: Sequence[str | Path], out: str | Path) -> Path:
 
     Raises RunFolderError if a folder is not a run folder or is damaged, or if `out` cannot be written.
     """
-    from fedactors.report.compare import compared
-
     return save(compared([read(folder) for folder in folders]), Path(out))
 
 
@@ -103,8 +70,6 @@ def _sections(records: Records) -> list[Section]:
 
 def _titled(section: Section) -> Section:
     """Give a section that lost one of its two charts the room and the title of the other."""
-    from dataclasses import replace
-
     if section.key == "days" and len(section.charts) == 1:
         return replace(section, title="Traffic", layout="")
     return section
@@ -120,55 +85,3 @@ def _chips(records: Records) -> tuple[dict[str, str], ...]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SCENARIO_CHARACTERS else text[:_SCENARIO_CHARACTERS] + "\n… cut here"
-
-
-def save(page: Page, path: Path) -> Path:
-    """Render a page into a file that appears whole or not at all."""
-    text = render(page)
-    pending = path.with_name(f".{path.name}.part")
-    try:
-        pending.write_text(text, encoding="utf-8")
-        pending.replace(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
-    return path
-
-
-def render(page: Page) -> str:
-    """Return the page as HTML."""
-    from dataclasses import fields
-
-    from jinja2 import Environment
-    from markupsafe import Markup
-
-    from fedactors import __version__
-    from fedactors.report.script import SCRIPT
-    from fedactors.report.style import css
-    from fedactors.report.template import PAGE
-
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(PAGE)
-    drawn = [chart for section in page.sections for chart in section.charts]
-    return template.render(
-        {field.name: getattr(page, field.name) for field in fields(page)},
-        css=Markup(css()),
-        script=Markup(SCRIPT),
-        library=Markup(_library()) if drawn else "",
-        data=Markup(_data(drawn)) if drawn else "",
-        foot=f"Written by fedactors {__version__} from {page.source}.",
-    )
-
-
-def _library() -> str:
-    from bokeh.resources import Resources
-
-    return "\n".join(Resources(mode="inline", components=["bokeh"], minified=True).js_raw)
-
-
-def _data(charts: list[Chart]) -> str:
-    """Return the charts as JSON that cannot end the element it stands in."""
-    from bokeh.core.types import ID
-    from bokeh.embed import json_item
-
-    items = [json_item(chart.model, ID(chart.key)) for chart in charts]
-    text = json.dumps({"items": items, "themes": THEMES}, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.errors import RunFolderError
 from fedactors.report.figure import Chart, blank, hover
 from fedactors.report.measures import DAY, Floats, Ints, virtual_span
 from fedactors.report.palette import LIGHT
+from fedactors.run_files.files import damaged
 from fedactors.run_files.records import Records
+from fedactors.run_files.tables import columns_of
 
 _BANDS = 12_000
 _HOUR = DAY // 24
@@ -37,17 +38,17 @@ def read(folder: Path) -> WindowTable | None:
         return None
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
+    table = columns_of(path, ("client", "sampled", "on", "off"))
     try:
-        table = pq.read_table(path, columns=["client", "sampled", "on", "off"])
-        client, counts = table["client"].to_numpy(), pc.list_value_length(table["on"]).to_numpy()
+        client = table["client"].to_numpy()
+        counts = pc.list_value_length(table["on"]).to_numpy()
         on, off = (pc.list_flatten(table[name]).to_numpy() for name in ("on", "off"))
         sampled = client[table["sampled"].to_numpy(zero_copy_only=False)]
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    except (pa.ArrowException, IndexError) as error:  # columns of other types
+        raise damaged(path, str(error).splitlines()[0]) from None
     if len(on) != len(off):
-        raise RunFolderError(f"{path}: damaged: on and off differ in length")
+        raise damaged(path, "on and off differ in length")
     return WindowTable(np.repeat(client, counts), on, off, sampled)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedactors.report.figure import blank
 from fedactors.report.palette import RUNS
+from fedactors.run_files.writing import write_page
 
 PARTS = ("clock", "broadcast", "compute", "reduce", "evaluate")  # of a round's time
 
@@ -19,8 +20,7 @@ def write(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     from bokeh.resources import INLINE
 
     page = column(_speed(rows), _efficiency(rows), _parts(rows), sizing_mode="stretch_width")
-    path.write_text(file_html(page, INLINE, "fedactors scale"), encoding="utf-8")
-    return path
+    return write_page(path, file_html(page, INLINE, "fedactors scale"))
 
 
 def _lines(made: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:

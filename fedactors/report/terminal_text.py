@@ -44,9 +44,12 @@ def replay(figures: Figures) -> str:
 
 def check(figures: Figures) -> str:
     """Return what a scenario will do."""
-    groups, rounds, samples = figures["devices"], figures["rounds"], figures["samples"]
+    groups = figures["devices"]
+    rounds = figures["rounds"]
+    samples = figures["samples"]
     listed = ", ".join(f"{count:,} {name}" for name, count in groups.items())
-    memory, model = figures["memory_bytes"], figures["model"]
+    memory = figures["memory_bytes"]
+    model = figures["model"]
     lines = [
         f"{figures['name']}: the scenario is sound",
         f"  devices    {sum(groups.values()):,} ({listed})",
@@ -83,13 +86,13 @@ def verify(figures: Figures) -> str:
 
 
 def audit(figures: Figures) -> str:
-    """Return what was looked at in the books of a run, and what is wrong with them."""
+    """Return what an audit of a run has checked, and what is wrong."""
     lines = []
     for check in figures["checks"]:
         wrong = check["wrong"]
         lines.append(f"  {check['name']:<12} {'WRONG' if wrong else 'sound'}: {check['looked_at']}")
         lines += [f"    {text}" for text in wrong]
-    verdict = "the books are sound" if figures["sound"] else "THE BOOKS ARE WRONG"
+    verdict = "the records are sound" if figures["sound"] else "THE RECORDS ARE WRONG"
     return "\n".join([f"{figures['folder']}: {verdict}", *lines])
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.errors import RunFolderError
 from fedactors.report.measures import every
 from fedactors.report.palette import label
 from fedactors.run_files.records import OUTCOMES, Records, read
+from fedactors.run_files.tables import rows_of
+from fedactors.run_files.writing import replacing, writable
 
 Event = dict[str, Any]
 
@@ -37,18 +38,23 @@ def write(folder: str | Path, out: str | Path, devices: int = 500) -> Path:
     Of more than `devices` devices, so many are shown, evenly spread over those that were asked. Raises RunFolderError
     if `folder` is no run folder or is damaged, or if `out` cannot be written.
     """
-    records, path = read(folder), Path(out)
-    pending = path.with_name(f".{path.name}.part")
-    try:
-        with gzip.open(pending, "wt", encoding="utf-8") if path.suffix == ".gz" else pending.open("w") as file:
-            file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
-            for number, event in enumerate(events(records, devices)):
-                file.write((",\n" if number else "") + json.dumps(event))
-            file.write("\n]}\n")
-        pending.replace(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+    records = read(folder)
+    path = Path(out)
+    with writable(path), replacing(path) as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(path.stem, "wb", fileobj=raw) as file:
+                file.writelines(_document(records, devices))
+        else:
+            raw.writelines(_document(records, devices))
     return path
+
+
+def _document(records: Records, devices: int) -> Iterator[bytes]:
+    """Yield the pieces of the file."""
+    yield b'{"displayTimeUnit": "ms", "traceEvents": [\n'
+    for number, event in enumerate(events(records, devices)):
+        yield ((",\n" if number else "") + json.dumps(event)).encode()
+    yield b"\n]}\n"
 
 
 def events(records: Records, devices: int) -> Iterator[Event]:
@@ -110,14 +116,7 @@ def _wall(path: Path) -> Iterator[Event]:
     """Yield the work of actors, if it was noted."""
     if not path.exists():
         return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path).to_pydict()
-        rows = list(zip(*(table[key] for key in ("track", "what", "began", "ended")), strict=True))
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    rows = list(rows_of(path, ("track", "what", "began", "ended")))
     tracks = {track: number for number, track in enumerate(dict.fromkeys(track for track, *_ in rows))}
     yield _name("process_name", WALL, 0, "wall clock")
     for track, number in tracks.items():
@@ -127,7 +126,7 @@ def _wall(path: Path) -> Iterator[Event]:
 
 
 def busy(path: Path) -> Iterable[tuple[str, str, float]]:
-    """Yield (lane, what was done, seconds in all) of the work that was noted, for tables."""
+    """Yield (track, what was done, seconds in all) of the work that was noted, for tables."""
     found: dict[tuple[str, str], float] = {}
     tracks: dict[int, str] = {}
     for event in _wall(path):

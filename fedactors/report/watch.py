@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,8 +11,20 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.report.palette import OUTCOME, label
 from fedactors.report.terminal_text import joules, size, span
-from fedactors.run_files.files import json_of, refuse_other_kinds
-from fedactors.run_files.records import refuse_others
+from fedactors.run_files.files import (
+    FAULTS,
+    METRICS,
+    SCENARIO,
+    SUMMARY,
+    objects_in,
+    problem,
+    reading,
+    scenario_text,
+    summary_of,
+    whole_lines,
+    yaml_of,
+)
+from fedactors.run_files.records import check_run_folder
 
 Row = Mapping[str, Any]
 
@@ -28,13 +39,13 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
 
     A run that is resumed begins again where its checkpoint was. Raises RunFolderError if `folder` is not a run's.
     """
-    path = Path(folder) / "metrics.jsonl"
+    path = Path(folder) / METRICS
     if not path.exists():
-        raise RunFolderError(f"{folder}: not a run folder: it holds no metrics.jsonl")
-    refuse_others(path.parent)
+        raise problem(Path(folder), f"not a run folder: it holds no {METRICS}")
+    check_run_folder(path.parent)
     seen, quiet = -1, 0
     while True:
-        ended = (path.parent / "summary.json").exists()  # asked before reading: what follows is then all there is
+        ended = (path.parent / SUMMARY).exists()  # looked up before reading: no row is added after the summary
         rows = _rows(path)
         if len(rows) != seen:
             seen, quiet = len(rows), 0
@@ -46,14 +57,12 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
 
 
 def _rows(path: Path) -> list[Row]:
-    refuse_other_kinds(path)
-    lines = path.read_bytes().split(b"\n")[:-1]  # the last piece is a line that is being written
-    return [json_of(path, line) for line in lines]
+    return list(objects_in(path, whole_lines(path)))
 
 
 def _claimed(path: Path) -> bool:
     """Say whether a process holds the run folder."""
-    with path.open("rb") as file:
+    with reading(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -68,9 +77,8 @@ def lines(folder: str | Path, rows: list[Row]) -> list[str]:
     found = [f"{name}: round {len(rows):,}{f' of {wanted:,}' if wanted else ''}"]
     if rows:
         found += [*_curve(rows, "accuracy"), *_curve(rows, "train_loss"), _outcomes(rows), _spent(rows)]
-    faults = path / "faults.jsonl"
-    if faults.exists():
-        found.append(f"  faults     {len(faults.read_bytes().splitlines()):,} met and mended")
+    if (path / FAULTS).exists():
+        found.append(f"  faults     {sum(1 for _ in whole_lines(path / FAULTS)):,} met and mended")
     return [*found, *_ended(path)]
 
 
@@ -102,19 +110,16 @@ def _spent(rows: list[Row]) -> str:
 
 def _ended(path: Path) -> list[str]:
     try:
-        return [f"  ended      {json.loads((path / 'summary.json').read_text())['ended_because']}"]
-    except (OSError, KeyError, TypeError, ValueError, RecursionError):
+        return [f"  ended      {summary_of(path)['ended_because']}"]
+    except (RunFolderError, KeyError):
         return []
 
 
 def _scenario(path: Path) -> Mapping[str, Any]:
-    import yaml
-
     try:
-        found = yaml.safe_load((path / "scenario.yaml").read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, ValueError, RecursionError):
+        return yaml_of(path / SCENARIO, scenario_text(path))
+    except RunFolderError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def watch(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> None:

@@ -1,11 +1,10 @@
 """Reads a run folder back, whole or interrupted, into plain frozen data.
 
-What was never written is empty here; what was written and cannot be read is an error that names the file and line.
+A file that was never written gives empty data; a file that cannot be read is an error that names the file and line.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,17 +13,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.errors import RunFolderError
-from fedactors.plan import Order, Outcome
-from fedactors.run_files.files import refuse_other_kinds
+from fedactors.plan import Outcome
+from fedactors.run_files.files import (
+    FAULTS,
+    METRICS,
+    SCENARIO,
+    SUMMARY,
+    damaged,
+    objects_in,
+    problem,
+    scenario_text,
+    summary_of,
+    whole_lines,
+    yaml_of,
+)
+from fedactors.run_files.tables import ORDER_COLUMNS, columns_of
 
 Column = NDArray[Any]
 Table = Mapping[str, Column]
+Move = tuple[int, Mapping[str, Any]]  # row of metrics, and an arrival or a departure that the objective has answered
 
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
-_MARKS = ("scenario.yaml", "metrics.jsonl", "summary.json")
+_MARKS = (SCENARIO, METRICS, SUMMARY)
 _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
-_ORDER_COLUMNS = ("version", *Order._fields)
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
     "accuracy", "loss", "train_loss", "joules", "cost",
@@ -58,7 +69,7 @@ class Records:
     scenario: str = ""
     groups: tuple[DeviceGroup, ...] = ()
     missing: tuple[str, ...] = field(default=())
-    moves: tuple[tuple[int, Mapping[str, Any]], ...] = ()  # (row of metrics, arrival or departure that was answered)
+    moves: tuple[Move, ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -78,151 +89,81 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     Raises RunFolderError if `folder` is not a run folder, or if a file in it is damaged.
     """
     path = Path(folder)
-    refuse_others(path)
-    scenario = _text(path / "scenario.yaml")
-    resolved = _yaml(path / "scenario.yaml", scenario)
-    summary = _summary(path / "summary.json")
-    missing = [name for name in ("summary.json", "plans.parquet", "orders.parquet") if not (path / name).exists()]
+    check_run_folder(path)
+    scenario = scenario_text(path) if (path / SCENARIO).exists() else ""
+    resolved = yaml_of(path / SCENARIO, scenario)
+    summary = _summary(path)
+    metrics, moves = _metrics(path / METRICS)
     return Records(
         path=path,
         name=str(summary.get("name") or resolved.get("name") or path.name),
         summary=summary,
-        metrics=_metrics(path / "metrics.jsonl"),
+        metrics=metrics,
         plans=_table(path / "plans.parquet" if tables else None, _PLAN_COLUMNS, ("arrived", "departed")),
-        orders=_table(path / "orders.parquet" if tables else None, _ORDER_COLUMNS),
-        faults=tuple(row for _, row in _lines(path / "faults.jsonl")),
+        orders=_table(path / "orders.parquet" if tables else None, ORDER_COLUMNS),
+        faults=tuple(_objects(path / FAULTS)),
         scenario=scenario,
         groups=_groups(resolved),
-        missing=tuple(missing),
-        moves=tuple(_moves(path / "metrics.jsonl")),
+        missing=tuple(name for name in (SUMMARY, "plans.parquet", "orders.parquet") if not (path / name).exists()),
+        moves=moves,
     )
 
 
-def refuse_others(path: Path) -> None:
+def check_run_folder(path: Path) -> None:
     """Raise RunFolderError if `path` is not a run folder."""
     if not path.is_dir():
         found = "a file" if path.exists() else "nothing there"
-        raise RunFolderError(f"{path}: {found} (accepted: a folder that `fedactors run` or `replay` wrote)")
+        raise problem(path, found, "a folder that `fedactors run` or `replay` wrote")
     for inner in path.iterdir():
-        if not (inner.is_file() or inner.is_dir()):  # reading a pipe would never end
-            raise RunFolderError(f"{inner}: neither a file nor a folder (accepted: what `fedactors run` wrote)")
+        if inner.exists() and not (inner.is_file() or inner.is_dir()):  # reading a pipe would never end
+            raise problem(inner, "neither a file nor a folder", "what `fedactors run` wrote")
     if not any((path / mark).exists() for mark in _MARKS):
-        raise RunFolderError(f"{path}: not a run folder: it holds none of {', '.join(_MARKS)}")
+        raise problem(path, f"not a run folder: it holds none of {', '.join(_MARKS)}")
 
 
-def _text(path: Path) -> str:
-    if not path.exists():
-        return ""
-    refuse_other_kinds(path)
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error}") from None
-
-
-def _yaml(path: Path, text: str) -> Mapping[str, Any]:
-    import yaml
-
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        raise RunFolderError(f"{path}{where}: damaged: not YAML") from None
-    except (ValueError, RecursionError):
-        raise RunFolderError(f"{path}: damaged: not YAML that a run has written") from None
-    return found if isinstance(found, dict) else {}
-
-
-def _summary(path: Path) -> Mapping[str, Any]:
-    """Return summary.json, or nothing if there is none; what a report computes with are numbers."""
-    text = _text(path)
-    if not text:
-        return {}
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RunFolderError(f"{path}, line {error.lineno}: damaged: {error.msg}") from None
-    except (ValueError, RecursionError) as error:
-        raise RunFolderError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise RunFolderError(f"{path}: damaged: found a {type(found).__name__} (accepted: a JSON object)")
-    for key, value in _numbers_of(found):
-        if not isinstance(value, int | float | None):
-            raise RunFolderError(f"{path}: {key}: found {value!r} (accepted: a number)")
+def _summary(run: Path) -> dict[str, Any]:
+    """Return the summary of a run without what is null; empty if the run has not ended."""
+    found = summary_of(run) if (run / SUMMARY).exists() else {}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _numbers_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key in ("devices", "virtual_seconds", "wall_seconds"):
-        yield key, summary.get(key)
-    for key in ("final", "outcomes", "bytes"):
-        part = summary.get(key)
-        if isinstance(part, dict):
-            yield from ((f"{key}.{name}", value) for name, value in part.items())
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a file, one in each whole line; none if there is no file."""
+    if path.exists():
+        yield from objects_in(path, whole_lines(path))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (line number, object); a last line that was cut off while it was written is left out."""
-    if not path.exists():
-        return
-    refuse_other_kinds(path)
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                if not line.endswith("\n"):
-                    return
-                raise RunFolderError(f"{path}, line {number}: damaged: {error.msg}") from None
-            except (ValueError, RecursionError) as error:
-                raise RunFolderError(f"{path}, line {number}: damaged: {error}") from None
-            if not isinstance(row, dict):
-                raise RunFolderError(f"{path}, line {number}: found {line.strip()[:40]} (accepted: a JSON object)")
-            yield number, row
-
-
-def _metrics(path: Path) -> Table:
+def _metrics(path: Path) -> tuple[Table, tuple[Move, ...]]:
+    """Return the columns of metrics, and every arrival and departure that the objective has answered."""
     columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *OUTCOMES)}
-    for number, row in _lines(path):
-        outcomes = row.get("outcomes", {})
-        if not isinstance(outcomes, dict):
-            raise RunFolderError(f"{path}, line {number}: outcomes: found {outcomes} (accepted: a JSON object)")
-        figures = {name: row.get(name) for name in _FIGURES} | {name: outcomes.get(name, 0) for name in OUTCOMES}
-        for name, value in figures.items():
-            if not isinstance(value, int | float | None):
-                raise RunFolderError(f"{path}, line {number}: {name}: found {value!r} (accepted: a number)")
+    moves: list[Move] = []
+    for number, row in enumerate(_objects(path)):
+        for name, value in _figures(path, number + 1, row):
             columns[name].append(np.nan if value is None else value)
-    return {name: np.array(values, np.float64) for name, values in columns.items()}
+        found = row.get("moves")
+        moves += [(number, move) for move in (found if isinstance(found, list) else ()) if isinstance(move, dict)]
+    return {name: np.array(values, np.float64) for name, values in columns.items()}, tuple(moves)
 
 
-def _moves(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (row, move) of every arrival and departure that the objective has answered."""
-    if not path.exists() or b'"moves"' not in path.read_bytes():
-        return
-    for row, (_, line) in enumerate(_lines(path)):
-        found = line.get("moves")
-        for move in found if isinstance(found, list) else ():
-            if isinstance(move, dict):
-                yield row, move
+def _figures(path: Path, line: int, row: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    """Yield the figures of a row of metrics by name. Raises RunFolderError if one is no number."""
+    outcomes = row.get("outcomes", {})
+    if not isinstance(outcomes, dict):
+        raise problem(path, f"outcomes: found {outcomes}", "a JSON object", line)
+    figures = {name: row.get(name) for name in _FIGURES} | {name: outcomes.get(name, 0) for name in OUTCOMES}
+    for name, value in figures.items():
+        if not isinstance(value, int | float | None):
+            raise problem(path, f"{name}: found {value!r}", "a number", line)
+        yield name, value
 
 
 def _table(path: Path | None, columns: tuple[str, ...], lists: tuple[str, ...] = ()) -> Table:
     """Read integer columns, and the lengths of list columns; all empty if the file is not there."""
     if path is None or not path.exists():
         return {name: np.zeros(0, np.int64) for name in (*columns, *lists)}
-    import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            absent = [name for name in (*columns, *lists) if name not in file.schema_arrow.names]
-            if absent:
-                raise RunFolderError(f"{path}: damaged: no column {', '.join(absent)}")
-            table = file.read(columns=[*columns, *lists])
-    except (pa.ArrowException, OSError) as error:
-        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    table = columns_of(path, (*columns, *lists))
     found = {name: _integers(path, table.column(name), name) for name in columns}
     return found | {name: pc.list_value_length(table.column(name)).fill_null(0).to_numpy() for name in lists}
 
@@ -234,10 +175,10 @@ def _integers(path: Path, column: Any, name: str) -> Column:
     if name == "outcome":
         column = pc.index_in(column.cast(pa.string()), value_set=pa.array(OUTCOMES))
     elif not pa.types.is_integer(column.type):
-        raise RunFolderError(f"{path}: damaged: column {name} holds {column.type} (accepted: integers)")
+        raise damaged(path, f"column {name} holds {column.type}", "integers")
     if column.null_count:
-        accepted = f" (accepted: {', '.join(OUTCOMES)})" if name == "outcome" else ""
-        raise RunFolderError(f"{path}: damaged: {column.null_count} unknown values in column {name}{accepted}")
+        accepted = ", ".join(OUTCOMES) if name == "outcome" else ""
+        raise damaged(path, f"{column.null_count} unknown values in column {name}", accepted)
     return np.asarray(column.to_numpy())
 
 

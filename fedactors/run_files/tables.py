@@ -1,8 +1,9 @@
-"""The tables of a run folder: how they are written row by row, and read back as Plans."""
+"""The tables of a run folder: how they are written row by row, and read back as rows, columns or Plans."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.errors import RunFolderError
 from fedactors.plan import Order, Outcome, Plan
-from fedactors.run_files.files import refuse_other_kinds
+from fedactors.run_files.files import damaged, reading
+from fedactors.run_files.writing import PendingFile, replacing
 
 _ROWS_AT_ONCE = 10_000  # in a part of the file
 _LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as columns they take a sixth of that
@@ -29,11 +30,12 @@ class ParquetTable:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._path, self._pending = path, path.with_name(f".{path.name}.part")
-        names, moves = pa.dictionary(pa.int8(), pa.string()), pa.list_(pa.int64())
+        names = pa.dictionary(pa.int8(), pa.string())
+        moves = pa.list_(pa.int64())
         kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves, "weight": pa.float64()}
         self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
-        self._writer = pq.ParquetWriter(self._pending, self._schema)
+        self._pending = PendingFile(path)
+        self._writer = pq.ParquetWriter(self._pending.file, self._schema)
         self._rows: list[tuple[Any, ...]] = []
         self._packed: list[Any] = []
 
@@ -49,10 +51,14 @@ class ParquetTable:
 
     def close(self) -> None:
         """Complete the file, which appears under its name."""
-        self._pack()
-        self._flush()
-        self._writer.close()
-        self._pending.replace(self._path)
+        try:
+            self._pack()
+            self._flush()
+            self._writer.close()
+            self._pending.finish()
+        except BaseException:
+            self._pending.discard()
+            raise
 
     def _pack(self) -> None:
         """Keep the rows as columns."""
@@ -101,24 +107,46 @@ def _ends(values: Sequence[Sized]) -> Any:
     return _array(list(accumulate(map(len, values), initial=0)), pa.int32())
 
 
-def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table, a part of the file at a time. Raises RunFolderError if it cannot be read."""
+def write_table(path: Path, table: Any) -> None:
+    """Write an Arrow table as a Parquet file that appears whole or not at all. Raises as `replacing`."""
+    import pyarrow.parquet as pq
+
+    with replacing(path) as file:
+        pq.write_table(table, file)
+
+
+@contextmanager
+def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """Open a Parquet file that has `columns`. Raises RunFolderError if it cannot be read, or lacks one of them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    refuse_other_kinds(path)
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
-                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-    except FileNotFoundError:
-        raise RunFolderError(f"{path}: is missing (accepted: the folder of a run that has ended)") from None
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise RunFolderError(f"{path}: damaged: {str(error).splitlines()[0]}") from None
+    with reading(path) as raw:
+        try:
+            with pq.ParquetFile(raw) as file:
+                absent = [name for name in columns if name not in file.schema_arrow.names]
+                if absent:
+                    raise damaged(path, f"no column {', '.join(absent)}")
+                yield file
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            raise damaged(path, (str(error).splitlines() or [type(error).__name__])[0]) from None
+
+
+def columns_of(path: Path, columns: Sequence[str] = ()) -> Any:
+    """Return an Arrow table of some columns, of all if none are named. Raises RunFolderError if it cannot be read."""
+    with _parquet(path, columns) as file:
+        return file.read(columns=list(columns) or None)
+
+
+def rows_of(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, a part of the file at a time. Raises RunFolderError if it cannot be read."""
+    with _parquet(path, columns) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
+            yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
 def plans_of(run: Path) -> Iterator[Plan]:
-    """Yield the Plans that a run folder tells of; `oldest` is not written down, and taken for the next version.
+    """Yield the Plans in a run folder. `oldest` is not in the tables: it is set to the next version.
 
     Raises RunFolderError if a table cannot be read.
     """
@@ -131,7 +159,7 @@ def plans_of(run: Path) -> Iterator[Plan]:
             mine, held = held[1], None
         yield Plan(version, opened, closed, ready, mine, version + 1, tuple(arrived), tuple(departed))
     if held is not None or next(orders, None) is not None:
-        raise RunFolderError(f"{run / 'orders.parquet'}: damaged: orders of a round that plans.parquet does not have")
+        raise damaged(run / "orders.parquet", "orders of a round that plans.parquet does not have")
 
 
 def _next(orders: Iterator[tuple[Any, Iterator[tuple[Any, ...]]]], run: Path) -> tuple[int, tuple[Order, ...]] | None:
@@ -141,4 +169,4 @@ def _next(orders: Iterator[tuple[Any, Iterator[tuple[Any, ...]]]], run: Path) ->
     except StopIteration:
         return None
     except ValueError as error:
-        raise RunFolderError(f"{run / 'orders.parquet'}: damaged: {error}") from None
+        raise damaged(run / "orders.parquet", str(error)) from None

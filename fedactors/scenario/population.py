@@ -1,4 +1,4 @@
-"""Who the devices are: groups with a count, and how each one computes, communicates and comes and goes."""
+"""The devices: groups with a count, and when each device is on, how fast it computes and how it communicates."""
 
 from __future__ import annotations
 

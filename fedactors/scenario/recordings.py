@@ -1,4 +1,4 @@
-"""What devices take from recordings beside their windows: rates over time, figures from tables, places on a map."""
+"""What a group of devices takes from recordings besides windows: rates over time, figures of tables, latencies."""
 
 from __future__ import annotations
 

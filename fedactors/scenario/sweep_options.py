@@ -1,4 +1,4 @@
-"""What a scenario file may say about its own variants: a grid of keys, a list of named changes, seeds."""
+"""Variants of a scenario in its own file: a grid of keys, a list of named changes, seeds."""
 
 from __future__ import annotations
 

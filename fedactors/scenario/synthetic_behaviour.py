@@ -1,4 +1,4 @@
-"""Availability that is made up, and says so."""
+"""Options of availability that is drawn from a law, not recorded."""
 
 from __future__ import annotations
 

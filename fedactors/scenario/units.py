@@ -14,6 +14,8 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from fedactors.plan import NEVER
 
+NONE_IS_NULL = BeforeValidator(lambda value: None if value == "none" else value)  # of quantities that may be absent
+
 DURATIONS = {
     "ns": 1,
     "us": 10**3,

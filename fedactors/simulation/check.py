@@ -1,4 +1,4 @@
-"""What a scenario will do, told before it runs: devices, rounds, traffic and memory."""
+"""Forecasts a scenario before it runs: devices, rounds, traffic and memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
@@ -23,6 +24,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
     """
     prepared = prepare(scenario)
     check_files(scenario)
+    refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     if scenario.server.data is not None:
         scenario.server.data.check()
@@ -49,7 +51,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "too_slow_devices": _hopeless(prepared),
+        "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
         "forecast": None if fleet is None else _forecast(prepared, fleet, actors),
@@ -64,7 +66,7 @@ def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, A
     return forecast(prepared, fleet, actors, importing)
 
 
-def _hopeless(prepared: Prepared) -> int:
+def _too_slow(prepared: Prepared) -> int:
     """Return how many devices could not make the deadline even undisturbed."""
     deadline = prepared.scenario.server.deadline
     return 0 if deadline is None else int((least_times(prepared) > deadline).sum())

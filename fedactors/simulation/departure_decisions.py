@@ -1,4 +1,4 @@
-"""Whether a device that left still counts: estimates for the rule, and both futures for whoever can look ahead."""
+"""Decides whether a device that left still counts: by a rule from estimates, or by running both futures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from math import isfinite
 from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
-from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, settled
+from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, membership_of, settled
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.tasks import task_of, with_last
 
 
-def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows) -> Decide:
-    """Return who decides about the devices of one round, one after the other; `before` is the objective until then."""
+def departure_decision(
+    prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows
+) -> Decide:
+    """Return the function that decides about the devices that left in one round, one after the other.
+
+    `before` is the objective before that round.
+    """
     known: dict[int, bool] = {}
-    policy = prepared.scenario.server.membership.departures
+    policy = membership_of(prepared.scenario.server).departures
     if policy not in OPEN:
         return settled(policy)
 
@@ -35,14 +40,14 @@ def judge(prepared: Prepared, pipeline: Pipeline, device: str, before: Objective
 def by_rule(
     prepared: Prepared, pipeline: Pipeline, objective: Objective, client: int, done: int, rows: MetricRows
 ) -> Verdict:
-    """Decide by Corollary 4.0.3 from what the server knows after `done` rounds, of which `rows` tell."""
+    """Decide by Corollary 4.0.3 from the metrics of the `done` rounds so far, the last of which are in `rows`."""
     server = prepared.scenario.server
     if objective.size == 1:
-        return Verdict(False, {"members": 1})  # nobody would be left to learn for
+        return Verdict(False, {"members": 1})  # the objective would be empty
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
-    local = pipeline.local_optimum(client, server.schedule.rate(1), server.membership.trial_rounds)
+    local = pipeline.local_optimum(client, server.schedule.rate(1), membership_of(server).trial_rounds)
     seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
@@ -82,14 +87,14 @@ def by_trying(
             pipeline.rewind(snapshot)
             plans, tried = islice(prepared.clock(), done, None), _as_tried(client, out, known)
             losses[name] = _future(prepared, pipeline, device, before.fork(), plans, tried)
-    finally:  # whoever interrupts this finds the run where it was
+    finally:  # also after an interrupt the pipeline is as it was
         pipeline.rewind(snapshot)
     said = {f"loss_{name}": loss if isfinite(loss) else None for name, loss in losses.items()}
     return Verdict(losses["exclude"] <= losses["include"] and isfinite(losses["exclude"]), said)
 
 
 def _as_tried(client: int, out: bool, known: Mapping[int, bool]) -> Decide:
-    """Return who decides in a future in which `client`, and all who leave after it, are let go or not."""
+    """Return the decisions of a future in which `client`, and all who leave after it, are let go or not."""
     return lambda objective, other, done: Verdict(known.get(other, out) if other != client else out)
 
 
@@ -102,7 +107,7 @@ def _future(
         objective_state = objective.at(plan, decide)
         pipeline.submit(task_of(plan, prepared, device, last=final, objective_state=objective_state))
         flying += 1
-        while flying and (final or flying >= pipeline.ahead):
+        while flying and (final or flying >= pipeline.max_in_flight):
             outcomes, flying = pipeline.finish(), flying - 1
             if outcomes.bad or not outcomes.sound:
                 return float("inf")

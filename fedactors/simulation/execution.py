@@ -1,7 +1,7 @@
-"""One run in progress: takes Plans from the clock, has the fleet execute them, writes down what came of it.
+"""One run in progress: takes Plans from the clock, has the fleet execute them, and records the outcomes.
 
-The clock and the submission run ahead of training by a bounded window. What is written depends on the Plans and the
-gradients alone; the wall clock appears only in the keys that say so.
+The clock and the submission run ahead of training by a bounded window. The records depend on the Plans and the
+gradients alone; wall-clock times have columns of their own, which enter no digest.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
+from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import collect
-from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
+from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
-from fedactors.simulation.departure_decisions import judge
+from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, reason
+from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
@@ -39,14 +40,14 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
 from fedactors.simulation.stopwatch import Stopwatch, spent
-from fedactors.simulation.tasks import task_of, with_last
+from fedactors.simulation.tasks import plans_of_clock, task_of
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, Labelled]  # and the server's own samples
 
 
 class _Due(NamedTuple):
-    """A round that has been handed out, and is to be written down."""
+    """A round that has been submitted and is not recorded yet."""
 
     plan: Plan
     task: RoundTask
@@ -66,39 +67,46 @@ class Execution:
         start: Checkpoint,
         began: float,
     ) -> None:
-        self._prepared, self._progress, self._start = prepared, progress, start
+        self._prepared = prepared
+        self._progress = progress
+        self._start = start
         scenario = prepared.scenario
         folder.clients(prepared)
         self._recorder = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
-        self._narrow: MemoryLimit | None = None
-        self._began, self._before = began, dict[str, float]()
+        self._faults = FaultNotes(folder, progress)
+        self._began = began
+        self._before = dict[str, float]()
         self._pending: deque[_Due] = deque()
-        self._objective = Objective(prepared) if prepared.scenario.server.membership else None
-        self._clock, self._fleet, self._nodes = prepared.clock(), fleet, fleet.nodes
+        self._objective = Objective(prepared) if scenario.server.membership else None
+        self._clock = prepared.clock()
+        self._fleet = fleet
+        self._nodes = fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
-        every, kept = scenario.cluster.checkpoint_every, scenario.cluster.checkpoints_kept
-        self._saver = CheckpointWriter(folder.path, every, start.plans, kept, progress.note)
+        cluster = scenario.cluster
+        self._saver = CheckpointWriter(
+            folder.path, cluster.checkpoint_every, start.plans, cluster.checkpoints_kept, progress.note
+        )
 
-    def play(self, past: Sequence[dict[str, Any]], stop: int | None) -> Result:
-        """Execute every plan after the `past` rounds, of which the rows of metrics are given, or those before `stop`.
+    def play(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> Result:
+        """Execute every plan after the rounds of `recorded_rows`, the rows of metrics so far, or those before `stop`.
 
         Returns when the clock has ended and the last task is done.
         """
         try:
-            return self._conclude(self._played(past, stop))
+            return self._conclude(self._played(recorded_rows, stop))
         finally:
             self._pipeline.close()
 
-    def _played(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
-        """Play all rounds, and save what came of them, whatever happens; return why the run ended."""
+    def _played(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
+        """Play all rounds, save their state also after an exception, and return why the run ended."""
         scenario = self._prepared.scenario
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
-                ended = self._rounds(past, stop)
+                ended = self._rounds(recorded_rows, stop)
             self._save()
             tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))
             self._watch.write(self._recorder.folder.path, tracks)
@@ -109,19 +117,31 @@ class Execution:
             self._saver.close()
         return ended
 
-    def _rounds(self, past: Sequence[dict[str, Any]], stop: int | None) -> str:
+    def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans = self._watch.each("clock", self._plans())
-        threshold = self._prepared.scenario.server.divergence_threshold
-        for row, (made, last) in zip(past, plans, strict=False):
-            objective_state = self._objective.at(made, recorded(row)) if self._objective else None
-            plan = quarantined(made, self._aside.get(made.version, ()))
-            self._recorder.recall(plan, self._task(plan, objective_state, last=last), row)
-            self._before = row
-            self._tell(row)
-        self._recorder.check_past(self._start)
-        if ended := diverged(self._recorder.rows.last, threshold):
+        plans = self._watch.each("clock", plans_of_clock(self._clock, self._prepared.scenario.server.rounds))
+        for row, (made, last) in zip(recorded_rows, plans, strict=False):
+            self._recall(row, made, last)
+        self._recorder.check_recorded(self._start)
+        if ended := diverged(self._recorder.rows.last, self._prepared.scenario.server.divergence_threshold):
             return ended
+        if ended := self._new_rounds(plans, stop) or self._drain():
+            return ended
+        if self._clock.ended_because and self._recorder.plans:
+            self._evaluate_last()
+        return self._clock.ended_because or cut_short(self._recorder.plans)
+
+    def _recall(self, row: dict[str, Any], made: Plan, last: bool) -> None:
+        """Take in a round that was recorded before: its `row` of metrics, and the plan that the clock made again."""
+        objective_state = self._objective.at(made, recorded(row)) if self._objective else None
+        plan = quarantined(made, self._aside.get(made.version, ()))
+        self._recorder.recall(plan, self._task(plan, objective_state, last=last), row)
+        self._before = row
+        self._feed_back(row)
+
+    def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
+        """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
+        most = 1 if self._clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
             if plan.version == stop:
                 break
@@ -129,45 +149,35 @@ class Execution:
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
-            if len(self._pending) >= (1 if self._clock.steered else self._fleet.ahead) and (ended := self._settle()):
+            if len(self._pending) >= most and (ended := self._settle()):
                 return ended
-        if ended := self._drain():
-            return ended
-        if self._clock.ended_because and self._recorder.plans:
-            self._examine_last()
-        return self._clock.ended_because or cut_short(self._recorder.plans)
+        return ""
 
-    def _plans(self) -> Iterator[tuple[Plan, bool]]:
-        """Return the plans, each with whether it is the last one; of a clock that is steered that is a guess."""
-        rounds = self._prepared.scenario.server.rounds
-        if self._clock.steered:
-            return ((plan, plan.version + 1 == rounds) for plan in self._clock)
-        return with_last(self._clock)
-
-    def _tell(self, row: Mapping[str, Any]) -> None:
-        """Tell the clock what was learned in a round, if it selects clients by that."""
+    def _feed_back(self, row: Mapping[str, Any]) -> None:
+        """Give the clock the losses of a round, if it selects clients by them."""
         if self._clock.steered:
             self._clock.feedback(row["round"] - 1, losses_in(row))
 
-    def _examine_last(self) -> None:
-        """Examine the last model, if nobody knew in time that it would be the last."""
+    def _evaluate_last(self) -> None:
+        """Evaluate the last model, if it was not known in time that its round would be the last."""
         if self._objective is None and "accuracy" not in self._recorder.rows.last[-1]:
             self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
-        """Hand out a round; where its objective needs a decision, nothing else is in flight."""
-        objective_state = self._objective.at(plan, self._judge()) if self._objective else None
+        """Submit a round; if its objective needs a decision, no other round is in flight."""
+        objective_state = self._objective.at(plan, self._departure_decision()) if self._objective else None
         task = self._task(plan, objective_state, last=last)
         self._pipeline.submit(task)
         self._pending.append(_Due(plan, task, objective_state))
 
-    def _judge(self) -> Decide:
-        """Return who decides about devices that left, where the policy leaves it open. Nothing may be in flight."""
+    def _departure_decision(self) -> Decide:
+        """Return the function that decides about devices that left. No task may be in flight if the policy is open."""
         assert self._objective
-        return judge(self._prepared, self._pipeline, self._fleet.device, self._objective.fork(), self._recorder.rows)
+        objective = self._objective.fork()
+        return departure_decision(self._prepared, self._pipeline, self._fleet.device, objective, self._recorder.rows)
 
     def _drain(self) -> str:
-        """Write down all rounds in flight; return why the run has to end, nothing if it goes on."""
+        """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
         while self._pending:
             if ended := self._settle():
                 return ended
@@ -177,7 +187,7 @@ class Execution:
         return task_of(plan, self._prepared, self._fleet.device, last=last, objective_state=objective_state)
 
     def _settle(self) -> str:
-        """Wait for the oldest task and write it down; return why the run has to end here, nothing if it goes on."""
+        """Wait for the oldest task and record it; return why the run has to end here, nothing if it goes on."""
         server = self._prepared.scenario.server
         outcomes = self._outcomes()
         if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
@@ -187,35 +197,27 @@ class Execution:
         refuse_bad(outcomes, self._pending[0].plan)
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
-            plan, task, objective_state = self._pending.popleft()
-            said = (
-                {"moves": [move._asdict() for move in objective_state.moves]}
-                if objective_state and objective_state.moves
-                else {}
-            )
-            said |= noted(outcomes.losses) if self._clock.steered else {}
-            with self._watch.during("write"):
-                self._recorder.enter(plan, task, outcomes, said, self._wall() | {"bytes_reduced": outcomes.moved})
+            self._record(self._pending.popleft(), outcomes)
         if self._saver.due(self._recorder.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
-        self._tell_memory(outcomes)
-        if ratio := spike(self._recorder.rows.last):
-            self._progress.note(f"round {plan.version + 1}: train loss is {ratio:.1f} times that of the rounds before")
+        self._faults.memory(outcomes)
         row = self._recorder.rows.last[-1]
-        self._tell(row)
+        if ratio := spike(self._recorder.rows.last):
+            self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
+        self._feed_back(row)
         self._progress.round(row)
         return diverged([row], server.divergence_threshold)
 
-    def _tell_memory(self, outcomes: Outcomes) -> None:
-        """Write down that memory lacked, when it begins and when it gets worse."""
-        if outcomes.narrow and outcomes.narrow != self._narrow:
-            most, same = self._narrow = outcomes.narrow
-            bits = "the same bits" if same else "bits may differ from those of whole chunks"
-            text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
-            self._recorder.folder.fault(
-                {"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text}
-            )
-            self._progress.note(f"round {outcomes.version + 1}: {text}")
+    def _record(self, due: _Due, outcomes: Outcomes) -> None:
+        """Enter a round that is done: its plan, its task, and what was learned."""
+        further: dict[str, Any] = {}
+        if due.objective_state and due.objective_state.moves:
+            further["moves"] = [move._asdict() for move in due.objective_state.moves]
+        if self._clock.steered:
+            further |= noted(outcomes.losses)
+        wall = self._wall() | {"bytes_reduced": outcomes.moved}
+        with self._watch.during("write"):
+            self._recorder.enter(due.plan, due.task, outcomes, further, wall)
 
     def _outcomes(self) -> Outcomes:
         """Wait for the oldest task."""
@@ -227,7 +229,7 @@ class Execution:
             raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None
 
     def _without(self, outcomes: Outcomes) -> Outcomes:
-        """Set bad updates of the oldest task aside, and return what comes of it without them."""
+        """Set bad updates of the oldest task aside, and return its outcomes without them."""
         plan, task, objective_state = self._pending[0]
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
@@ -239,7 +241,7 @@ class Execution:
         return self._outcomes()
 
     def _checkpoint(self) -> Checkpoint:
-        """Return what is known now, for a checkpoint."""
+        """Return the header of a checkpoint of this moment."""
         recorder = self._recorder
         recorder.folder.sync()  # a checkpoint must not outlive the lines it counts
         return replace(
@@ -258,7 +260,7 @@ class Execution:
         self._saver.finish()
 
     def _close_after(self, error: BaseException) -> None:
-        """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
+        """Save the state of a run that was stopped and write its summary, as far as disk and fleet allow."""
         path = self._recorder.folder.path
         whole = self._recorder.whole  # else a disk that is full has taken half a round: the last checkpoint stands
         try:
@@ -267,7 +269,7 @@ class Execution:
                     step()
                 except (OSError, Fault, FleetError) as further:
                     self._progress.note(f"{path}: not all could be saved: {further}")
-        finally:  # also of whoever cannot wait
+        finally:  # also after a second interrupt
             if saved := checkpoints(path):
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
@@ -282,7 +284,7 @@ class Execution:
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the last state that is complete; nothing if the fleet is gone."""
+        """Return the last state that is complete; empty if the fleet has failed."""
         try:
             return self._pipeline.state(self._recorder.plans)
         except (Fault, FleetError):
@@ -293,7 +295,4 @@ class Execution:
         return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:
-        row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
-        self._recorder.folder.fault(row)
-        again = "; the work is given to another host" * (version >= self._recorder.plans)
-        self._progress.note(f"round {version + 1}: {fault.cause}{again}")
+        self._faults.fault(version, fault, repeated=version >= self._recorder.plans)

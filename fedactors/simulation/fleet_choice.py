@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
-from fedactors.scenario.model import ClusterOptions, ServerOptions
+from fedactors.scenario.model import ClusterOptions
 from fedactors.scenario.population import GroupOptions
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]
@@ -31,20 +33,14 @@ def open_fleet(
     Raises ClusterError if it cannot be had.
     """
     if kind == "local":
-        if (actors or 1) > 1 or address:
-            raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
-        from fedactors.fleet.local import LocalFleet
-
-        return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
-    import os
-
+        return _local_fleet(cluster, actors, address)
     from fedactors.fleet.layout import Want
     from fedactors.fleet.ray.ray_fleet import RayFleet
+    from fedactors.fleet.transport.transport_choice import choose_transport
 
     joined = address or cluster.address
-    here = max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
     return RayFleet(
-        actors or cluster.actors or (None if joined else here),
+        actors or cluster.actors or (None if joined else _own_cores(cluster, central)),
         cluster.cpus_per_actor,
         cluster.gpus_per_actor,
         joined,
@@ -52,8 +48,22 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
-        near=near,
+        transport=choose_transport(joined, few_vectors=near),
     )
+
+
+def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | None) -> Fleet:
+    """Return the fleet of this process alone. Raises ClusterError if another one is wanted."""
+    if (actors or 1) > 1 or address:
+        raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
+    from fedactors.fleet.local import LocalFleet
+
+    return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
+
+
+def _own_cores(cluster: ClusterOptions, central: bool) -> int:
+    """Return the cores of this machine for client hosts, without those of a `central` learner; at least one."""
+    return max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
 
 
 def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
@@ -90,3 +100,18 @@ def refuse_idle(prepared: Prepared) -> None:
             f'cluster.server_gpus: under "{server.algorithm.name}" the server adds vectors, on a core, and would leave'
             " the GPU idle (accepted: leave it out)"
         )
+
+
+def refuse_engine(prepared: Prepared) -> None:
+    """Raise ScenarioError if the scenario names an engine that does not support the clients' work on their device."""
+    scenario = prepared.scenario
+    if scenario.task.engine is None:
+        return
+    from fedactors.learning.trainer import check_engine
+    from fedactors.learning.training_task import TrainingTask
+
+    algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
+    task = TrainingTask(
+        prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.task.engine
+    )
+    check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

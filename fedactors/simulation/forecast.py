@@ -1,6 +1,6 @@
-"""What a run will take on this machine: its own engine is timed for two seconds, and the clock says how much there is.
+"""Forecasts time and memory of a run on this machine: its engine is timed for two seconds, the clock gives the steps.
 
-Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and keeping books take in
+Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and recording take in
 a round are figures measured once, see benchmarks/NOTES.md; so is the start.
 """
 
@@ -28,6 +28,7 @@ from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
+from fedactors.plan import Plan
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared
@@ -37,11 +38,11 @@ from fedactors.workload import workload
 _ROUNDS = 20  # looked at
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _SAMPLES = 1_000  # of noise
-IMPORTING = 2.9  # seconds, if nobody has looked how long importing torch takes
+IMPORTING = 2.9  # seconds, if the time to import torch was not measured
 # seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
 _ROUND = {"ray": 0.014, "near": 0.012, "local": 0.005}
 _BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
-_BOOKS = {"ray": 0, "local": 10**8}  # bytes that keeping books takes in the process of a host
+_RECORDING = {"ray": 0, "local": 10**8}  # bytes that recording takes in the process of a host
 
 
 class Speeds(NamedTuple):
@@ -55,7 +56,7 @@ class Speeds(NamedTuple):
 
 @dataclass(frozen=True)
 class _Noise:
-    """Whatever a client holds, it is some of the same few samples."""
+    """The samples of each client: some of the same few."""
 
     held: NDArray[np.int64]
 
@@ -71,32 +72,58 @@ def forecast(
     `kind` is the fleet, "ray" or "local"; `actors` take the place of those in the scenario's cluster; `importing` are
     the seconds that one process alone takes to import torch here.
     """
-    cluster, server = prepared.scenario.cluster, prepared.scenario.server
+    cluster = prepared.scenario.cluster
     cores = os.cpu_count() or 1
-    hosts = 1 if kind == "local" else actors or cluster.actors or cores
-    device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+    hosts, busy = (1, 1) if kind == "local" else (actors or cluster.actors or cores, cores)
+    device = _device(prepared)
     torch.set_num_threads(1)
-    began, clock = time.perf_counter(), prepared.clock()
+    began = time.perf_counter()
+    clock = prepared.clock()
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device, hosts)
-    way = "near" if kind == "ray" and is_near(server) and not cluster.address else kind
-    rounds = [round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks]
-    each = sum(rounds) / len(rounds) if rounds else 0.0
-    steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
-    count = len(tasks) if clock.ended_because else server.rounds
-    if server.until is not None and plans and plans[-1].ready:
-        count = min(count, server.until * len(plans) // plans[-1].ready)
+    way = _way(prepared, kind)
+    each = sum(round_seconds(task, prepared, speeds, hosts, busy, way) for task in tasks) / max(1, len(tasks))
+    count = len(tasks) if clock.ended_because else _rounds(prepared, plans)
     return {
         "fleet": kind,
         "actors": hosts,
         "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
         "seconds_per_round": each,
-        "steps_per_second": steps / each if each else 0.0,
-        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + _data_bytes(prepared) + _BOOKS[kind],
+        "steps_per_second": _steps(tasks) / each if each else 0.0,
+        "host_bytes": _process_bytes() + _data_bytes(prepared) + _RECORDING[kind],
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def _device(prepared: Prepared) -> str:
+    """Return the device type of the client hosts here."""
+    return "cuda" if prepared.scenario.cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+
+
+def _way(prepared: Prepared, kind: str) -> str:
+    """Return how calls reach the hosts: "ray", "near" for the sockets beside Ray, or "local"."""
+    scenario = prepared.scenario
+    return "near" if kind == "ray" and is_near(scenario.server) and not scenario.cluster.address else kind
+
+
+def _steps(tasks: Sequence[RoundTask]) -> float:
+    """Return the local steps of a round on average."""
+    return sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
+
+
+def _rounds(prepared: Prepared, plans: Sequence[Plan]) -> int:
+    """Return the rounds of a run whose first `plans` are given, if later ones take as long in virtual time."""
+    server = prepared.scenario.server
+    if server.until is None or not plans or not plans[-1].ready:
+        return int(server.rounds)
+    return int(min(server.rounds, server.until * len(plans) // plans[-1].ready))
+
+
+def _process_bytes() -> int:
+    """Return the most memory that this process has had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def start_seconds(kind: str, hosts: int, cores: int, importing: float) -> float:
@@ -135,7 +162,12 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
     y = y.astype(np.float32) if info.kind in ("value", "multi-label") else y
     training_task = TrainingTask(
-        prepared.model, server.algorithm, prepared.scenario.seed, tuple(prepared.workloads), prepared.setting
+        prepared.model,
+        server.algorithm,
+        prepared.scenario.seed,
+        tuple(prepared.workloads),
+        prepared.setting,
+        engine=prepared.scenario.task.engine,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
@@ -192,7 +224,7 @@ def _each(call: Callable[[int], object], few: int, most: int) -> tuple[float, in
 
     A model may be so large that `few` take longer than all of the timing should.
     """
-    call(few)  # what is done once, nobody counts
+    call(few)  # what is done once is not timed
     began = time.perf_counter()
     call(few)
     once = time.perf_counter() - began
@@ -201,7 +233,7 @@ def _each(call: Callable[[int], object], few: int, most: int) -> tuple[float, in
 
 
 def _timed(call: Callable[[], object]) -> float:
-    """Return the median of several durations of a call, after one that nobody counts."""
+    """Return the median of several durations of a call, after one that is not timed."""
     call()
     durations: list[float] = []
     while len(durations) < 2 or (sum(durations) < _SECONDS and len(durations) < 50):

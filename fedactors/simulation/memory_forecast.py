@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from math import prod
-from typing import TYPE_CHECKING
 
 from fedactors.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.machine_memory import machine_bytes
+from fedactors.simulation.prepare import Prepared
 
 _NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
 _MODELS = 4  # copies that are there at once whatever runs: the server's, a client's, its gradient, its update
-_DEVICE_BYTES = 500  # of a device of the population, at the least
 
 
 def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
@@ -31,25 +27,13 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
 
 def refuse_too_much(prepared: Prepared, *, joined: bool = False) -> None:
     """Raise ScenarioError if a run would keep more than this machine has."""
-    parts, there = wanted(prepared, joined=joined), _machine()
+    parts, there = wanted(prepared, joined=joined), machine_bytes()
     if (total := sum(parts.values())) > there:
         listed = ", ".join(f"{name} {_gigabytes(size)}" for name, size in parts.items() if size)
         raise ScenarioError(
             f"{prepared.scenario.source}: a run would keep at least {_gigabytes(total)} in memory: {listed}"
             f" (accepted: at most {_gigabytes(there)}, which this machine has)"
         )
-
-
-def refuse_too_many(devices: int) -> None:
-    """Raise ScenarioError if already the clock's columns of so many devices are more than this machine holds."""
-    most = _machine() // _DEVICE_BYTES
-    if devices > most:
-        raise ScenarioError(f"population: {devices:,} devices (accepted: at most {most:,} on this machine)")
-
-
-def _machine() -> int:
-    """Return the bytes of memory of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _gigabytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""The objective set along a run: follows the moves in the Plans, as the scenario's membership policy wants it."""
+"""The objective set of a run: it follows the arrivals and departures in the Plans, by the membership policy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.algorithms.objective import Vanilla
 from fedactors.algorithms.participation import Members
+from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Dealt
 
 OPEN = ("auto", "lookahead")  # policies that decide case by case
@@ -51,16 +54,24 @@ class ObjectiveState(NamedTuple):
 Decide = Callable[["Objective", int, int], Verdict]  # (the objective until now, client, rounds done)
 
 
+def membership_of(server: ServerOptions) -> Vanilla:
+    """Return the membership policy of a scenario that has one. Raises ScenarioError if it has none."""
+    if server.membership is None:
+        raise ScenarioError("server.membership: the objective follows arrivals and departures only if it is given")
+    return server.membership
+
+
 class Objective:
     """The objective set C, from Plan to Plan.
 
     An arrival counts from the first round that opens after it. A departure counts from the first aggregate without an
-    update of the device. Whoever is there when the first round opens belongs to C from the start.
+    update of the device. Clients that are present when the first round opens belong to C from the start.
     """
 
     def __init__(self, prepared: Dealt) -> None:
         server, self._people = prepared.scenario.server, prepared.population
-        self._policy, self._lot = server.membership, server.cohort != "all"
+        self._policy = membership_of(server)
+        self._lot = server.cohort != "all"
         self._held = prepared.held
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C
@@ -71,8 +82,8 @@ class Objective:
         self._begun = False
 
     def fork(self) -> Objective:
-        """Return a copy that goes its own way."""
-        return copy.copy(self)  # whatever it holds is replaced, never changed
+        """Return a copy that changes independently."""
+        return copy.copy(self)  # its attributes are replaced, never changed in place
 
     @property
     def size(self) -> int:
@@ -93,7 +104,7 @@ class Objective:
         return self._policy.departures in OPEN and bool(self._leaving or plan.departed)
 
     def at(self, plan: Plan, decide: Decide) -> ObjectiveState:
-        """Return the objective of `plan`, the next one; `decide` is asked about every departure."""
+        """Return the objective of `plan`, the next one; `decide` is called for every departure."""
         if not self._begun:
             self._begun = True
             self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
@@ -120,7 +131,7 @@ class Objective:
 
     def _departures(self, plan: Plan, decide: Decide) -> list[Move]:
         """Let go of those who left before this plan's aggregate; those whose update is in it leave after it."""
-        heard = {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}
+        heard = _heard(plan)
         new = [client for client in plan.departed if self.inside[client]]
         now = dict.fromkeys(self._leaving, False)
         now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}
@@ -171,3 +182,8 @@ def recorded(row: Mapping[str, Any]) -> Decide:
 def settled(policy: str) -> Decide:
     """Return who decides by a policy that leaves nothing open."""
     return lambda objective, client, done: Verdict(policy == "exclude")
+
+
+def _heard(plan: Plan) -> set[int]:
+    """Return the clients whose updates arrived in time, also those that were set aside since."""
+    return {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}

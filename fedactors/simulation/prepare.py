@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.model import LocalOptions, Scenario
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
-from fedactors.simulation.memory_forecast import refuse_too_many
+from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 
@@ -92,7 +95,8 @@ class Prepared:
     @property
     def reallocates(self) -> bool:
         """Whether the data are dealt anew to the clients asked in each round."""
-        return getattr(self.scenario.task.partition, "reallocate", False)
+        partition = self.scenario.task.partition
+        return isinstance(partition, Reassignable) and partition.reallocate
 
     @property
     def model_bytes(self) -> int:
@@ -132,7 +136,9 @@ class Prepared:
 
         `down` and `up` are one for each client where those have models of different sizes.
         """
-        payload, size, each = self.payload, self.model_bytes, np.asarray(self.client_bytes)
+        payload = self.payload
+        size = self.model_bytes
+        each = np.asarray(self.client_bytes)
         parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
         return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
 
@@ -181,7 +187,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     setting = _setting(scenario, info, sizes, works, central, model)
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
-    people = build(scenario, model.flops).burdened(server.algorithm.effort(setting))
+    people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
@@ -222,10 +228,13 @@ def _check_labels(model: Model, info: Info) -> None:
 def _check_reallocation(prepared: Prepared) -> None:
     """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
     server, devices = prepared.scenario.server, prepared.scenario.devices
+    partition = prepared.scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
     if server.data is not None:
         raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
     asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    prepared.scenario.task.partition.check_rounds(prepared.info, prepared.sizes, asked)
+    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
@@ -262,8 +271,8 @@ def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server, timing = scenario.server, scenario.server.timing
-    if timing.asynchronous:
-        return int(timing.updates or timing.concurrency)
+    if isinstance(timing, Asynchronous):
+        return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
 
 
@@ -305,7 +314,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     """
     people, payload = prepared.population, prepared.payload
     work = WorkloadTable(prepared.workloads).all()
-    least = work.samples(np.where(people.aware, work.unit, work.wanted))
+    least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once
     size = prepared.client_bytes

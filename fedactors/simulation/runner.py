@@ -26,17 +26,18 @@ from fedactors.learning.training_task import (
 )
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
-from fedactors.scenario.model import Scenario, ServerOptions
-from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_idle
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import ServerOptions
+from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
-from fedactors.simulation.record.run_folder import RunFolder, check_free, check_unclaimed, new_path
+from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
-from fedactors.simulation.resume.resume import beginning, read_past, refuse_others, scenario_of
+from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -91,18 +92,20 @@ def resume(
     `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
-    began, path, shown = time.perf_counter(), Path(run), progress or Silent()
-    check_unclaimed(path)
+    began = time.perf_counter()
+    path = Path(run)
+    shown = progress or Silent()
+    check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
     prepared = _ready(scenario, address)
-    past = read_past(path, start)
+    rows = recorded_rows(path, start)
     with _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
             discard_after(path, start)
-            result = _execution()(prepared, opened, data, folder, shown, start, began).play(past, stop_after)
+            result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
     _draw(folder.path, prepared, shown, report=report)
     return result
 
@@ -112,6 +115,7 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle(prepared)
+    refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(address or scenario.cluster.address))
     return prepared
 
@@ -142,11 +146,13 @@ def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool)
 
 
 def load(prepared: Prepared) -> Loaded:
-    """Load the data, deal them, and return (lesson, the clients' samples, the test set, the server's samples)."""
-    scenario, task, server = prepared.scenario, prepared.scenario.task, prepared.scenario.server
+    """Load the data, assign them to clients; return (training task, clients' samples, test set, server's samples)."""
+    scenario = prepared.scenario
+    task = scenario.task
+    server = scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    dealt = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
-    split = ReassignedSplit(task.partition, *dealt) if prepared.reallocates else task.partition.split(*dealt)
+    assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
+    split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
     samples = _samples(data, split)
     if server.algorithm.centre == "at clients":
@@ -161,6 +167,7 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
+        task.engine,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
@@ -178,7 +185,6 @@ def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
-    if server.data is None:
+    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
         return data.x[:0], data.y[:0]
-    drawn: Labelled = server.data.draw(data, split, seed)
-    return drawn
+    return server.data.draw(data, split, seed)

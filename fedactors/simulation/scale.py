@@ -1,8 +1,8 @@
-"""How speed grows with actors and clients: a grid of short runs, timed, without a word to disk but their figures.
+"""How speed grows with actors and clients: a grid of short timed runs, of which only the figures are written.
 
 A point is `rounds` rounds of one scenario with a number of clients in each round and a number of actors. Where the
-time of a round goes is measured where it is spent: plans and tasks by the conductor (clock), local steps by the hosts
-(compute, per actor), sums and the server's step by hosts and server (reduce), examinations by the evaluator (evaluate).
+time of a round goes is measured where it is spent: plans and tasks by the runner (clock), local steps by the hosts
+(compute, per actor), sums and the server's step by hosts and server (reduce), evaluations by the evaluator (evaluate).
 What is left is broadcast: sending models and calls, and waiting for one another.
 
 With `step` local steps are slept instead of computed, so that the orchestration shows alone, with more actors than
@@ -12,6 +12,7 @@ cores. `ideal` is then what the slowest host of each round sleeps, and nothing e
 from __future__ import annotations
 
 import csv
+import io
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,11 +20,14 @@ from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, islice
 from pathlib import Path
 
+from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.messages import RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.profiling import Track, collect
+from fedactors.fleet.profiling import Track
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
+from fedactors.fleet.transport.transport_choice import choose_transport
+from fedactors.run_files.writing import write as write_file
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
@@ -100,11 +104,12 @@ def _point(
     cluster = prepared.scenario.cluster
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
-    near, joined = is_near(prepared.scenario.server), address or cluster.address
-    with RayFleet(hosts, cores, gpus, joined, torch=step is None, near=near) as fleet:
+    joined = address or cluster.address
+    transport = choose_transport(joined, few_vectors=is_near(prepared.scenario.server))
+    with RayFleet(hosts, cores, gpus, joined, torch=step is None, transport=transport) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
-        role = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
-        pipeline = Pipeline(fleet, *data, host_role=role)
+        worker = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
+        pipeline = Pipeline(fleet, *data, host_worker=worker)
         tasks = _tasks(prepared, fleet.device)
         pipeline.submit(next(tasks)[0])  # processes start, imports happen, the engine warms up
         pipeline.finish()
@@ -130,20 +135,28 @@ def _timed(
     fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[RoundTask, float]], clients: int, step: float | None
 ) -> ScalePoint:
     """Play the tasks and add up where the time went."""
-    collect(fleet, pipeline)  # what is noted so far is no part of it
-    began, clock, moved, ideal = time.perf_counter(), 0.0, 0, 0.0
+    collect(fleet, pipeline)  # removes the spans so far, which are no part of the measurement
+    began = time.perf_counter()
+    clock = 0.0
+    ideal = 0.0
+    moved = 0
+    steps = 0
+    rounds = 0
     pending: deque[RoundTask] = deque()
-    rounds = steps = 0
     for task, seconds in tasks:
-        clock, rounds, steps = clock + seconds, rounds + 1, steps + sum(chunk.cost for chunk in task.chunks)
+        clock += seconds
+        rounds += 1
+        steps += sum(chunk.cost for chunk in task.chunks)
         ideal += max(pipeline.loads(task), default=0) * (step or 0.0)
         pipeline.submit(task)
         pending.append(task)
-        if len(pending) >= fleet.ahead:
+        if len(pending) >= fleet.max_in_flight:
             moved += pipeline.finish().moved
             pending.popleft()
     moved += sum(pipeline.finish().moved for _ in pending)
-    wall, each, hosts = time.perf_counter() - began, max(rounds, 1), len(pipeline.hosts)
+    wall = time.perf_counter() - began
+    each = max(rounds, 1)
+    hosts = len(pipeline.hosts)
     spent = _spent(collect(fleet, pipeline), hosts)
     shares = {name: value / each for name, value in {"clock": clock, **spent}.items()}
     return ScalePoint(
@@ -179,8 +192,9 @@ def _compared(point: ScalePoint, points: Sequence[ScalePoint]) -> ScalePoint:
 def write(points: Sequence[ScalePoint], path: Path) -> None:
     """Write the points as CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow([one.name for one in fields(ScalePoint)])
-        for point in points:
-            rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow([one.name for one in fields(ScalePoint)])
+    for point in points:
+        rows.writerow([round(value, 6) if isinstance(value, float) else value for value in asdict(point).values()])
+    write_file(path, text.getvalue())

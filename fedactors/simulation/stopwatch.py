@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fedactors.fleet.profiling import Spans, Track
+from fedactors.run_files.tables import write_table
 
 FILE = "wall.parquet"
 T = TypeVar("T")
@@ -46,9 +47,8 @@ class Stopwatch:
             yield item
 
     def write(self, folder: Path, tracks: Sequence[Track]) -> None:
-        """Write wall.parquet: a row per span, with its lane, what was done, and ns since the run began."""
+        """Write wall.parquet: a row per span, with its track, what was done, and ns since the run began."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         rows = [(track.name, span) for track in (Track("driver", list(self.spans)), *tracks) for span in track.spans]
         columns = {
@@ -57,9 +57,7 @@ class Stopwatch:
             "began": pa.array([self._nanoseconds(span.began) for _, span in rows], pa.int64()),
             "ended": pa.array([self._nanoseconds(span.ended) for _, span in rows], pa.int64()),
         }
-        pending = folder / f".{FILE}.part"
-        pq.write_table(pa.table(columns), pending)
-        pending.replace(folder / FILE)
+        write_table(folder / FILE, pa.table(columns))
 
     def _nanoseconds(self, instant: float) -> int:
         return round((instant - self._origin) * 1e9)

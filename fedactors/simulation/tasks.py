@@ -1,4 +1,4 @@
-"""From a Plan to the task the fleet executes: who counts with what weight, cut into chunks."""
+"""From a Plan to the task that the fleet executes: the updates that count, their weights, and their chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedactors.algorithms.participation import Members, Update
+from fedactors.clock.clock import Clock
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
@@ -25,7 +26,7 @@ _GROUP = 8  # clients whose full gradients are summed by one host at a time; par
 def task_of(
     plan: Plan, prepared: Prepared, device: str, *, last: bool, objective_state: ObjectiveState | None = None
 ) -> RoundTask:
-    """Return the task of `plan`; the `last` one is always examined.
+    """Return the task of `plan`; the model after the `last` one is always evaluated.
 
     `objective_state` is the objective as it counts in this round, where it follows arrivals and departures.
 
@@ -37,13 +38,6 @@ def task_of(
     counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
     shift = objective_state.round - plan.version if objective_state else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
-    ends = list(accumulate(chunk_sizes(len(counted), prepared.model, device)))
-    active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
-    runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], server.schedule, shift)]
-    places = branches(len(runs))
-    chunks = tuple(
-        _chunk(plan, run, bases, lr, active)._replace(branch=b) for (lr, run), b in zip(runs, places, strict=True)
-    )
     facts = Round(
         plan.version,
         len(counted),
@@ -56,6 +50,7 @@ def task_of(
     )
     evaluate = last or (plan.version + 1) % server.evaluate_every == 0
     audience = objective_state.audience if objective_state else None
+    chunks = _chunks(plan, prepared, device, counted, bases, shift)
     return RoundTask(facts, bases, chunks, evaluate, plan.oldest, _measured(plan, prepared), audience)
 
 
@@ -103,6 +98,21 @@ def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, 
 def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
     """Return what share of each of the models `bases` is mixed into the server's."""
     return tuple(sum(weight for order, weight in counted if order.base == base) for base in bases)
+
+
+def _chunks(
+    plan: Plan, prepared: Prepared, device: str, counted: Counted, bases: tuple[int, ...], shift: int
+) -> tuple[Chunk, ...]:
+    """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once."""
+    schedule = prepared.scenario.server.schedule
+    ends = accumulate(chunk_sizes(len(counted), prepared.model, device))
+    active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
+    runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], schedule, shift)]
+    places = branches(len(runs))
+    return tuple(
+        _chunk(plan, run, bases, lr, active)._replace(branch=place)
+        for (lr, run), place in zip(runs, places, strict=True)
+    )
 
 
 def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
@@ -157,3 +167,10 @@ def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
         waiting.append(item)
     for item in waiting:
         yield item, True
+
+
+def plans_of_clock(clock: Clock, rounds: int) -> Iterator[tuple[Plan, bool]]:
+    """Yield the plans of a clock, each with whether it is the last one; certain unless the clock needs feedback."""
+    if clock.steered:  # its next plan depends on this one's losses
+        return ((plan, plan.version + 1 == rounds) for plan in clock)
+    return with_last(clock)

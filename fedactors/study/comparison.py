@@ -88,7 +88,8 @@ class Comparison:
         """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
         from fedactors.study.study_plots import accuracies
 
-        return accuracies(self, axes)
+        runs = {name: [one.records for one in rows if not one.failure] for name, rows in self.variants.items()}
+        return accuracies(runs, self.confidence, self.name, axes)
 
 
 def compare(
@@ -115,10 +116,11 @@ def compare(
 
     Raises UsageError for what the user can mend.
     """
-    path, changes = Path(scenario), tuple(overrides)
+    path = Path(scenario)
+    changes = tuple(overrides)
     axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
     base = Scenario.load(path, changes)
-    cells = list(crossed(axes, range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds))
+    cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(cell, axes) for cell in cells))
     first = variants[0] if baseline is None else baseline
     if first not in variants:
@@ -129,6 +131,11 @@ def compare(
         named[variant_of(cell, axes)].append(one)
     wanted = common_target(named[first], window) if target is None else target
     return Comparison(base.name, named, first, wanted, confidence, window)
+
+
+def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
+    """Return `seeds`, or so many of them, counted from the seed of the scenario."""
+    return range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds
 
 
 def variant_of(cell: StudyCell, axes: Sequence[StudyAxis]) -> str:

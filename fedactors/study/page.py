@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedactors.report import bands
 from fedactors.report.curves import axes
-from fedactors.report.html import Page, Section, save
+from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.palette import RUNS
 from fedactors.study import comparison_tables

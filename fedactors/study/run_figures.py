@@ -84,14 +84,20 @@ def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figu
     found |= {name: float(column[-1]) for name, column in spent.items() if np.isfinite(column[-1])}
     asked = float(metrics["asked"].sum())
     found["heard"] = float(metrics["heard"].sum()) / asked if asked else None
+    return found | _learned(one.records, spent, np.inf if target is None else target, window)
+
+
+def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int) -> dict[str, float]:
+    """Return accuracy and loss at the end, and what was spent until the accuracy reached `target`."""
+    metrics = records.metrics
     seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
     if not len(seen):
-        return found
+        return {}
     accuracy = metrics["accuracy"][seen]
     if window > 1:
         accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
-    found |= {"accuracy": float(accuracy[-1]), "loss": float(metrics["loss"][seen[-1]])}
-    reached = np.flatnonzero(accuracy >= (np.inf if target is None else target))
+    found = {"accuracy": float(accuracy[-1]), "loss": float(metrics["loss"][seen[-1]])}
+    reached = np.flatnonzero(accuracy >= target)
     if len(reached):
         at = seen[reached[0]]
         names = [name for name in spent if f"{name}_to" in MEASURES]

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from fedactors.errors import DivergedError, RunFolderError
+from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of, summary_of
+from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.endings import is_complete
+from fedactors.simulation.endings import INTERRUPTED, is_complete
 
 _FAILURE = "failure.json"
 T = TypeVar("T")
@@ -39,7 +41,7 @@ def finished(work: StudyRun) -> Path:
             _play(scenario, folder)
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
-            (folder / _FAILURE).write_text(json.dumps(said) + "\n", encoding="utf-8")
+            write(folder / _FAILURE, json.dumps(said) + "\n")
         gc.collect()  # parts of a run refer to one another: its data would stay beside those of the next runs
     return folder
 
@@ -48,7 +50,7 @@ def _play(scenario: Scenario, folder: Path) -> None:
     """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
     from fedactors.simulation import runner
 
-    if (folder / "checkpoint").exists():
+    if (folder / CHECKPOINT).exists():
         try:
             runner.resume(folder, fleet="local", report=False)
             return
@@ -65,16 +67,15 @@ def folder_of(scenario: Scenario, out: Path) -> Path:
 
 def complete(folder: Path) -> bool:
     """Say whether a run came to its end, or diverged and would again."""
-    written = folder / "summary.json"
-    if not written.exists():
+    if not (folder / SUMMARY).exists():
         return False
-    return is_complete(json.loads(written.read_text())["ended_because"]) or bool(failure(folder))
+    return is_complete(str(summary_of(folder).get("ended_because", INTERRUPTED))) or bool(failure(folder))
 
 
 def failure(folder: Path) -> str:
     """Return why a run could not be finished, and never can; nothing if it was."""
     path = folder / _FAILURE
-    return str(json.loads(path.read_text(encoding="utf-8"))["text"]) if path.exists() else ""
+    return str(object_of(path).get("text", "")) if path.exists() else ""
 
 
 def each(function: Callable[[StudyRun], T], work: Sequence[StudyRun], jobs: int) -> Iterator[T]:
@@ -117,17 +118,17 @@ def packed(scenario: Path, overrides: tuple[str, ...]) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="fedactors-study-") as out:
         folder = finished(StudyRun(scenario, overrides, Path(out)))
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        return {path.relative_to(folder).as_posix(): bytes_of(path) for path in files}
 
 
 def unpack(files: dict[str, bytes], folder: Path) -> None:
     """Write a folder that appears whole or not at all."""
-    pending = folder.with_name(f".{folder.name}.part")
-    for name, content in files.items():
-        path = pending / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    pending.replace(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with replacing_folder(folder) as pending:
+        for name, content in files.items():
+            path = pending / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path, content)
 
 
 def _fresh(folder: Path) -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,27 +11,25 @@ from fedactors.extras import needed
 from fedactors.report.bands import mean_curve
 from fedactors.report.heat import SHADES
 from fedactors.report.palette import RUNS
-from fedactors.study.run_figures import MEASURES
+from fedactors.run_files.records import Records
+from fedactors.study.heat_map import HeatMap
+from fedactors.study.run_figures import Measure
 from fedactors.study.statistics import interval
 
-if TYPE_CHECKING:
-    from fedactors.study.comparison import Comparison
-    from fedactors.study.sweep import Swept
 
-
-def accuracies(comparison: Comparison, axes: Any = None) -> Any:
+def accuracies(variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None) -> Any:
     """Draw mean accuracies over rounds, each in the band of its confidence interval; return the axes."""
     axes = axes or needed("matplotlib.pyplot", "notebook").figure(figsize=(6.4, 4)).subplots()
-    for k, (name, rows) in enumerate(comparison.variants.items()):
-        runs = [one.records for one in rows if not one.failure]
+    for k, (name, runs) in enumerate(variants.items()):
         rounds, values, _ = mean_curve(runs, "accuracy") if runs else (np.zeros(0), np.zeros((0, 0)), {})
         if not len(rounds):
             continue
-        color, middle = RUNS[k % len(RUNS)], values.mean(axis=0)
+        color = RUNS[k % len(RUNS)]
+        middle = values.mean(axis=0)
         axes.plot(rounds, middle, color=color, label=name)
-        half = np.array([_half(column.tolist(), comparison.confidence) for column in values.T])
+        half = np.array([_half(column.tolist(), confidence) for column in values.T])
         axes.fill_between(rounds, middle - half, middle + half, color=color, alpha=0.16, linewidth=0)
-    axes.set(xlabel="round", ylabel="accuracy on the test set", title=comparison.name)
+    axes.set(xlabel="round", ylabel="accuracy on the test set", title=title)
     axes.legend(frameon=False)
     return axes
 
@@ -40,10 +39,10 @@ def _half(values: list[float], confidence: float) -> float:
     return 0.0 if found is None or found.half is None else found.half
 
 
-def heat_maps(found: Swept, figure: Any = None) -> Any:
-    """Draw the heat maps of a sweep side by side, in shades that they share; return the figure."""
-    plt, colors = needed("matplotlib.pyplot", "notebook"), needed("matplotlib.colors", "notebook")
-    maps = found.maps()
+def heat_maps(maps: Sequence[HeatMap], measure: Measure, figure: Any = None) -> Any:
+    """Draw heat maps of a `measure` side by side, in shades that they share; return the figure."""
+    plt = needed("matplotlib.pyplot", "notebook")
+    colors = needed("matplotlib.colors", "notebook")
     figure = figure or plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.4), layout="constrained")
     shades = colors.LinearSegmentedColormap.from_list("shades", SHADES)
     grid = figure.subplots(1, len(maps), squeeze=False)[0]
@@ -57,6 +56,6 @@ def heat_maps(found: Swept, figure: Any = None) -> Any:
         for (y, x), value in np.ndenumerate(one.values):
             if np.isfinite(value):
                 ink = "black" if value - low > 0.55 * (high - low) else "white"
-                axes.text(x, y, MEASURES[found.measure].show(value), ha="center", va="center", color=ink, fontsize=8)
-    figure.colorbar(drawn, ax=list(grid), label=MEASURES[found.measure].name)
+                axes.text(x, y, measure.show(value), ha="center", va="center", color=ink, fontsize=8)
+    figure.colorbar(drawn, ax=list(grid), label=measure.name)
     return figure

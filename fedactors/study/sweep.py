@@ -14,22 +14,13 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import Tell, run_all
+from fedactors.study.comparison import Tell, run_all, seeds_of
+from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES, StudyRow, figures
 from fedactors.study.statistics import Interval, interval
 from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
 
 VARIANT = "variant"
-
-
-@dataclass(frozen=True)
-class Map:
-    """One heat map: means of a measure over seeds, `(len(up), len(across))`, NaN where no run has it."""
-
-    at: Mapping[str, Label]  # where the map stands on the axes that it does not show
-    across: StudyAxis
-    up: StudyAxis
-    values: Floats
 
 
 @dataclass(frozen=True)
@@ -53,11 +44,11 @@ class Swept:
         """Return each place of the sweep with the mean of the measure there."""
         return [(at, interval(self.values(self.measure, at))) for at in _places(self.axes)]
 
-    def maps(self) -> list[Map]:
+    def maps(self) -> list[HeatMap]:
         """Return heat maps of the measure over the first two axes, one for each place on the others."""
         across = self.axes[0]
         up = self.axes[1] if len(self.axes) > 1 else StudyAxis("", {"": ()})
-        return [Map(at, across, up, self._map(at, across, up)) for at in _places(self.axes[2:])]
+        return [HeatMap(at, across, up, self._map(at, across, up)) for at in _places(self.axes[2:])]
 
     def _map(self, at: Mapping[str, Label], across: StudyAxis, up: StudyAxis) -> Floats:
         def mean(x: Label, y: Label) -> float:
@@ -77,7 +68,7 @@ class Swept:
         """Draw the heat maps; return the matplotlib figure. Needs matplotlib."""
         from fedactors.study.study_plots import heat_maps
 
-        return heat_maps(self, figure)
+        return heat_maps(self.maps(), MEASURES[self.measure], figure)
 
 
 def _places(axes: Sequence[StudyAxis]) -> list[dict[str, Label]]:
@@ -110,7 +101,8 @@ def sweep(
 
     Arguments are those of `compare`; `measure` is what heat maps show. Raises UsageError for what the user can mend.
     """
-    path, changes = Path(scenario), tuple(overrides)
+    path = Path(scenario)
+    changes = tuple(overrides)
     base = Scenario.load(path, changes)
     if base.sweep is None:
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
@@ -119,7 +111,7 @@ def sweep(
         raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, MEASURES)}')
     if shown.endswith("_to") and target is None:
         raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
-    axes, seeds = axes_of(base.sweep), base.sweep.seeds
-    cells = list(crossed(axes, range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds))
+    axes = axes_of(base.sweep)
+    cells = list(crossed(axes, seeds_of(base, base.sweep.seeds)))
     rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
     return Swept(base.name, axes, rows, shown, target, window)

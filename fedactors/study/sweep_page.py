@@ -8,11 +8,12 @@ import numpy as np
 
 from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
-from fedactors.report.html import Page, Section, save
+from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.study.comparison_tables import aligned, written
+from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES
-from fedactors.study.sweep import Map, Swept
+from fedactors.study.sweep import Swept
 
 
 def text(found: Swept) -> str:
@@ -58,7 +59,7 @@ def write(found: Swept, path: Path) -> Path:
     return save(Page(found.name, "sweep", f"{title(found).partition(': ')[2]}.", sections), path)
 
 
-def _chart(found: Swept, one: Map, number: int, limits: tuple[float, float]) -> Chart:
+def _chart(found: Swept, one: HeatMap, number: int, limits: tuple[float, float]) -> Chart:
     name = ", ".join(str(label) if axis == "variant" else f"{axis} = {label}" for axis, label in one.at.items())
     ticks = [str(label) for label in one.across.values], [str(label) for label in one.up.values]
     shown = MEASURES[found.measure]

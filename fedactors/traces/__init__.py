@@ -1,9 +1,7 @@
 """Recordings of real devices, read into columns of integers.
 
-One file per format. Each reader refuses what it cannot understand with one `TraceError`, mends what it can,
-and says in the result what it mended and how often. What "available" means is the scenario's choice, never a
-reader's.
+One file per format. Each reader raises a `TraceError` for what it cannot understand, repairs what it can, and lists in
+the result what it repaired and how often. The scenario chooses what "available" means, never a reader.
 
-This package knows nothing of time passing (that is `clock`), draws no random number and imports neither torch
-nor ray.
+This package simulates no time (that is `clock`), draws no random number and imports neither torch nor ray.
 """

@@ -47,7 +47,7 @@ def assemble(
     """Tidy `recorded` into a Timeline; `seen` holds the devices' first and last instants, `(devices,)` ns.
 
     `place(k)` says where window k of the recording stands, for repairs and errors. Raises TraceError if a
-    window ends before it begins or lies outside `seen`, two devices share a name, or the mender is strict and
+    window ends before it begins or lies outside `seen`, two devices share a name, or the repair log is strict and
     something had to be tidied.
     """
     first, last = (np.asarray(values, dtype=np.int64) for values in seen)
@@ -62,7 +62,7 @@ def assemble(
 
 
 def _check(w: RecordedWindows, first: Int64, last: Int64, source: RecordingFile, place: Callable[[int], str]) -> None:
-    """Refuse what no tidying can mend."""
+    """Refuse what cannot be repaired by sorting and joining."""
     backward = np.flatnonzero(w.off < w.on)
     if len(backward):
         k = int(backward[0])

@@ -118,7 +118,7 @@ def picture(heights: tuple[float | None, ...]) -> list[str]:
 def repaired(repairs: tuple[Repair, ...]) -> list[str]:
     """Return a line for each kind of repair."""
     lines = [f"  {repair.count:,} x {repair.kind}, first at {repair.first}" for repair in repairs]
-    return ["mended:", *lines] if lines else []
+    return ["repaired:", *lines] if lines else []
 
 
 def shown_time(ns: Time) -> str:

@@ -43,7 +43,7 @@ class Reader(Protocol):
 
     @property
     def read(self) -> Callable[..., Any]:
-        """Read (source, mender), and of a ruled format the rule; raises TraceError if the file is damaged."""
+        """Read (source, repair log), and of a ruled format the rule; raises TraceError if the file is damaged."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,12 @@ class Format:
     ruled: bool = False  # whether the scenario says what counts as available
 
 
-AVAILABILITY, BANDWIDTH, PROCESSOR = "availability", "bandwidth", "processor share"
-DEVICES, LATENCY, RATES = "devices", "latency", "rates over time"
+AVAILABILITY = "availability"
+BANDWIDTH = "bandwidth"
+PROCESSOR = "processor share"
+DEVICES = "devices"
+LATENCY = "latency"
+RATES = "rates over time"
 
 # In this order they are tried; the looser ones come last.
 _FORMATS = (

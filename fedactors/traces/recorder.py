@@ -1,4 +1,4 @@
-"""Record what a real machine has left for training; runs wherever Python and numpy do, a Raspberry Pi included.
+"""Record how much of a real machine is left for training; needs Python and numpy only, also on a Raspberry Pi.
 
 `participation` follows Ruan et al. (AISTATS 2021), section 5.1: a training process beside a competitor that takes 0,
 30, 50, 70 or 90 % of a processor, a fixed deadline, and in each round the share of the required epochs that were done.
@@ -29,7 +29,9 @@ from fedactors.traces.timeline import Timeline
 
 FULL = 1_000_000  # ppm
 _FILL = 0.95  # of the deadline that all epochs take when nothing competes
-_WARM, _TRIES, _START = 50, 5, 0.1  # steps, rounds, s that a competitor is given to start
+_WARM = 50  # steps
+_TRIES = 5  # rounds
+_START = 0.1  # s that a competitor is given to start
 _CYCLE = 0.05  # s: the competitor works and rests once in this time
 _STAT = Path("/proc/stat")
 _COMPETITOR = """
@@ -57,7 +59,7 @@ class Protocol:
 
 
 class Training:
-    """Softmax regression by plain SGD in numpy, step by step; the data do not matter, the work does."""
+    """Softmax regression by plain SGD in numpy, step by step; the data are arbitrary, only its time matters."""
 
     def __init__(self, inputs: int = 784, classes: int = 10, batch: int = 10) -> None:
         self._x = np.sin(np.arange(batch * inputs, dtype=np.float32)).reshape(batch, inputs)
@@ -75,14 +77,14 @@ class Training:
 def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
     """Record the share of the required epochs done in each round, ppm; a row T0, T30, … for each competitor.
 
-    Pieces are rounds. As a processor's share, a row says what was left of a machine that alone just finishes.
+    Pieces are rounds. Used as a processor's share, a row gives what was left of a machine that alone just finishes.
     """
     training = Training()
     with _bound_to_one_core() as core:
         wanted = protocol.epochs * _steps_per_epoch(training, protocol)
         tell(f"{wanted} steps in {protocol.epochs} epochs, {protocol.deadline} s for each round")
         done: dict[int, list[int]] = {percent: [] for percent in protocol.competitors}
-        for _ in range(protocol.rounds):  # in turn: whatever else the machine does meets all of them alike
+        for _ in range(protocol.rounds):  # in turn, so that other work of the machine slows all of them alike
             for percent, steps in done.items():
                 with _competitor(percent, core):
                     steps.append(_round(training, wanted, protocol.deadline))
@@ -103,7 +105,10 @@ def usage(
     The load is that of the last minute, for each processor. Windows count from midnight UTC of the first day, so that
     `t mod 24 h` is the time of day in UTC. Raises TraceError where /proc/stat cannot be read.
     """
-    begin, free, quiet, cores = time.time_ns(), list[int](), list[bool](), os.cpu_count() or 1
+    begin = time.time_ns()
+    free: list[int] = []
+    quiet: list[bool] = []
+    cores = os.cpu_count() or 1
     before = _processor_time()
     for number in range(max(1, round(seconds / every))):
         _sleep_until(begin + round((number + 1) * every * SECOND))
@@ -184,11 +189,11 @@ def _competitor(percent: int, core: int) -> Iterator[None]:
 
 
 def _processor_time() -> tuple[int, int]:
-    """Return (all, idle) ticks of all processors so far. Raises TraceError where they are not told."""
+    """Return (all, idle) ticks of all processors so far. Raises TraceError where the system does not give them."""
     try:
         ticks = [int(word) for word in _STAT.read_text(encoding="ascii").splitlines()[0].split()[1:9]]
     except (OSError, ValueError, IndexError) as error:
-        raise TraceError(f"{_STAT}: cannot be read: {error} (accepted: Linux, which tells the use there)") from error
+        raise TraceError(f"{_STAT}: cannot be read: {error} (accepted: Linux, where this file has the use)") from error
     return sum(ticks), ticks[3] + ticks[4]
 
 

@@ -1,4 +1,4 @@
-"""Rates over time: how fast a link was, or how much of a processor was free, beside `Timeline`.
+"""Rates over time: of a link, or of the free part of a processor.
 
 A `Series` is piecewise constant. Row r has the value `value[k]` from `at[k]` until `at[k + 1]`, its last
 piece until `end[r]`, for `starts[r] <= k < starts[r + 1]`. Times are integer nanoseconds, strictly increasing
@@ -56,7 +56,7 @@ class Series:
         return sum((end - begin) * value for begin, end, value in self.pieces(row)) / int(self.end[row])
 
     def same_as(self, other: Series) -> bool:
-        """Whether both hold the same rows and values, whatever was repaired to get there."""
+        """Whether both hold the same rows and values, whatever was repaired."""
         return (self.names, self.unit) == (other.names, other.unit) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("starts", "at", "value", "end")
         )
@@ -73,7 +73,10 @@ class SeriesRow(NamedTuple):
 
 def build(rows: Iterable[SeriesRow], unit: str, repairs: tuple[Repair, ...] = ()) -> Series:
     """Put `rows` into columns; neighbours of equal value become one piece."""
-    names, at, value, ends = [], [], [], []
+    names: list[str] = []
+    at: list[Int64] = []
+    value: list[Int64] = []
+    ends: list[Time] = []
     for row in rows:
         times, values = (np.asarray(column, dtype=np.int64) for column in (row.at, row.value))
         keep = np.concatenate(([True], values[1:] != values[:-1]))[: len(values)]
@@ -90,17 +93,22 @@ def join(parts: Sequence[Series]) -> Series:
     """Put the rows of several series below one another. Raises TraceError if units differ or names repeat."""
     if len({part.unit for part in parts}) != 1:
         raise TraceError("cannot join series of different units, or none at all")
-    sizes = np.cumsum([0, *(len(part.at) for part in parts)])
-    starts = [part.starts[:-1] + size for part, size in zip(parts, sizes[:-1], strict=True)]
     return Series(
         tuple(name for part in parts for name in part.names),
         parts[0].unit,
-        np.concatenate([*starts, sizes[-1:]]),
+        _joined_starts(parts),
         _column([part.at for part in parts]),
         _column([part.value for part in parts]),
         _column([part.end for part in parts]),
         tuple(repair for part in parts for repair in part.repairs),
     )
+
+
+def _joined_starts(parts: Sequence[Series]) -> Int64:
+    """Return where each row begins among the pieces of all parts, `(rows + 1,)`."""
+    sizes = np.cumsum([0, *(len(part.at) for part in parts)])
+    starts = [part.starts[:-1] + size for part, size in zip(parts, sizes[:-1], strict=True)]
+    return np.concatenate([*starts, sizes[-1:]])
 
 
 def _column(parts: Sequence[NDArray[np.int64]]) -> Int64:
@@ -109,12 +117,22 @@ def _column(parts: Sequence[NDArray[np.int64]]) -> Int64:
 
 def _problem(s: Series) -> str:
     """Say what breaks the layout, or nothing."""
+    return _problem_of_rows(s) or _problem_of_pieces(s)
+
+
+def _problem_of_rows(s: Series) -> str:
+    """Say what is wrong with the columns' lengths, the names or the rows, or nothing."""
     if not (len(s.starts) == len(s.names) + 1 == len(s.end) + 1 and len(s.at) == len(s.value)):
         return "columns of different lengths"
     if len(set(s.names)) != len(s.names):
         return "two rows of one name"
     if s.starts[0] != 0 or s.starts[-1] != len(s.at) or (np.diff(s.starts) < 1).any():
         return "rows do not cover the pieces, or one is empty"
+    return ""
+
+
+def _problem_of_pieces(s: Series) -> str:
+    """Say what is wrong with values or times, or nothing."""
     if (s.value < 0).any() or (s.value > NEVER).any() or (s.end > NEVER).any():
         return "a negative value, or one too large"
     firsts, lasts = s.starts[:-1], s.starts[1:] - 1

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,17 @@ def parse(source: RecordingFile, texts: Sequence[str], times: Sequence[str] = ()
     """
     if source.data.startswith(b"PAR1"):
         return _from_parquet(source, texts)
+    order, rows = _csv_rows(source)
+    columns = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(order)}
+    return CsvSheet(
+        order,
+        {name: [cell for _, cell in columns[name]] for name in order if name in texts},
+        {name: _numbers(cells, name, name in times, source) for name, cells in columns.items() if name not in texts},
+    )
+
+
+def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], list[tuple[int, list[str]]]]:
+    """Return the header of a CSV and its rows, each with its line."""
     text = source.text()
     skipped, start = preface(text)
     lines = csv.reader(io.StringIO(text[start:], newline=""), strict=True)
@@ -88,12 +100,7 @@ def parse(source: RecordingFile, texts: Sequence[str], times: Sequence[str] = ()
     for line, row in rows:
         if len(row) != len(order):
             raise source.error(f"line {line}", f"{len(row)} fields", f"{len(order)}, as in the header")
-    columns = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(order)}
-    return CsvSheet(
-        order,
-        {name: [cell for _, cell in columns[name]] for name in order if name in texts},
-        {name: _numbers(cells, name, name in times, source) for name, cells in columns.items() if name not in texts},
-    )
+    return order, rows
 
 
 def _numbers(cells: list[tuple[int, str]], name: str, timed: bool, source: RecordingFile) -> Int64:
@@ -120,6 +127,16 @@ def _number(cell: str, timed: bool) -> int:
 
 
 def _from_parquet(source: RecordingFile, texts: Sequence[str]) -> CsvSheet:
+    columns = _parquet_columns(source, texts)
+    if any(column.null_count for column in columns.values()):
+        raise source.error("", "an empty cell", "a value in every cell")
+    numbers = {name: column.to_numpy().astype(np.int64) for name, column in columns.items() if name not in texts}
+    labels = {name: column.to_pylist() for name, column in columns.items() if name in texts}
+    return CsvSheet(tuple(columns), labels, numbers)
+
+
+def _parquet_columns(source: RecordingFile, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of a Parquet file in their order, those in `texts` as texts and the others as int64."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -130,13 +147,9 @@ def _from_parquet(source: RecordingFile, texts: Sequence[str]) -> CsvSheet:
         order = tuple(str(name) for name in table.column_names)
         _check(order, source)
         kinds = {name: pa.string() if name in texts else pa.int64() for name in order}
-        columns = {name: table[name].cast(kind) for name, kind in kinds.items()}
+        return {name: table[name].cast(kind) for name, kind in kinds.items()}
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", "our own Parquet") from error
-    if any(column.null_count for column in columns.values()):
-        raise source.error("", "an empty cell", "a value in every cell")
-    numbers = {name: columns[name].to_numpy().astype(np.int64) for name in order if name not in texts}
-    return CsvSheet(order, {name: columns[name].to_pylist() for name in order if name in texts}, numbers)
 
 
 def _check(order: tuple[str, ...], source: RecordingFile) -> None:

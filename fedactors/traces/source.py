@@ -1,4 +1,4 @@
-"""What every reader starts from: the bytes of one recording, and one way to say what is wrong with it."""
+"""What every reader starts from: the bytes of one recording, the error it raises, and the log of its repairs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def load(path: str | Path) -> RecordingFile:
-    """Read the whole file at `path`, unpacking gzip whatever its name.
+    """Read the whole file at `path`, unpacking gzip, also without the ending .gz.
 
     Raises TraceError if there is no such file, it is empty, or it cannot be read or unpacked.
     """
@@ -103,7 +103,7 @@ def device(name: str, line: int | None = None) -> str:
 
 @dataclass
 class RepairLog:
-    """Counts what a reader mends; in strict mode refuses to mend anything."""
+    """Counts what a reader repairs; in strict mode every repair is an error."""
 
     source: RecordingFile
     strict: bool = False
@@ -112,11 +112,11 @@ class RepairLog:
     def note(self, kind: str, where: str, detail: str = "", count: int = 1) -> None:
         """Count one more repair of this `kind`. Raises TraceError in strict mode."""
         if self.strict:
-            raise self.source.error(where, kind + (f" ({detail})" if detail else ""), "strict: nothing is mended")
+            raise self.source.error(where, kind + (f" ({detail})" if detail else ""), "strict: nothing is repaired")
         seen, first = self._found.get(kind, (0, where))
         self._found[kind] = (seen + count, first)
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """Everything mended so far, in the order of first sight."""
+        """All repairs so far, in the order in which each kind came first."""
         return tuple(Repair(kind, count, first) for kind, (count, first) in self._found.items())

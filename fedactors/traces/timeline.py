@@ -21,7 +21,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One kind of damage that a reader mended, how often, and where it met it first."""
+    """One kind of damage that a reader repaired, how often, and where it came first."""
 
     kind: str
     count: int
@@ -59,7 +59,7 @@ class Timeline:
         return zip(self.on[row].tolist(), self.off[row].tolist(), strict=True)
 
     def same_as(self, other: Timeline) -> bool:
-        """Whether both hold the same devices and windows, whatever was repaired to get there."""
+        """Whether both hold the same devices and windows, whatever was repaired."""
         columns = ("starts", "on", "off", "first", "last")
         return self.names == other.names and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in columns
@@ -107,7 +107,7 @@ def merged(windows: Iterable[tuple[Time, Time]]) -> list[tuple[Time, Time]]:
 def _problem(t: Timeline) -> str:
     """Say what breaks the layout, or nothing."""
     devices, windows = len(t.names), len(t.on)
-    if not (len(t.starts) == devices + 1 and len(t.first) == len(t.last) == devices and len(t.off) == windows):
+    if (len(t.starts), len(t.first), len(t.last), len(t.off)) != (devices + 1, devices, devices, windows):
         return "columns of different lengths"
     if len(set(t.names)) != devices:
         return "two devices of one name"
@@ -117,12 +117,17 @@ def _problem(t: Timeline) -> str:
         return "a time before the epoch or more than 146 years after it"
     if (t.first > t.last).any():
         return "a device last seen before it was first seen"
+    return _problem_of_windows(t)
+
+
+def _problem_of_windows(t: Timeline) -> str:
+    """Say which windows are wrong, or nothing; the rows cover them."""
     if (t.on >= t.off).any():
         return "an empty or backward window"
-    row = np.repeat(np.arange(devices), np.diff(t.starts))
+    row = np.repeat(np.arange(len(t.names)), np.diff(t.starts))
     inside = row[1:] == row[:-1]
     if (t.on[1:][inside] <= t.off[:-1][inside]).any():
         return "windows that touch, overlap or run backwards"
-    if windows and ((t.on < t.first[row]).any() or (t.off > t.last[row]).any()):
+    if len(t.on) and ((t.on < t.first[row]).any() or (t.off > t.last[row]).any()):
         return "a window outside its device's first and last sight"
     return ""

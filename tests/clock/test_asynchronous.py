@@ -118,7 +118,7 @@ def test_the_server_pays_for_its_own_work():
         ([QUICK], {"until": 100, "rounds": 99}, "virtual time limit", 3),
         ([{**QUICK, "windows": [(0, 38)]}], {}, "nobody can be asked any more", 1),
         ([{**QUICK, "windows": [(0, 20)]}], {}, "nobody can be asked any more", 1),
-        ([{**QUICK, "aware": False}], {"deadline": 20}, "101 trips in a row came to nothing", 1),
+        ([{**QUICK, "deadline_aware": False}], {"deadline": 20}, "101 trips in a row came to nothing", 1),
         ([{**QUICK, "windows": [(0, 20)]}], {"among": "members"}, "nobody who can be asked can ever report", 1),
         ([{**QUICK, "windows": [(0, 20)], "abort": True, "period": 30}], {}, "101 trips in a row came to nothing", 1),
         (

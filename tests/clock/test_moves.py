@@ -47,11 +47,11 @@ def first(device):
         (100, (Outcome.COMPLETE, 5), (Outcome.COMPLETE, 5)),
     ],
 )
-@pytest.mark.parametrize("aware", [True, False])
-def test_a_departure_in_every_stage_of_a_trip(depart, lost, kept, aware):
-    for keeps, expected in ((False, lost), (True, kept)):
-        order = first({"depart": depart, "keeps": keeps, "aware": aware})
-        assert (order.outcome, order.steps) == expected, keeps
+@pytest.mark.parametrize("deadline_aware", [True, False])
+def test_a_departure_in_every_stage_of_a_trip(depart, lost, kept, deadline_aware):
+    for hands_in, expected in ((False, lost), (True, kept)):
+        order = first({"depart": depart, "hands_in": hands_in, "deadline_aware": deadline_aware})
+        assert (order.outcome, order.steps) == expected, hands_in
         if order.outcome is Outcome.DEPARTED:
             assert order.finished == depart
         else:
@@ -63,7 +63,7 @@ def test_a_departure_in_every_stage_of_a_trip(depart, lost, kept, aware):
 )
 def test_a_departure_at_the_deadline_to_the_nanosecond(deadline, depart, outcome):
     """An upload that ends there is heard first; one that would end a tick later is lost to whatever comes first."""
-    (plan,), _ = run([{"depart": depart, "aware": False}], replace(RULES, rounds=1, deadline=deadline))
+    (plan,), _ = run([{"depart": depart, "deadline_aware": False}], replace(RULES, rounds=1, deadline=deadline))
     assert plan.orders[0].outcome.value == outcome
     assert plan.departed == (0,)
 
@@ -72,14 +72,14 @@ def test_work_is_kept_without_a_deadline_and_through_interruptions():
     """On-time until it departs at 60: 25 + 15 = 40; download, three steps and upload take 38."""
     windows = [(0, 25), (45, 60)]
     rules = replace(RULES, rounds=1, deadline=None)
-    (plan,), _ = run([{"windows": windows, "depart": 60, "keeps": True}], rules)
+    (plan,), _ = run([{"windows": windows, "depart": 60, "hands_in": True}], rules)
     assert (plan.orders[0].outcome, plan.orders[0].steps) == (Outcome.PARTIAL, 3)
-    assert first({"windows": windows, "depart": 60, "keeps": True, "abort": True}).outcome is Outcome.OFFLINE
+    assert first({"windows": windows, "depart": 60, "hands_in": True, "abort": True}).outcome is Outcome.OFFLINE
 
 
 def test_columns_and_the_reference_agree_on_what_is_kept():
     """The cohort's arithmetic gives devices that hand in their work to the reference, beside those that do not."""
-    members = [{"depart": d, "keeps": k} for d in (17, 40, 58, 300) for k in (False, True)]
+    members = [{"depart": d, "hands_in": k} for d in (17, 40, 58, 300) for k in (False, True)]
     plans, _ = run(members, replace(RULES, rounds=2))
     found = [order.outcome.value for order in plans[0].orders]
     assert found == ["departed", "departed", "departed", "partial", "complete", "complete", "complete", "complete"]

@@ -36,7 +36,7 @@ def test_a_round_closes_when_everybody_has_reported():
 
 
 def test_a_round_closes_at_the_deadline_when_somebody_is_silent():
-    plans, _ = run([{"per_sample": 10}, {"per_sample": 60, "aware": False}])
+    plans, _ = run([{"per_sample": 10}, {"per_sample": 60, "deadline_aware": False}])
     assert [(p.opened, p.closed) for p in plans[:2]] == [(0, 100), (100, 200)]
     assert [order.outcome for order in plans[0].orders] == [Outcome.COMPLETE, Outcome.LATE]
 
@@ -80,7 +80,7 @@ def test_time_does_not_stand_still_when_nobody_can_report():
     """On for 30 ticks and never again: not waited for; asked once more when something changes, and then no more."""
     for among in ("available", "members"):
         rules = same_but(RULES, among=among, deadline=None, rounds=10**6)
-        plans, why = run([{"windows": [(0, 30)], "aware": False, "per_sample": 10}], rules)
+        plans, why = run([{"windows": [(0, 30)], "deadline_aware": False, "per_sample": 10}], rules)
         assert [plan.opened for plan in plans] == ([0] if among == "available" else [0, 30])
         assert why.startswith("nobody ")
         order = plans[0].orders[0]

@@ -42,7 +42,7 @@ def devices(draw):
     device = {
         "per_sample": draw(st.integers(1, 5)),
         "latency": draw(st.integers(0, 3)),
-        "aware": draw(st.booleans()),
+        "deadline_aware": draw(st.booleans()),
     }
     if draw(st.booleans()):
         cuts = sorted(draw(st.sets(st.integers(0, 60), min_size=2, max_size=8)))
@@ -70,7 +70,7 @@ def test_a_trip_that_pauses_agrees_with_the_plodder(device, start, patience, sam
         ends = plod(device, start, step_work[:steps], down + latency, up + latency)
         return ends[-1] if len(ends) == steps + 2 else FAR * 2
 
-    if device["aware"]:
+    if device["deadline_aware"]:
         best = max((k for k in range(1, wanted + 1) if arrives(k) <= deadline), default=0)
     else:
         best = wanted if arrives(wanted) <= deadline else 0
@@ -85,7 +85,7 @@ def test_a_trip_that_pauses_agrees_with_the_plodder(device, start, patience, sam
         assert (order.down, order.up) == (down, up)
     else:
         assert order.finished == deadline
-        assert order.outcome in (Outcome.OFFLINE, Outcome.TOO_SLOW if device["aware"] else Outcome.LATE)
+        assert order.outcome in (Outcome.OFFLINE, Outcome.TOO_SLOW if device["deadline_aware"] else Outcome.LATE)
 
 
 def one(device, deadline, wanted=5, start=0, closed=None):
@@ -96,7 +96,7 @@ def one(device, deadline, wanted=5, start=0, closed=None):
 
 def test_an_upload_at_the_very_deadline_counts_and_one_tick_later_does_not():
     assert one({}, 5 + 50 + 3).outcome is Outcome.COMPLETE
-    late = one({"aware": False}, 5 + 50 + 2)
+    late = one({"deadline_aware": False}, 5 + 50 + 2)
     assert (late.outcome, late.steps, late.up) == (Outcome.LATE, 5, 2)
     partial = one({}, 5 + 50 + 2)
     assert (partial.outcome, partial.steps, partial.finished) == (Outcome.PARTIAL, 4, 48)
@@ -129,7 +129,7 @@ def test_an_abort_loses_the_work_when_the_window_ends():
 def test_an_abort_is_called_offline_only_if_the_interruption_is_to_blame():
     """The window outlasts the deadline: uninterrupted, these would have missed it all the same."""
     assert one({"windows": [(0, 1000)], "abort": True}, 17).outcome is Outcome.TOO_SLOW
-    assert one({"windows": [(0, 1000)], "abort": True, "aware": False}, 57).outcome is Outcome.LATE
+    assert one({"windows": [(0, 1000)], "abort": True, "deadline_aware": False}, 57).outcome is Outcome.LATE
     assert one({"windows": [(0, 16)], "abort": True}, 17).outcome is Outcome.TOO_SLOW
     assert one({"windows": [(0, 16)], "abort": True}, 18).outcome is Outcome.OFFLINE
 
@@ -148,6 +148,6 @@ def test_a_quorum_cancels_and_counts_what_was_moved():
 
 @pytest.mark.parametrize("deadline", [NEVER, 10**6])
 def test_a_device_that_never_comes_back_is_offline(deadline):
-    order = one({"windows": [(0, 30)], "aware": False}, deadline, closed=None)
+    order = one({"windows": [(0, 30)], "deadline_aware": False}, deadline, closed=None)
     assert order.outcome is Outcome.OFFLINE
     assert order.outcome not in HEARD

@@ -77,7 +77,7 @@ def test_a_trip_agrees_with_the_plodder(device, start, patience, samples, batch,
         ends = plod(device, start, step_work[:steps], down, up)
         return ends[-1] if len(ends) == steps + 2 else FAR * 2
 
-    if device["aware"]:
+    if device["deadline_aware"]:
         best = max((k for k in range(1, wanted + 1) if arrives(k) <= deadline), default=0)
     else:
         best = wanted if arrives(wanted) <= deadline else 0
@@ -89,7 +89,7 @@ def test_a_trip_agrees_with_the_plodder(device, start, patience, samples, batch,
         assert (order.down, order.up) == (down, up)
     else:
         assert order.finished == deadline
-        assert order.outcome in (Outcome.OFFLINE, Outcome.TOO_SLOW if device["aware"] else Outcome.LATE)
+        assert order.outcome in (Outcome.OFFLINE, Outcome.TOO_SLOW if device["deadline_aware"] else Outcome.LATE)
 
 
 @settings(max_examples=300, deadline=None)

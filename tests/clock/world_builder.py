@@ -6,9 +6,8 @@ from fedactors.clock.availability import Availability, RecordingColumns
 from fedactors.clock.device_columns import Population
 from fedactors.plan import NEVER
 
-Device = (
-    dict  # windows=None|[(on, off)], period=0, shift=0, per_sample, down, up, latency, aware, abort, arrive, depart
-)
+# windows=None|[(on, off)], period=0, shift=0, per_sample, down, up, latency, deadline_aware, abort, arrive, depart
+Device = dict
 
 
 def availability(devices):
@@ -39,9 +38,9 @@ def population(devices):
         down=column("down", 10**9),
         up=column("up", 10**9),
         latency=column("latency", 0),
-        aware=column("aware", True, bool),
+        deadline_aware=column("deadline_aware", True, bool),
         abort=column("abort", False, bool),
         arrive=column("arrive", 0),
         depart=column("depart", NEVER),
-        keeps=column("keeps", False, bool),
+        hands_in=column("hands_in", False, bool),
     )

@@ -22,7 +22,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedactors.cli import main
+from fedactors.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -131,7 +131,7 @@ class Reader:
         said = io.StringIO()
         with self._there(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             words = [os.path.expandvars(word) for word in shlex.split(command, comments=True)[1:]]
-            code = main.main(words)
+            code = main(words)
         assert code == 0, f"{block.where}: {command}\n{said.getvalue()}"
 
     def _shell(self, block, command):

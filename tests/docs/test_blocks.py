@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from fedactors.cli import main
+from fedactors.cli.main import parser
 from tests.conftest import SHARED
 from tests.docs.blocks import PAGES, PYTHON, ROOT, SHELL, Reader, blocks, plain
 
@@ -76,7 +76,7 @@ def test_a_command_that_is_not_run_is_one_that_the_command_line_accepts(page, ca
 def accepted(words):
     """Say whether the command line takes these words; it prints what it does not take."""
     try:
-        main.parser().parse_args(words)
+        parser().parse_args(words)
     except SystemExit as left:
         return left.code == 0
     return True

@@ -7,7 +7,7 @@ import pytest
 
 from fedactors import registry
 from fedactors.papers.catalogue import FULL, REDUCED
-from fedactors.scenario.model import ServerOptions
+from fedactors.scenario.server_options import ServerOptions
 from tests.docs.blocks import ROOT
 
 

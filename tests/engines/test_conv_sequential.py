@@ -8,14 +8,15 @@ import torch
 
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.engines import conv_model, conv_sequential, sequential
+from fedactors.engines import conv_model
 from fedactors.engines.conv_batches import channels_last
-from fedactors.engines.engine_choice import engine, engine_of
+from fedactors.engines.conv_sequential import ConvSequentialEngine
+from fedactors.engines.sequential import SequentialEngine
 from fedactors.models.dropout import Masks, mask
 from fedactors.models.layers import Flatten, Pool, Relu, conv, dense, stack
 from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, FslEmnist, LambCifarCnn, LambCnn, McmahanCnn, ResNet9
-from tests.engines.test_engines import Pulled, chunk, samples, task, with_engine
+from tests.engines.test_engines import Pulled, chunk, engine_for, engine_of, samples, task, with_engine
 
 COLOUR, GREY = (3, 32, 32), (1, 28, 28)
 MODELS = {
@@ -41,11 +42,14 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_by_hand_agrees_with_autograd_on_unequal_steps_and_starts(name, algorithm):
     model = MODELS[name]
-    assert engine(model, "cpu") is conv_sequential.train
+    assert engine_for(model) is ConvSequentialEngine
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((3, 0, 2, 1, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
-    the_lesson = replace(task(model), algorithm=algorithm)
-    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, conv_sequential))
+    training_task = replace(task(model), algorithm=algorithm)
+    one, many = (
+        with_engine(e, training_task, samples(model)).learn(work, sent)
+        for e in (SequentialEngine, ConvSequentialEngine)
+    )
     most = np.abs(one.sums["delta"]).max()
     np.testing.assert_allclose(many.sums["delta"], one.sums["delta"], rtol=1e-4, atol=3e-6 * most)
     assert many.loss == pytest.approx(one.loss, rel=1e-5)
@@ -53,20 +57,20 @@ def test_by_hand_agrees_with_autograd_on_unequal_steps_and_starts(name, algorith
 
 def test_by_hand_is_for_plain_descent_on_chains_and_nothing_else():
     model = MODELS["fsl_cifar"]
-    assert engine_of(task(model), "cpu") is conv_sequential.train
-    assert engine_of(replace(task(model), algorithm=FedAMS()), "cpu") is sequential.train
-    assert engine(model, "cpu", two_losses=True) is sequential.train
-    assert engine(replace(model, precision="bf16"), "cpu") is sequential.train
-    assert engine(replace(model, loss="squared"), "cpu") is sequential.train
-    assert engine(ResNet9().build(COLOUR, 10), "cpu") is sequential.train
+    assert engine_of(task(model)) is ConvSequentialEngine
+    assert engine_of(replace(task(model), algorithm=FedAMS())) is SequentialEngine
+    assert engine_for(model, second_loss=0.5) is SequentialEngine
+    assert engine_for(replace(model, precision="bf16")) is SequentialEngine
+    assert engine_for(replace(model, loss="squared")) is SequentialEngine
+    assert engine_for(ResNet9().build(COLOUR, 10)) is SequentialEngine
 
 
 def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
     kinds = [link.kind for link in conv_model.links(MODELS["fsl_cifar"])]
-    first, second = ["conv", "pool", "bias", "relu"], ["winograd", "bias", "relu"]
+    first, second = ["conv", "pool", "bias", "relu"], ["conv", "pool", "bias", "relu"]
     assert kinds == [*first, *second, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
     kinds = [link.kind for link in conv_model.links(MODELS["twice"])]
-    assert kinds[:4] == ["winograd", "pool", "bias", "relu"]
+    assert kinds[:4] == ["conv", "pool", "pool", "bias"]
     kinds = [link.kind for link in conv_model.links(MODELS["lamb"])]
     assert kinds[:8] == ["conv", "pool", "bias", "relu", "conv", "bias", "dropout", "pool"]
 
@@ -74,7 +78,9 @@ def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
 def test_a_bad_sample_is_named_with_client_and_step():
     model, data = MODELS["bare"], samples(MODELS["bare"])
     data.x[data.split.of(1)] = np.nan
-    learned = with_engine(conv_sequential, task(model), data).learn(chunk((2, 2, 2, 1, 2)), [{"x": initial(model, 1)}])
+    learned = with_engine(ConvSequentialEngine, task(model), data).learn(
+        chunk((2, 2, 2, 1, 2)), [{"x": initial(model, 1)}]
+    )
     assert learned.bad == ((1, 0),)
 
 

@@ -5,7 +5,6 @@ every value of the host baked in, and this list is replayed in its place.
 """
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,10 +17,12 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.engines import dense_batched, sequential, vmap
-from fedactors.engines.base import ClientBatch, DeviceDataset
+from fedactors.engines.client_batch import ClientBatch, DeviceDataset
 from fedactors.engines.cuda_graph import CudaGraphEngine, _RecordedBatch, rounded, widths
-from fedactors.engines.engine_choice import engine, engine_of
+from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.local_work import LocalWork
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning import chunks
 from fedactors.learning.chunks import chunk_sizes
@@ -31,7 +32,7 @@ from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, LeastSquares, Mlp
 from fedactors.models.sequence_layers import Embedding
 from fedactors.streams import Streams
-from tests.engines.test_engines import MODELS, Pulled, chunk, samples, task, with_engine
+from tests.engines.test_engines import MODELS, Pulled, chunk, engine_for, engine_of, samples, task, with_engine
 from tests.learning.test_two_losses import Half
 
 EVERY = {**MODELS, "squared": LeastSquares().build((12,), 3), "bf16": replace(MODELS["dropout"], precision="bf16")}
@@ -55,8 +56,8 @@ class Traced:
         return traced
 
 
-def with_steps(record, the_lesson, data):
-    return with_engine(SimpleNamespace(train=CudaGraphEngine(record)), the_lesson, data)
+def with_steps(record, training_task, data):
+    return with_engine(CudaGraphEngine(record), training_task, data)
 
 
 def starts_of(model):
@@ -67,10 +68,13 @@ def starts_of(model):
 @pytest.mark.parametrize("name", EVERY)
 def test_a_step_on_tensors_that_stay_is_the_step_of_the_other_engines(name, algorithm):
     model, sent = EVERY[name], starts_of(EVERY[name])
-    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
-    found = with_steps(None, the_lesson, data).learn(WORK, sent)
-    for other in (dense_batched if dense_batched.can(model) else vmap, *([] if name == "bf16" else [sequential])):
-        wanted = with_engine(other, the_lesson, data).learn(WORK, sent)
+    training_task, data = replace(task(model), algorithm=algorithm), samples(model)
+    found = with_steps(None, training_task, data).learn(WORK, sent)
+    for other in (
+        DenseBatchedEngine if DenseBatchedEngine().supports(LocalWork(model), "cuda") else VmapEngine,
+        *([] if name == "bf16" else [SequentialEngine]),
+    ):
+        wanted = with_engine(other, training_task, data).learn(WORK, sent)
         np.testing.assert_allclose(found.sums["delta"], wanted.sums["delta"], rtol=1e-5, atol=1e-6)
         assert found.loss == pytest.approx(wanted.loss, rel=1e-5)
 
@@ -79,8 +83,8 @@ def test_a_step_on_tensors_that_stay_is_the_step_of_the_other_engines(name, algo
 def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     """The recording is made in a chunk of other trips at another rate, and gives the bits of a step run each time."""
     model, sent, record = EVERY[name], starts_of(EVERY[name]), Traced()
-    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
-    learns, again = with_steps(None, the_lesson, data), with_steps(record, the_lesson, data)
+    training_task, data = replace(task(model), algorithm=algorithm), samples(model)
+    learns, again = with_steps(None, training_task, data), with_steps(record, training_task, data)
     before = WORK._replace(version=1, trips=(1,) * 5, bases=(1, 1, 0, 0, 1), steps=(4, 3, 4, 3, 1), lr=0.3)
     again.learn(before, sent)
     again.learn(WORK._replace(steps=(10, 0, 7, 2, 1)), sent)
@@ -96,7 +100,7 @@ def test_convolutions_with_dropout_are_recorded():
     model = FslCifar().build((3, 32, 32), 10)
     sent, data, work = [{"x": initial(model, 1)}], samples(model), chunk((3, 0, 2, 1, 1))
     traced = with_steps(Traced(), task(model), data).learn(work, sent)
-    one = with_engine(sequential, task(model), data).learn(work, sent)
+    one = with_engine(SequentialEngine, task(model), data).learn(work, sent)
     np.testing.assert_allclose(traced.sums["delta"], one.sums["delta"], rtol=1e-3, atol=1e-5)
 
 
@@ -120,13 +124,13 @@ def test_everything_in_a_step_lies_on_one_gpu(name):
 def test_a_row_that_is_done_does_not_move_and_company_changes_no_bit(name, algorithm):
     """Client 3, with one step, in a chunk of ten steps and of one; what it may not see, sample 0, is not a number."""
     model, sent = EVERY[name], starts_of(EVERY[name])
-    the_lesson, data = replace(task(model), algorithm=algorithm), samples(model)
+    training_task, data = replace(task(model), algorithm=algorithm), samples(model)
     data.x[0] = np.nan
-    learns = with_steps(None, the_lesson, data)
+    learns = with_steps(None, training_task, data)
     alone = (0.0, 0.0, 0.0, 1.0, 0.0)
     long = learns.learn(chunk((0, 6, 10, 1, 5), weights=alone), sent)
     short = learns.learn(chunk((1, 1), clients=(2, 3), weights=alone[2:4]), sent)
-    fresh = with_steps(None, the_lesson, data).learn(chunk((1, 1), clients=(2, 3), weights=alone[2:4]), sent)
+    fresh = with_steps(None, training_task, data).learn(chunk((1, 1), clients=(2, 3), weights=alone[2:4]), sent)
     assert np.isfinite(long.sums["delta"]).all()
     assert np.array_equal(long.sums["delta"], short.sums["delta"])
     assert np.array_equal(fresh.sums["delta"], short.sums["delta"])
@@ -138,7 +142,7 @@ def test_a_bad_update_is_named_and_leaves_nothing_behind():
     data.x[data.split.of(2)[5]] = np.nan
     learns, sent = with_steps(None, task(model), data), [{"x": initial(model, 1)}]
     learned = learns.learn(chunk((4, 2, 8, 1, 4)), sent)
-    wanted = with_engine(dense_batched, task(model), data).learn(chunk((4, 2, 8, 1, 4)), sent)
+    wanted = with_engine(DenseBatchedEngine, task(model), data).learn(chunk((4, 2, 8, 1, 4)), sent)
     assert learned.bad == wanted.bad
     assert [client for client, _ in learned.bad] == [2]
     calm = chunk((4, 2, 1, 4), clients=(0, 1, 3, 4))
@@ -147,14 +151,15 @@ def test_a_bad_update_is_named_and_leaves_nothing_behind():
 
 
 def test_results_are_no_part_of_what_the_next_chunk_writes_to():
-    model, engine = MODELS["mlp"], CudaGraphEngine()
+    model = MODELS["mlp"]
     kept = []
 
-    def keep(dataset, rows):
-        kept.append(engine(dataset, rows))
-        return kept[-1]
+    class Keeping(CudaGraphEngine):
+        def train(self, dataset, rows):
+            kept.append(super().train(dataset, rows))
+            return kept[-1]
 
-    learns, sent = with_engine(SimpleNamespace(train=keep), task(model), samples(model)), starts_of(model)
+    learns, sent = with_engine(Keeping, task(model), samples(model)), starts_of(model)
     for steps, clients in (((1,), (0,)), ((3, 2), (0, 2))):
         learns.learn(chunk(steps, clients), sent[:1])
         before = [part.clone() for part in kept[-1][:2]]
@@ -198,14 +203,14 @@ def test_sizes_are_rounded_up_by_an_eighth_at_most(number):
     assert rounded(rounded(number)) == rounded(number)
 
 
-def test_a_gpu_records_what_can_be_recorded_by_a_rule_that_looks_at_the_lesson_alone():
+def test_a_gpu_records_what_can_be_recorded_by_a_rule_that_looks_at_the_task_alone():
     plain, rounds = task(MODELS["mlp"]), replace(MODELS["mlp"], precision="bf16")
-    assert isinstance(engine(plain.model, "cuda"), CudaGraphEngine)
-    assert isinstance(engine_of(task(rounds), "cuda"), CudaGraphEngine)
-    assert engine_of(replace(plain, algorithm=FedAMS()), "cuda") is dense_batched.train
-    assert engine_of(replace(task(rounds), algorithm=FedAMS()), "cuda") is vmap.train
-    assert engine_of(replace(plain, algorithm=ExampleTransfer()), "cuda") is vmap.train
-    assert engine(stack("words", (7,), Embedding(20, 4), Flatten(), dense(20)), "cuda") is vmap.train
+    assert engine_for(plain.model, "cuda") is CudaGraphEngine
+    assert engine_of(task(rounds), "cuda") is CudaGraphEngine
+    assert engine_of(replace(plain, algorithm=FedAMS()), "cuda") is DenseBatchedEngine
+    assert engine_of(replace(task(rounds), algorithm=FedAMS()), "cuda") is VmapEngine
+    assert engine_of(replace(plain, algorithm=ExampleTransfer()), "cuda") is VmapEngine
+    assert engine_for(stack("words", (7,), Embedding(20, 4), Flatten(), dense(20)), "cuda") is VmapEngine
 
 
 def test_a_gpu_is_given_chunks_that_keep_it_busy():
@@ -222,9 +227,9 @@ def test_a_gpu_is_given_chunks_that_keep_it_busy():
 @pytest.mark.parametrize("name", [*EVERY, "cnn"])
 def test_a_cuda_graph_gives_the_bits_of_its_step(name):
     model = FslCifar().build((3, 32, 32), 10) if name == "cnn" else EVERY[name]
-    the_lesson, data, sent = task(model), samples(model), starts_of(model)
-    eager, graph = (Trainer(the_lesson, data, "cuda") for _ in range(2))
-    eager._train = type(eager._train)(CudaGraphEngine(lambda step: step))
+    training_task, data, sent = task(model), samples(model), starts_of(model)
+    graph = Trainer(training_task, data, "cuda")
+    eager = Trainer(training_task, data, "cuda", CudaGraphEngine(lambda step: step))
     for work in (chunk((2, 3), (0, 2)), WORK, WORK._replace(lr=0.02, steps=(3, 2, 2, 1, 1)), WORK):
         one, other = (learns.learn(work, sent) for learns in (eager, graph))
         assert np.array_equal(one.sums["delta"], other.sums["delta"])

@@ -1,4 +1,4 @@
-"""The two engines against each other and against torch.optim; and what a chunk promises."""
+"""Engines against the sequential one and against torch.optim; which one is chosen; and what a chunk promises."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -12,9 +12,12 @@ from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.data.batches import bounds, sequence
 from fedactors.data.partitions.assignment import contiguous
-from fedactors.engines import dense_batched, dense_gram, sequential, vmap
-from fedactors.engines.engine_choice import engine, engine_of
-from fedactors.engines.micro_batching import MicroBatching
+from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.dense_gram import DenseGramEngine
+from fedactors.engines.engine_choice import choose
+from fedactors.engines.local_work import LocalWork
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
@@ -48,10 +51,21 @@ def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
     return Chunk(2, clients, bases or (0,) * count, (2,) * count, steps, weights or (1.0,) * count, lr)
 
 
-def with_engine(engine, the_lesson, data):
-    trainer = Trainer(the_lesson, data)
-    trainer._train, trainer._adds_up = MicroBatching(engine.train), False
+def with_engine(engine, training_task, data):
+    """Return a trainer with this engine, or a new one of a class, that writes out the updates of single clients."""
+    trainer = Trainer(training_task, data, engine=engine() if isinstance(engine, type) else engine)
+    trainer._adds_up = False
     return trainer
+
+
+def engine_of(training_task, device="cpu"):
+    """Return the class of the engine that is chosen for clients."""
+    return type(choose(training_task.local_work, device))
+
+
+def engine_for(model, device="cpu", **facts):
+    """Return the class of the engine that is chosen for a model trained by plain SGD with corrections."""
+    return type(choose(LocalWork(model, corrects=True, **facts), device))
 
 
 class Pulled(FedAvg):
@@ -63,19 +77,19 @@ class Pulled(FedAvg):
         return 0.05 * sent["x"].roll(1, -1)
 
 
-PLAIN = [(algorithm, engine) for algorithm in (FedAvg(), Pulled()) for engine in (vmap, dense_batched)]
+PLAIN = [(algorithm, engine) for algorithm in (FedAvg(), Pulled()) for engine in (VmapEngine, DenseBatchedEngine)]
 
 
-@pytest.mark.parametrize(("algorithm", "engine"), [*PLAIN, (FedAvg(), dense_gram)])
+@pytest.mark.parametrize(("algorithm", "engine"), [*PLAIN, (FedAvg(), DenseGramEngine)])
 @pytest.mark.parametrize("name", MODELS)
 def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engine):
-    if engine is dense_gram and name == "logistic":
+    if engine is DenseGramEngine and name == "logistic":
         pytest.skip("the span is that of a first layer of two or more")
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
-    the_lesson = replace(task(model), algorithm=algorithm)
-    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, engine))
+    training_task = replace(task(model), algorithm=algorithm)
+    one, many = (with_engine(e, training_task, samples(model)).learn(work, sent) for e in (SequentialEngine, engine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
 
@@ -84,34 +98,36 @@ def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
     model = FslCifar().build((3, 32, 32), 10)
     work = chunk((3, 0, 2, 1, 1))
     sent = [{"x": initial(model, 1)}]
-    one, many = (with_engine(e, task(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
+    one, many = (with_engine(e, task(model), samples(model)).learn(work, sent) for e in (SequentialEngine, VmapEngine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-3, atol=1e-5)
 
 
-def test_stacks_of_dense_layers_are_fused_and_nothing_else_is():
-    assert all(engine(model, "cpu") is dense_batched.train for model in MODELS.values())
-    assert not dense_batched.can(FslCifar().build((3, 32, 32), 10))
+def test_stacks_of_dense_layers_are_batched_and_nothing_else_is():
+    assert all(engine_for(model) is DenseBatchedEngine for model in MODELS.values())
+    assert not DenseBatchedEngine().supports(LocalWork(FslCifar().build((3, 32, 32), 10)), "cpu")
 
 
 def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
-    assert engine_of(task(wide), "cpu") is dense_gram.train
-    assert engine_of(replace(task(wide), algorithm=Pulled()), "cpu") is dense_batched.train
-    assert engine_of(replace(task(wide), algorithm=FedAMS()), "cpu") is dense_batched.train
-    assert engine_of(task(MODELS["mlp"]), "cpu") is dense_batched.train
-    assert engine_of(task(Logistic().build((1000,), 100)), "cpu") is dense_batched.train
+    assert engine_of(task(wide)) is DenseGramEngine
+    assert engine_of(replace(task(wide), algorithm=Pulled())) is DenseBatchedEngine
+    assert engine_of(replace(task(wide), algorithm=FedAMS())) is DenseBatchedEngine
+    assert engine_of(task(MODELS["mlp"])) is DenseBatchedEngine
+    assert engine_of(task(Logistic().build((1000,), 100))) is DenseBatchedEngine
     long = replace(task(wide), workloads=(workload(100, 10, epochs=4, steps=None),))
-    assert engine_of(long, "cpu") is dense_batched.train
-    assert engine_of(task(wide), "cuda") is not dense_gram.train
+    assert engine_of(long) is DenseBatchedEngine
+    assert engine_of(task(wide), "cuda") is not DenseGramEngine
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])
 def test_the_span_agrees_on_long_trips_of_any_batch(batch):
     model = MODELS["deep"]
-    the_lesson = task(model, batch)
-    work = chunk(tuple(w.wanted for w in the_lesson.workloads))
+    training_task = task(model, batch)
+    work = chunk(tuple(w.wanted for w in training_task.workloads))
     sent = [{"x": initial(model, 1)}]
-    one, many = (with_engine(e, the_lesson, samples(model)).learn(work, sent) for e in (sequential, dense_gram))
+    one, many = (
+        with_engine(e, training_task, samples(model)).learn(work, sent) for e in (SequentialEngine, DenseGramEngine)
+    )
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-4, atol=1e-5)
 
 
@@ -133,7 +149,8 @@ def test_local_steps_are_those_of_torch_sgd_on_the_same_batches():
 
 
 @pytest.mark.parametrize(
-    ("name", "engine"), [*((name, dense_batched) for name in MODELS), ("mlp", dense_gram), ("deep", dense_gram)]
+    ("name", "engine"),
+    [*((name, DenseBatchedEngine) for name in MODELS), ("mlp", DenseGramEngine), ("deep", DenseGramEngine)],
 )
 def test_a_client_has_the_same_bits_whoever_shares_its_chunk(name, engine):
     model = MODELS[name]
@@ -151,7 +168,7 @@ def test_no_step_and_no_rate_leave_the_model_as_it_was():
     assert learned.loss == 0.0
 
 
-@pytest.mark.parametrize("engine", [sequential, vmap, dense_batched, dense_gram])
+@pytest.mark.parametrize("engine", [SequentialEngine, VmapEngine, DenseBatchedEngine, DenseGramEngine])
 def test_a_bad_update_is_named_with_client_and_step(engine):
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
     data.x[data.split.of(2)[5]] = np.nan

@@ -1,17 +1,19 @@
 """A chunk that does not fit into memory is trained in parts, to the bit as if it had fitted."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 import fedactors
+from fedactors.engines.base import Engine
+from fedactors.engines.client_batch import ClientBatch, DeviceDataset
 from fedactors.engines.micro_batching import MicroBatching
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning import trainer
+from fedactors.models.paper_models import Logistic
 from fedactors.simulation import runner
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.tasks import task_of
@@ -28,21 +30,21 @@ MODELS = {
 @pytest.fixture
 def small_memory(monkeypatch):
     """Let engines run out of memory with more than some rows; return the numbers of rows they were asked for."""
-    asked, original = [], trainer.engine_of
+    asked, original = [], trainer.choose
 
-    def engine_of(training_task, device):
-        train = original(training_task, device)
+    def choose(*given):
+        engine = original(*given)
 
-        def limited(dataset, chosen):
-            asked.append(len(chosen.clients))
-            if len(chosen.clients) > limited.most:
-                raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
-            return train(dataset, chosen)
+        class Limited(type(engine)):
+            def train(self, dataset, rows):
+                asked.append(len(rows.clients))
+                if len(rows.clients) > 3:
+                    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
+                return super().train(dataset, rows)
 
-        limited.most = 3
-        return limited
+        return Limited()
 
-    monkeypatch.setattr(trainer, "engine_of", engine_of)
+    monkeypatch.setattr(trainer, "choose", choose)
     return asked
 
 
@@ -78,12 +80,18 @@ def test_the_size_that_fits_is_kept(small_memory, tmp_path):
 
 
 def test_what_does_not_fit_by_twos_is_an_error():
-    def never(dataset, chosen):
-        raise MemoryError
+    class Never(Engine):
+        def supports(self, work, device):
+            return True
 
-    rows, somewhere = SimpleNamespace(clients=(1, 2), total=None, ready=[]), SimpleNamespace(x=torch.zeros(1))
+        def train(self, dataset, rows):
+            raise MemoryError
+
+    model = Logistic().build((4,), 2)
+    keys, starts = torch.zeros(2, dtype=torch.int64), torch.zeros(2, model.parameters)
+    rows = ClientBatch((0, 1), (1, 1), (), (), keys, starts, None, 0.0, 0.1)
     with pytest.raises(MemoryError, match="2 clients at once do not fit the memory of this cpu"):
-        MicroBatching(never)(somewhere, rows)
+        MicroBatching(Never()).train(DeviceDataset(model, torch.zeros(1, 4), torch.zeros(1)), rows)
 
 
 def test_hosts_ended_for_want_of_memory_train_fewer_clients_at_once(monkeypatch):

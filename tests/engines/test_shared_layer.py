@@ -3,10 +3,9 @@
 import torch
 
 from fedactors.engines import shared_layer
-from fedactors.engines.shared_layer import SharedLayer, pays, steady
+from fedactors.engines.shared_layer import SharedLayer, batch_invariant, pays
 from fedactors.learning.trainer import Trainer
 from fedactors.models.layers import Dense
-from fedactors.optim.client_optimizers import SGD
 from tests.engines.test_engines import samples, task
 from tests.learning.test_chunks import MODELS, PARTS
 
@@ -44,16 +43,18 @@ def test_it_is_for_large_layers_and_short_trips():
 
 def test_a_processor_that_rounds_by_the_number_of_samples_is_found_out(monkeypatch):
     product = shared_layer._product
-    assert steady(Dense(300, 170)), "products are expected to be steady; where they are not, chunks stay apart"
+    assert batch_invariant(Dense(300, 170)), (
+        "products are expected to be batch invariant; where they are not, chunks stay apart"
+    )
     monkeypatch.setattr(shared_layer, "_product", lambda x, factor: product(x, factor) * (1 + 1e-6 * (len(x) == 9)))
-    assert not steady(Dense(301, 170))
-    assert steady(Dense(300, 17)), "nobody shares so small a layer"
+    assert not batch_invariant(Dense(301, 170))
+    assert batch_invariant(Dense(300, 17)), "so small a layer is never shared"
 
 
 def test_where_products_round_by_the_number_of_samples_chunks_stay_apart(monkeypatch):
     model = MODELS["images"]
     assert len(Trainer(task(model), samples(model)).groups(PARTS)) == 1
-    monkeypatch.setattr(shared_layer, "steady", lambda layer: False)
+    monkeypatch.setattr(shared_layer, "batch_invariant", lambda layer: False)
     trainer = Trainer(task(model), samples(model))
     assert len(trainer.groups(PARTS)) == len(PARTS)
-    assert not trainer._train.keeps_bits(model, SGD())
+    assert not trainer._engine.parts_keep_bits(trainer._work, trainer._dataset)

@@ -30,7 +30,7 @@ class SeveralHosts(LocalFleet):
         super().__init__()
         self.hosts = hosts
 
-    def more(self):
+    def startable_hosts(self):
         return [] if self._started else [0] * self.hosts
 
 

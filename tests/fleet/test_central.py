@@ -134,8 +134,8 @@ class Killer(Silent):
 
     def round(self, row):
         if row["round"] == 2:
-            (actor,) = self.pipelines[-1].central
-            os.kill(ray.get(actor.about.remote())["pid"], signal.SIGKILL)
+            (stub,) = self.pipelines[-1].central
+            os.kill(ray.get(stub.actor.about.remote())["pid"], signal.SIGKILL)
 
     def note(self, text):
         self.notes.append(text)

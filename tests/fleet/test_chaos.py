@@ -39,7 +39,7 @@ class Chaos(Silent):
     def round(self, row):
         if len(self.killed) == len(rows_of(self.faults)) and self.chance.random() < 0.5:
             for name in dict.fromkeys(self.victims[len(self.killed) :][: self.chance.choice([1, 1, 2])]):
-                victim = ray.get(VICTIMS[name](self.pipelines[-1]).about.remote())["pid"]
+                victim = ray.get(VICTIMS[name](self.pipelines[-1]).actor.about.remote())["pid"]
                 self.killed.append(name)
                 threading.Timer(self.chance.uniform(0, ROUND_SECONDS), os.kill, (victim, signal.SIGKILL)).start()
 
@@ -70,7 +70,7 @@ class Idle(Silent):
     def round(self, row):
         if row["round"] == 2:
             idle = self.pipelines[-1].hosts[1]
-            victim = psutil.Process(ray.get(idle.about.remote())["pid"])
+            victim = psutil.Process(ray.get(idle.actor.about.remote())["pid"])
             victim.kill()
             wait_until(lambda: not victim.is_running() or victim.status() == psutil.STATUS_ZOMBIE)
 

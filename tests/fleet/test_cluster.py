@@ -131,7 +131,7 @@ def test_hosts_share_declared_gpus_and_the_server_has_its_own_node(cluster):
         cluster.add_node(num_cpus=4, num_gpus=2)
     cluster.wait_for_nodes()
     with RayFleet(8, 1.0, 0.5, "auto") as fleet:
-        hosts = [fleet.start(Place, host=True) for _ in fleet.more()]
+        hosts = [fleet.start(Place, host=True) for _ in fleet.startable_hosts()]
         server = fleet.start(Place)
         found = [fleet.get(fleet.call(host, "where")) for host in hosts]
         assert len(set(found)) == 4
@@ -156,7 +156,7 @@ def test_a_model_is_sent_to_each_node_once(cluster):
     cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
     with RayFleet(4, 1.0, address="auto") as fleet:
-        hosts = [fleet.start(Reader, host=True) for _ in fleet.more()]
+        hosts = [fleet.start(Reader, host=True) for _ in fleet.startable_hosts()]
         model = fleet.put(np.ones(10**6, np.float32))
         found = [fleet.get(fleet.call(host, "read", model)) for host in hosts]
         used = {node for node, *_ in found}

@@ -26,7 +26,7 @@ def test_what_was_written_is_read_in_pieces_and_begins_where_arrays_should():
 
 
 def test_memory_that_is_shorter_than_it_should_be_is_told():
-    with pytest.raises(ValueError, match="different structures"):
+    with pytest.raises(ValueError, match="bytes 2 to 11 of a memory of 10 bytes"):
         Mappings().read(Memory.new(10), 2, 11)
 
 

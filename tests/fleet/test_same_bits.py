@@ -57,7 +57,7 @@ class Killer(Silent):
     def round(self, row):
         if row["round"] == self.at:
             hosts = pipelines[-1].hosts
-            self.killed = ray.get(hosts[0].about.remote())["pid"]
+            self.killed = ray.get(hosts[0].actor.about.remote())["pid"]
             os.kill(self.killed, signal.SIGKILL)
 
     def note(self, text):

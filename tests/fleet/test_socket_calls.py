@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from fedactors.fleet.base import Fault, perform
+from fedactors.fleet.transport.channel import ChannelClosed
 from fedactors.fleet.transport.shared_buffers import SharedBuffer, receive, send
-from fedactors.fleet.transport.socket_calls import ChannelClosed, SocketCalls
-from fedactors.fleet.transport.socket_server import answer
+from fedactors.fleet.transport.socket_calls import SocketCalls
+from fedactors.fleet.transport.socket_server import ChannelError, answer, connected
 from tests.fleet.test_ray import wait_until
 
 VALUES = [
@@ -34,17 +35,17 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("value", VALUES, ids=["nothing", "small", "large", "text", "several"])
-def test_a_parcel_holds_what_was_put_in_on_both_sides_of_a_socket(value):
+def test_a_buffer_holds_what_was_put_in_on_both_sides_of_a_socket(value):
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with here, there:
-        parcel = SharedBuffer.of(value)
-        send(here, ("a", 1), [parcel, parcel])
-        message, parcels = receive(there)
+        buffer = SharedBuffer.of(value)
+        send(here, ("a", 1), [buffer, buffer])
+        message, buffers = receive(there)
     assert message == ("a", 1)
-    assert all(same(one.open(), value) for one in [parcel, *parcels])
+    assert all(same(one.open(), value) for one in [buffer, *buffers])
 
 
-def test_arrays_of_a_parcel_are_aligned_and_cannot_be_written_to():
+def test_arrays_of_a_buffer_are_aligned_and_cannot_be_written_to():
     for size in (3, 50_000):
         for array in SharedBuffer.of([np.ones(size, np.float32), np.ones(size, np.float32)]).open():
             assert array.ctypes.data % 64 == 0
@@ -57,12 +58,12 @@ def test_a_message_that_is_too_long_for_a_socket_arrives():
     small = [SharedBuffer.of(np.full(1500, number, np.float32)) for number in range(200)]
     with here, there:
         send(here, ("long",), small)
-        message, parcels = receive(there)
+        message, buffers = receive(there)
     assert message == ("long",)
-    assert [parcel.open()[0] for parcel in parcels] == list(range(200))
+    assert [buffer.open()[0] for buffer in buffers] == list(range(200))
 
 
-def test_more_parcels_than_a_message_has_room_for_are_handed_on_again_and_again():
+def test_more_buffers_than_a_message_has_room_for_are_handed_on_again_and_again():
     large = [SharedBuffer.of([number, np.full(3000, number, np.float32)]) for number in range(205)]
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with here, there:
@@ -70,27 +71,29 @@ def test_more_parcels_than_a_message_has_room_for_are_handed_on_again_and_again(
             send(here, (), large)
             _, large = receive(there)
             large = large[::-1]  # so that they do not lie where they did
-    found = [parcel.open() for parcel in large[::-1]]
+    found = [buffer.open() for buffer in large[::-1]]
     assert all(number == place and (array == place).all() for place, (number, array) in enumerate(found))
 
 
-def test_the_memory_of_parcels_is_given_back():
+def test_the_memory_of_buffers_is_given_back():
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     arrays = [SharedBuffer.of(np.full(100_000, number, np.float32)).open() for number in range(50)]
     assert [array[-1] for array in arrays] == list(range(50))
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before, "who opens a parcel has a copy"
+    assert len(os.listdir("/proc/self/fd")) == before, "who opens a buffer has a copy"
 
 
 class Actor:
-    """A role, answered for by a thread of this process."""
+    """A worker, answered for by a thread of this process."""
 
     def __init__(self, calls):
-        self.line, self.did, self.free = calls.line(), [], threading.Event()
+        self.channel = calls.channel()
+        self.did = []
+        self.free = threading.Event()
         self.free.set()
-        task = (str(calls.path), self.line.number, lambda method, args: perform(self, method, args))
-        self.thread = threading.Thread(target=answer, args=task)
+        address = (str(calls.path), self.channel.number, self.channel.secret)
+        self.thread = threading.Thread(target=answer, args=(*address, lambda method, args: perform(self, method, args)))
 
     def add(self, *numbers):
         self.free.wait()
@@ -121,6 +124,11 @@ def actors(calls):
     return [Actor(calls) for _ in range(2)]
 
 
+def admitted(calls, channel):
+    """Return the connection of a process that has proved itself, and now does what a test has it do."""
+    return connected(str(calls.path), channel.number, channel.secret)
+
+
 def got(reply):
     assert reply.there.wait(10)
     return reply.answer.open() if isinstance(reply.answer, SharedBuffer) else reply.answer
@@ -132,11 +140,11 @@ def test_only_this_user_may_call(calls):
 
 def test_calls_are_answered_in_order_and_results_handed_on_before_they_exist(calls, actors):
     one, other = actors
-    (first,) = calls.call(one.line, "add", [1, 2], 1)
-    (second,) = calls.call(other.line, "add", [first, 10], 1)
-    (third,) = calls.call(one.line, "add", [second, first, second], 1)
-    many = [calls.call(one.line, "add", [number], 1)[0] for number in range(20)]
-    assert not first.there.wait(0.01), "nobody has taken the lines up"
+    (first,) = calls.call(one.channel, "add", [1, 2], 1)
+    (second,) = calls.call(other.channel, "add", [first, 10], 1)
+    (third,) = calls.call(one.channel, "add", [second, first, second], 1)
+    many = [calls.call(one.channel, "add", [number], 1)[0] for number in range(20)]
+    assert not first.there.wait(0.01), "no actor is connected"
     for actor in actors:
         actor.thread.start()
     assert [got(result) for result in (third, second, first)] == [29, 13, 3]
@@ -148,8 +156,8 @@ def test_an_array_goes_from_actor_to_actor(calls, actors):
     for actor in actors:
         actor.thread.start()
     vector = np.arange(200_000, dtype=np.float32)
-    same_vector, twice = calls.call(actors[0].line, "two", [vector], 2)
-    (total,) = calls.call(actors[1].line, "add", [same_vector, same_vector], 1)
+    same_vector, twice = calls.call(actors[0].channel, "two", [vector], 2)
+    (total,) = calls.call(actors[1].channel, "add", [same_vector, same_vector], 1)
     assert np.array_equal(got(total), 2 * vector)
     assert np.array_equal(got(twice)[1], vector)
 
@@ -161,11 +169,11 @@ def test_memory_is_written_to_again_only_when_nobody_needs_what_is_in_it(calls, 
         actor.thread.start()
     kept, waiting = [], []
     for number in range(30):  # more than are sent to an actor ahead
-        (vector,) = calls.call(one.line, "add", [np.full(5000, number, np.float32)], 1)
+        (vector,) = calls.call(one.channel, "add", [np.full(5000, number, np.float32)], 1)
         kept += [vector] * (number % 7 == 0)
-        waiting += calls.call(other.line, "add", [vector, 1], 1)
+        waiting += calls.call(other.channel, "add", [vector, 1], 1)
     for number in range(20):  # further results, while the others are still asked for
-        got(calls.call(one.line, "add", [np.full(5000, -number, np.float32)], 1)[0])
+        got(calls.call(one.channel, "add", [np.full(5000, -number, np.float32)], 1)[0])
     other.free.set()
     assert [got(result)[0] for result in waiting] == [number + 1 for number in range(30)]
     assert [got(vector)[-1] for vector in kept] == [0, 7, 14, 21, 28]
@@ -179,8 +187,8 @@ def test_files_do_not_grow_with_calls_nor_with_those_that_fail(calls, actors):
         return len(os.listdir("/proc/self/fd"))
 
     def round_of_calls():
-        assert got(calls.call(actors[0].line, "add", [np.ones(5000, np.float32)], 1)[0])[0] == 1
-        assert isinstance(got(calls.call(actors[0].line, "half", [np.ones(5000, np.float32)], 2)[0]), Fault)
+        assert got(calls.call(actors[0].channel, "add", [np.ones(5000, np.float32)], 1)[0])[0] == 1
+        assert isinstance(got(calls.call(actors[0].channel, "half", [np.ones(5000, np.float32)], 2)[0]), Fault)
 
     round_of_calls()
     before = files()
@@ -193,10 +201,10 @@ def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, 
     one, other = actors
     for actor in actors:
         actor.thread.start()
-    (broken,) = calls.call(one.line, "broken", [], 1)
-    (after,) = calls.call(other.line, "add", [broken, 1], 1)
-    (further,) = calls.call(one.line, "add", [after], 1)
-    (well,) = calls.call(other.line, "add", [1, 1], 1)
+    (broken,) = calls.call(one.channel, "broken", [], 1)
+    (after,) = calls.call(other.channel, "add", [broken, 1], 1)
+    (further,) = calls.call(one.channel, "add", [after], 1)
+    (well,) = calls.call(other.channel, "add", [1, 1], 1)
     for result in (broken, after, further):
         fault = got(result)
         assert isinstance(fault, Fault)
@@ -206,78 +214,73 @@ def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, 
     assert other.did == [(1, 1)]
 
 
-def test_the_end_of_a_line_fails_what_was_asked_on_it_and_what_waits_for_that(calls, actors):
+def test_the_end_of_a_channel_fails_what_was_asked_on_it_and_what_waits_for_that(calls, actors):
     one, other = actors
     one.free.clear()
     for actor in actors:
         actor.thread.start()
-    (before,) = calls.call(other.line, "add", [7], 1)
-    asked = [calls.call(one.line, "add", [number], 1)[0] for number in range(10)]
-    (waits,) = calls.call(other.line, "add", [asked[-1]], 1)
+    (before,) = calls.call(other.channel, "add", [7], 1)
+    asked = [calls.call(one.channel, "add", [number], 1)[0] for number in range(10)]
+    (waits,) = calls.call(other.channel, "add", [asked[-1]], 1)
     assert got(before) == 7
-    calls.end(one.line)
+    calls.end(one.channel)
     one.free.set()
     assert all(isinstance(got(result), ChannelClosed) for result in [*asked, waits])
-    assert isinstance(got(calls.call(one.line, "add", [1], 1)[0]), ChannelClosed)
-    assert got(calls.call(other.line, "add", [before, 1], 1)[0]) == 8
+    assert isinstance(got(calls.call(one.channel, "add", [1], 1)[0]), ChannelClosed)
+    assert got(calls.call(other.channel, "add", [before, 1], 1)[0]) == 8
 
 
-def test_a_process_that_goes_away_ends_its_line(calls, actors):
-    line = actors[0].line
-    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    stranger.connect(str(calls.path))
-    send(stranger, (line.number,))
-    (result,) = calls.call(line, "add", [1], 1)
-    assert receive(stranger) is not None
-    stranger.close()
+def test_a_process_that_goes_away_ends_its_channel(calls, actors):
+    channel = actors[0].channel
+    process = admitted(calls, channel)
+    (result,) = calls.call(channel, "add", [1], 1)
+    assert receive(process) is not None
+    process.close()
     assert isinstance(got(result), ChannelClosed)
 
 
-def test_a_caller_without_a_line_is_sent_away(calls):
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
-        stranger.connect(str(calls.path))
-        send(stranger, (99,))
-        assert receive(stranger) is None
+@pytest.mark.filterwarnings("ignore")
+def test_a_caller_without_a_channel_is_refused(calls):
+    with pytest.raises(ChannelError, match="ended the connection"):
+        connected(str(calls.path), 99, b"s" * 32)
 
 
-def test_a_caller_that_talks_nonsense_is_sent_away_and_holds_nobody_up(calls, actors):
+def test_a_caller_that_talks_nonsense_is_refused_and_holds_up_no_other(calls, actors):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.connect(str(calls.path))
         stranger.send(b"nonsense")
         assert receive(stranger) is None
     actors[0].thread.start()
-    assert got(calls.call(actors[0].line, "add", [3, 4], 1)[0]) == 7
+    assert got(calls.call(actors[0].channel, "add", [3, 4], 1)[0]) == 7
 
 
 def test_many_large_arguments_arrive_each_in_its_place(calls, actors):
     one = actors[0]
     one.thread.start()
-    vectors = [calls.call(one.line, "two", [np.full(5000, n, np.float32)], 2)[0] for n in range(300)]
-    (total,) = calls.call(one.line, "add", [vector for vector in vectors if got(vector) is not None], 1)
+    vectors = [calls.call(one.channel, "two", [np.full(5000, n, np.float32)], 2)[0] for n in range(300)]
+    (total,) = calls.call(one.channel, "add", [vector for vector in vectors if got(vector) is not None], 1)
     assert np.array_equal(got(total), np.full(5000, sum(range(300))))
-    assert got(calls.call(one.line, "add", [3, 4], 1)[0]) == 7
+    assert got(calls.call(one.channel, "add", [3, 4], 1)[0]) == 7
 
 
-def test_what_cannot_be_packed_or_opened_is_told_and_the_line_goes_on(calls, actors):
+def test_what_cannot_be_packed_or_opened_is_told_and_the_channel_goes_on(calls, actors):
     one = actors[0]
     one.thread.start()
     one.unpacked = threading.Lock
-    (fault,) = calls.call(one.line, "unpacked", [], 1)
+    (fault,) = calls.call(one.channel, "unpacked", [], 1)
     assert "cannot pickle" in got(fault).text
     assert not got(fault).died
     with pytest.raises(TypeError, match="cannot pickle"):
-        calls.call(one.line, "add", [threading.Lock()], 1)
-    assert got(calls.call(one.line, "add", [3, 4], 1)[0]) == 7
+        calls.call(one.channel, "add", [threading.Lock()], 1)
+    assert got(calls.call(one.channel, "add", [3, 4], 1)[0]) == 7
 
 
-def test_an_answer_out_of_step_ends_the_line(calls, actors):
-    line = actors[0].line
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
-        stranger.connect(str(calls.path))
-        send(stranger, (line.number,))
-        replies = [calls.call(line, "add", [1], 1)[0] for _ in range(2)]
-        (number, *_), _ = receive(stranger)
-        send(stranger, (number + 1, None), [SharedBuffer.of(2)])
+def test_an_answer_out_of_step_ends_the_channel(calls, actors):
+    channel = actors[0].channel
+    with admitted(calls, channel) as process:
+        replies = [calls.call(channel, "add", [1], 1)[0] for _ in range(2)]
+        (number, *_), _ = receive(process)
+        send(process, (number + 1, None), [SharedBuffer.of(2)])
         fault = got(replies[0]).fault
         assert "came to call" in fault.text
         assert fault.died
@@ -291,17 +294,16 @@ def test_a_process_that_does_not_read_holds_nobody_up(calls, actors):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         stranger.connect(str(calls.path))
-        send(stranger, (slow.line.number,))
         for _ in range(30):
-            calls.call(slow.line, "add", [1] * 40, 1)
-        assert got(calls.call(other.line, "add", [3, 4], 1)[0]) == 7
+            calls.call(slow.channel, "add", [1] * 40, 1)
+        assert got(calls.call(other.channel, "add", [3, 4], 1)[0]) == 7
 
 
 def test_it_closes_while_strangers_are_connected_and_more_than_once(tmp_path):
     calls = SocketCalls(tmp_path / "calls")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.connect(str(calls.path))
-        (reply,) = calls.call(calls.line(), "add", [1], 1)
+        (reply,) = calls.call(calls.channel(), "add", [1], 1)
         calls.close()
         calls.close()
         assert isinstance(got(reply), ChannelClosed)
@@ -311,6 +313,6 @@ def test_it_closes_while_strangers_are_connected_and_more_than_once(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 def test_what_is_written_to_an_argument_is_seen_by_nobody_else():
-    parcel = SharedBuffer.of(np.zeros(50_000, np.float32))
-    torch.from_numpy(parcel.open()).add_(1.0)
-    assert not parcel.open().any()
+    buffer = SharedBuffer.of(np.zeros(50_000, np.float32))
+    torch.from_numpy(buffer.open()).add_(1.0)
+    assert not buffer.open().any()

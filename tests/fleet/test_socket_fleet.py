@@ -1,4 +1,4 @@
-"""A fleet on a Ray of its own, called past it: what dies or fails at any time is told, and changes no bit."""
+"""A fleet on a Ray of its own, called over sockets: what dies or fails at any time is reported, and changes no bit."""
 
 import os
 import signal
@@ -11,13 +11,14 @@ import pytest
 import fedactors
 from fedactors.fleet.base import Fault
 from fedactors.fleet.ray.ray_fleet import RayFleet
+from fedactors.fleet.transport.socket_transport import SocketTransport
 from fedactors.fleet.workers import Worker
 from fedactors.simulation.progress import Silent
 from tests.fleet.test_ray import wait_until
 
 
 class Reader(Worker):
-    """Says what it was given."""
+    """Returns what it was given."""
 
     def __init__(self, told=None):
         super().__init__("cpu")
@@ -49,8 +50,8 @@ class Killing(Silent):
         if row["round"] == 2:
             import ray
 
-            assert self.pipelines[-1]._fleet.near
-            self.killed = ray.get(self.pipelines[-1].hosts[0].about.remote())["pid"]
+            assert self.pipelines[-1]._fleet.cheap_calls
+            self.killed = ray.get(self.pipelines[-1].hosts[0].actor.about.remote())["pid"]
             os.kill(self.killed, signal.SIGKILL)
 
 
@@ -61,11 +62,11 @@ def test_a_host_killed_in_a_run_changes_no_bit(scenario, tmp_path, pipelines):
     assert killing.killed
     assert result.summary["digests"] == calm
     assert '"died": true' in (tmp_path / "run/faults.jsonl").read_text()
-    assert not [thread for thread in threading.enumerate() if thread.name == "near calls"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "socket calls"]
 
 
 def test_what_goes_wrong_at_the_start_is_told_soon_and_can_be_mended():
-    with RayFleet(1, near=True) as fleet:
+    with RayFleet(1, transport=SocketTransport()) as fleet:
         broken = fleet.start(Broken)
         with pytest.raises(Fault, match="died while nobody waited"):
             fleet.get(fleet.call(broken, "about"))
@@ -75,8 +76,8 @@ def test_what_goes_wrong_at_the_start_is_told_soon_and_can_be_mended():
         vector = fleet.put(np.ones(1000, np.float32))
         host = fleet.start(Reader, fleet.put("told"), host=True)
         asked = fleet.call(host, "read", vector)
-        wait_until(roles)
-        for one in roles():  # while they import what they need
+        wait_until(actor_processes)
+        for one in actor_processes():  # while they import what they need
             one.kill()
         with pytest.raises(Fault) as told:
             fleet.get(asked)
@@ -87,6 +88,7 @@ def test_what_goes_wrong_at_the_start_is_told_soon_and_can_be_mended():
         assert fleet.get(vector).sum() == 1000.0
 
 
-def roles():
+def actor_processes():
     """Return the processes of actors that descend from this one."""
-    return [p for p in psutil.Process().children(recursive=True) if any("RoleProcess" in word for word in p.cmdline())]
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if any("ActorProcess" in word for word in child.cmdline())]

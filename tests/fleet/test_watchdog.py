@@ -47,7 +47,7 @@ def test_a_fleet_is_stuck_when_nobody_has_worked_for_long():
         dog.look([watched(1, seconds=45 + clock.time / 1000), watched(2)])
         assert clock.time - 90 <= 60 or dog.stuck()
     assert dog.stuck()
-    dog.rest()
+    dog.reset()
     assert not dog.stuck()
 
 
@@ -75,7 +75,7 @@ class Stopping(Silent):
 
     def round(self, row):
         if row["round"] == self.at:
-            actor = self.which(self.pipelines[-1])
+            actor = self.which(self.pipelines[-1]).actor
             os.kill(ray.get(actor.about.remote())["pid"], signal.SIGSTOP)
 
     def note(self, text):
@@ -103,7 +103,7 @@ def test_a_fleet_that_is_stuck_ends_the_run_and_says_in_what_state_everybody_is(
     monkeypatch.setattr(liveness, "_PATIENCE_SECONDS", 8.0)
     monkeypatch.setattr(liveness, "end", lambda pid: None)  # nobody ends what is stopped
     stopping = Stopping(pipelines, 3, lambda p: p.server)
-    with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*Server, process \d+ on \w+: stopped"):
+    with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*ServerWorker, process \d+ on \w+: stopped"):
         fedactors.run(scenario, tmp_path / "run", actors=1, progress=stopping, report=False)
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
-LEAVES = {"plan", "errors", "extras", "streams", "options", "paths", "registry", "user_code", "workload"}
+LEAVES = {
+    "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
+}  # fmt: skip
 ROOMS = {
     "run_files": set(),
     "scenario": set(),
@@ -24,9 +26,11 @@ ROOMS = {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
     "study": {"scenario", "simulation", "run_files", "report", "fleet"},
-    "papers": {"scenario", "simulation", "study"},
+    "papers": {"scenario", "simulation", "run_files", "study"},
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet"},
 }  # fmt: skip
+# Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).
+TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms"}}
 FORBIDDEN = {
     "run_files": {"torch", "ray", "simpy"},
     "scenario": {"torch", "ray", "simpy"},
@@ -77,12 +81,13 @@ def test_a_file_imports_only_what_its_room_may(path):
         top = module.split(".")[0]
         if room in LEAVES and not for_types:
             assert top not in {"torch", "ray", "simpy"}, f"{room} is a leaf and imports {module}"
-        if top == "fedactors" and module not in ("fedactors", "fedactors.__version__"):
+        if top == "fedactors":
             target = module.split(".")[1]
             if room in LEAVES:
                 assert target in LEAVES, f"{room} is a leaf and imports {module}"
             elif room in ROOMS:
-                assert target in LEAVES | ROOMS[room] | {room}, f"{room} imports {module}"
+                allowed = ROOMS[room] | (TYPES_OF.get(room, set()) if for_types else set())
+                assert target in LEAVES | allowed | {room}, f"{room} imports {module}"
         elif room in ROOMS and not for_types:
             assert top not in FORBIDDEN[room], f"{room} imports {module}"
 
@@ -91,6 +96,50 @@ def test_no_module_imports_both_simpy_and_ray():
     for path in FILES:
         tops = {module.split(".")[0] for module, _ in imports(path)}
         assert not {"simpy", "ray"} <= tops, path
+
+
+def modules():
+    """Return the dotted name of every file of the package, `__init__` under the name of its folder."""
+    names = {}
+    for path in FILES:
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def arrows():
+    """Return which files each file imports, by dotted names; imports for type checking and inside functions too."""
+    names = modules()
+    graph = {}
+    for name, path in names.items():
+        found = set()
+        for module, _ in imports(path):
+            found |= {module} & names.keys() or {module.rpartition(".")[0]} & names.keys()
+        graph[name] = found - {name}
+    return graph
+
+
+def circles(graph):
+    """Return the groups of two or more nodes that reach each other."""
+    reached = {}
+    for start in graph:
+        seen, stack = set(), list(graph[start])
+        while stack:
+            if (node := stack.pop()) not in seen:
+                seen.add(node)
+                stack += graph[node]
+        reached[start] = seen
+    groups = {frozenset(b for b in reached[a] if a in reached[b]) for a in graph if a in reached[a]}
+    return sorted(sorted(group) for group in groups)
+
+
+def test_circles_are_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == [["b", "c"]]
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Imports for type checking count as well: who reads one file of a circle has to read all of them."""
+    assert circles(arrows()) == []
 
 
 def test_every_package_says_what_it_is_for():

@@ -21,11 +21,20 @@ raise SystemExit(code)
 
 
 @pytest.mark.parametrize(
-    "command", [["--help"], ["schema"], ["check", "quickstart", "--quick"], ["replay", "quickstart"]]
+    "command",
+    [
+        [],
+        ["--help"],
+        ["--version"],
+        ["traces"],
+        ["schema"],
+        ["check", "quickstart", "--quick"],
+        ["replay", "quickstart"],
+    ],
 )
 def test_light_commands_import_neither_torch_nor_ray(command, tmp_path):
     words = [str(ROOT / "scenarios/quickstart.yaml") if word == "quickstart" else word for word in command]
-    words += ["--out", str(tmp_path / "out")] if command[0] == "replay" else []
+    words += ["--out", str(tmp_path / "out")] if "replay" in command else []
     done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "HEAVY []" in done.stderr

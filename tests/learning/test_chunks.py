@@ -10,11 +10,11 @@ from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fednova import FedNova
 from fedactors.algorithms.fedprox import FedProx
 from fedactors.data.partitions.assignment import contiguous
-from fedactors.engines import conv_sequential, dense_batched, dense_gram
-from fedactors.engines.batch_invariance import steady
-from fedactors.engines.engine_choice import engine_of
+from fedactors.engines import conv_sequential
+from fedactors.engines.conv_sequential import ConvSequentialEngine
+from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.dense_gram import DenseGramEngine
 from fedactors.engines.grams import Grams
-from fedactors.engines.micro_batching import MicroBatching
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.trainer import Trainer
@@ -24,7 +24,7 @@ from fedactors.models.network import initial
 from fedactors.models.paper_models import Logistic, Mlp
 from fedactors.workload import workload
 from tests.engines.test_engines import MODELS as SMALL
-from tests.engines.test_engines import Pulled, chunk, samples, training_task
+from tests.engines.test_engines import Pulled, chunk, engine_of, samples, task
 
 IMAGES = conv(5, 3, "same"), Relu(), Pool(2), Dropout(0.2), Flatten(), dense(343), Relu(), dense(3)
 MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": stack("images", (3, 14, 14), *IMAGES)}
@@ -35,7 +35,7 @@ PARTS = [
 ]
 
 
-SUMMED = {"wide": dense_gram, "images": conv_sequential}  # engines that add updates up
+SUMMED = {"wide": DenseGramEngine, "images": ConvSequentialEngine}  # engines that add updates up
 
 
 def apart(monkeypatch):
@@ -46,7 +46,7 @@ def apart(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
     model = MODELS[name]
-    told = replace(training_task(model), algorithm=algorithm, tells_losses=True)
+    told = replace(task(model), algorithm=algorithm, tells_losses=True)
     chunks = [one._replace(branch=number) for number, one in enumerate(PARTS)]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == 1
@@ -78,12 +78,12 @@ def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name
     works = tuple(workload(int(n), batch, epochs=1, steps=None) for n in sizes)
     x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
     data = TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
-    task, chunks = TrainingTask(model, FedAvg(), 3, works), []
+    the_task, chunks = TrainingTask(model, FedAvg(), 3, works), []
     for number in range(10):
         clients = tuple(range(3 * number, 3 * number + 3))
         steps = tuple(int(draws.integers(0, works[c].wanted + 1)) if number % 2 else works[c].wanted for c in clients)
         chunks.append(chunk(steps, clients, (0.4, 1.7, 0.1))._replace(branch=number))
-    host, sent = ClientHost(task, data), {"x": initial(model, 1)}
+    host, sent = ClientHost(the_task, data), {"x": initial(model, 1)}
     together = host.learn(chunks, sent)
     apart(monkeypatch)
     for one, other in zip(together, host.learn(chunks, sent), strict=True):
@@ -99,9 +99,9 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
     x = draws.normal(size=(sizes.sum(), *model.input_shape)).astype(np.float32)
     data = TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(sizes))
     works = tuple(workload(int(n), 10, epochs=1, steps=None) for n in sizes)
-    task, sent = TrainingTask(model, FedAvg(), 3, works), {"x": initial(model, 1)}
+    the_task, sent = TrainingTask(model, FedAvg(), 3, works), {"x": initial(model, 1)}
     asked = chunk([work.wanted for work in works], tuple(range(6)), (0.1, 0.3, 0.2, 0.2, 0.1, 0.1))
-    whole, cut = Trainer(task, data).learn(asked, [sent]), Trainer(task, data)
+    whole, cut = Trainer(the_task, data).learn(asked, [sent]), Trainer(the_task, data)
     for most in (5, 3, 2):
         cut.limit(most)
         found = cut.learn(asked, [sent])
@@ -110,46 +110,46 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
 
 
 def test_where_places_matter_chunks_stay_apart(monkeypatch):
-    host = ClientHost(training_task(MODELS["mlp"]), samples(MODELS["mlp"]))
+    host = ClientHost(task(MODELS["mlp"]), samples(MODELS["mlp"]))
     assert len(host._trainer.groups(PARTS)) == 1
-    monkeypatch.setattr("fedactors.learning.trainer.steady", lambda *_: False)
-    host = ClientHost(training_task(MODELS["mlp"]), samples(MODELS["mlp"]))
+    monkeypatch.setattr(DenseBatchedEngine, "batch_invariant", lambda *_: False)
+    host = ClientHost(task(MODELS["mlp"]), samples(MODELS["mlp"]))
     assert len(host._trainer.groups(PARTS)) == 3
 
 
 def test_an_engine_whose_bits_depend_on_places_is_found_out():
     model = MODELS["mlp"]
-    like, work = Trainer(training_task(model), samples(model))._dataset, training_task(model).workloads[0]
-    assert steady(dense_batched.train, training_task(model), like, work)
+    like, local, work = Trainer(task(model), samples(model))._dataset, task(model).local_work, task(model).workloads[0]
+    assert DenseBatchedEngine().batch_invariant(local, like, work)
 
-    def biased(dataset, rows):
-        found = dense_batched.train(dataset, rows)
-        found.deltas[3:4] *= 1.0000002
-        return found
+    class Biased(DenseBatchedEngine):
+        def train(self, dataset, rows):
+            found = super().train(dataset, rows)
+            found.deltas[3:4] *= 1.0000002
+            return found
 
-    assert not steady(biased, training_task(model), like, work)
-    assert not steady(
-        lambda *given: dense_batched.train(*given)._replace(losses=torch.arange(20.0)[:, None]),
-        training_task(model),
-        like,
-        work,
-    )
+    class Unequal(DenseBatchedEngine):
+        def train(self, dataset, rows):
+            return super().train(dataset, rows)._replace(losses=torch.arange(20.0)[:, None])
+
+    assert not Biased().batch_invariant(local, like, work)
+    assert not Unequal().batch_invariant(local, like, work)
 
 
 @pytest.mark.parametrize("name", SUMMED)
 def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
     model, calls = MODELS[name], []
     work, sent = chunk((6, 3, 9, 1, 5, 2, 7, 4), (0, 1, 2, 3, 4, 0, 2, 4)), [{"x": initial(model, 1)}]
-    whole = Trainer(training_task(model), samples(model)).learn(work, sent)
+    whole = Trainer(task(model), samples(model)).learn(work, sent)
 
-    def short(dataset, rows):
-        calls.append(len(rows.clients))
-        if len(calls) == 2:
-            raise MemoryError
-        return SUMMED[name].train(dataset, rows)
+    class Short(SUMMED[name]):
+        def train(self, dataset, rows):
+            calls.append(len(rows.clients))
+            if len(calls) == 2:
+                raise MemoryError
+            return super().train(dataset, rows)
 
-    trainer = Trainer(training_task(model), samples(model))
-    trainer._train = MicroBatching(short)
+    trainer = Trainer(task(model), samples(model), engine=Short())
     trainer.limit(4)
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], whole.sums["delta"])
     assert calls == [4, 4, 2, 2, 2, 2]
@@ -157,7 +157,7 @@ def test_a_second_try_for_want_of_memory_adds_nothing_twice(name):
 
 def test_chunks_are_trained_together_where_they_agree_and_fit():
     one, other, third = PARTS
-    works = training_task(MODELS["mlp"]).workloads
+    works = task(MODELS["mlp"]).workloads
     assert groups(PARTS, 6, works) == [PARTS]
     assert groups(PARTS, 4, works) == [[one, other], [third]]
     assert groups(PARTS, 0, works) == [[one], [other], [third]]
@@ -172,23 +172,21 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
 
 def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short(monkeypatch):
     model = MODELS["images"]
-    rows = Trainer(training_task(model), samples(model))._rows(joined(PARTS), [{"x": torch.zeros(1)}] * 2)
+    rows = Trainer(task(model), samples(model))._rows(joined(PARTS), {"x": torch.zeros(1)})
     sharing = conv_sequential._sharing(model, rows)
     assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
-    assert list(conv_sequential._companies(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
+    assert list(conv_sequential._groups(model, rows, sharing)) == [[0], [1], [2, 3], [4]]
     assert not any(conv_sequential._sharing(model, replace(rows, prox=0.1)))
     monkeypatch.setattr(conv_sequential, "_KEPT", 5 * conv_sequential._outputs(model))
-    assert all(len(company) == 1 for company in conv_sequential._companies(model, rows, sharing)), (
-        "no more than fit beside it"
-    )
+    assert all(len(group) == 1 for group in conv_sequential._groups(model, rows, sharing)), "no more than fit beside it"
 
 
 @pytest.mark.parametrize("name", SUMMED)
 def test_updates_are_added_up_without_being_written_out(name, monkeypatch):
     model = MODELS[name]
-    assert engine_of(training_task(model), "cpu") is SUMMED[name].train
+    assert engine_of(task(model)) is SUMMED[name]
     work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
-    trainer = Trainer(training_task(model), samples(model))
+    trainer = Trainer(task(model), samples(model))
     found = trainer.learn(work, sent)
     monkeypatch.setattr(trainer, "_adds_up", False)
     written = trainer.learn(work, sent)
@@ -203,7 +201,7 @@ def test_updates_are_added_up_without_being_written_out(name, monkeypatch):
 def test_updates_of_clients_who_feel_more_than_their_gradient_are_added_up(algorithm, monkeypatch):
     model = MODELS["images"]
     work, sent = chunk((6, 3, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0)), [{"x": initial(model, 1)}]
-    trainer = Trainer(replace(training_task(model), algorithm=algorithm), samples(model))
+    trainer = Trainer(replace(task(model), algorithm=algorithm), samples(model))
     found = trainer.learn(work, sent)
     monkeypatch.setattr(trainer, "_adds_up", False)
     assert np.array_equal(trainer.learn(work, sent).sums["delta"], found.sums["delta"])
@@ -213,7 +211,7 @@ def test_updates_of_clients_who_feel_more_than_their_gradient_are_added_up(algor
 def test_a_bad_update_is_found_though_it_was_added_up(name):
     model, data = MODELS[name], samples(MODELS[name])
     data.x[data.split.of(2)] = np.inf
-    host = ClientHost(training_task(model), data)
+    host = ClientHost(task(model), data)
     learned = host.learn([chunk((2, 2), (0, 1)), chunk((3, 1), (2, 4))], {"x": initial(model, 1)})
     assert [client for one in learned for client, _ in one.bad] == [2]
 
@@ -236,11 +234,11 @@ def test_inner_products_are_those_of_the_samples_in_any_order_and_may_repeat():
 def test_the_span_is_the_same_with_inner_products_kept_and_worked_out(monkeypatch):
     model = MODELS["wide"]
     data, sent = samples(model), [{"x": initial(model, 1)}]
-    kept = Trainer(training_task(model), data)
-    assert kept._dataset.grams is not None
+    kept = Trainer(task(model), data)
+    assert kept._dataset.cache is not None
     monkeypatch.setattr("fedactors.engines.grams.ROOM", 1000)
-    anew = Trainer(training_task(model), data)
-    assert anew._dataset.grams is None
-    work = chunk(tuple(w.wanted for w in training_task(model).workloads))
+    anew = Trainer(task(model), data)
+    assert anew._dataset.cache is None
+    work = chunk(tuple(w.wanted for w in task(model).workloads))
     one, other = kept.learn(work, sent), anew.learn(work, sent)
     np.testing.assert_allclose(one.sums["delta"], other.sums["delta"], rtol=1e-4, atol=1e-6)

@@ -49,7 +49,7 @@ def test_batches_are_ready():
     for name in ("logistic", "mlp", "wide", "images"):
         host = ClientHost(told(MODELS[name], FedAvg()), samples(MODELS[name]))
         host.prepare(ALL_EQUAL)
-        ready = host._trainer._ahead[2]
+        ready = host._trainer._ahead.prepared
         assert [len(batches) for batches in ready] == [6] * 6 if name == "images" else ready is not None
 
 
@@ -68,7 +68,7 @@ def test_only_the_first_batches_of_long_trips_are_ready(monkeypatch):
     expected = host.learn(ALL_EQUAL, *sent(model))
     monkeypatch.setattr(dense_batched, "_GATHERED", 2000)
     host.prepare(ALL_EQUAL)
-    assert len(host._trainer._ahead[2].steps) < 6
+    assert len(host._trainer._ahead.prepared.steps) < 6
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
 
 
@@ -78,7 +78,7 @@ def test_of_images_so_many_batches_are_ready_as_there_is_time_for(monkeypatch):
     expected = host.learn(ALL_EQUAL, *sent(model))
     monkeypatch.setattr(conv_batches, "_AHEAD", 4 * 5 * (3 * 14 * 14 + 5 * 7 * 7) + 1)
     host.prepare(ALL_EQUAL)
-    assert [len(batches) for batches in host._trainer._ahead[2]] == [5, 0, 0, 0, 0, 0]
+    assert [len(batches) for batches in host._trainer._ahead.prepared] == [5, 0, 0, 0, 0, 0]
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)
 
 
@@ -88,7 +88,7 @@ def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
     expected = host.learn(ALL_EQUAL, *sent(model))
     host.limit(2)
     host.prepare(ALL_EQUAL)
-    assert host._trainer._ahead[2] is None
+    assert host._trainer._ahead.prepared is None
     narrow = host.learn(ALL_EQUAL, *sent(model))
     assert bits([one._replace(narrow=None) for one in narrow]) == bits(expected)
 
@@ -96,6 +96,6 @@ def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
         raise MemoryError
 
     host = ClientHost(told(model, FedAvg()), samples(model))
-    monkeypatch.setattr(dense_batched, "prepare", lacking)
+    monkeypatch.setattr(dense_batched.DenseBatchedEngine, "prepare", lacking)
     host.prepare(ALL_EQUAL)
     assert bits(host.learn(ALL_EQUAL, *sent(model))) == bits(expected)

@@ -16,7 +16,9 @@ from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.data.partitions.label_split import LabelSplit
 from fedactors.data.sets.digits import Digits
-from fedactors.engines import dense_batched, sequential, vmap
+from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.dissimilarity import gradient_sum, mixed_dissimilarity
 from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator, auc
@@ -37,7 +39,7 @@ class Half(FedAvg):
     loss_weight: ClassVar[float] = 0.5
 
 
-@pytest.mark.parametrize("engine", [sequential, vmap, dense_batched])
+@pytest.mark.parametrize("engine", [SequentialEngine, VmapEngine, DenseBatchedEngine])
 def test_half_the_loss_at_twice_the_rate_is_the_same_path(engine):
     model = MODELS["dropout"]
     sent, work = [{"x": initial(model, 1)}], (10, 0, 7, 2, 1)
@@ -54,21 +56,23 @@ def both_losses(engine, weight):
     data, further = samples(model), samples(model, seed=9)
     data = replace(data, central=ServerExamples(further.x[:6], further.y[:6], 6))
     algorithm = ExampleTransfer(central_weight=weight)
-    the_lesson = replace(task(model), algorithm=algorithm)
-    trained = with_engine(engine, the_lesson, data).learn(chunk((10, 1, 7, 2, 1)), [{"x": initial(model, 1)}])
-    return trained.sums["delta"], data, the_lesson
+    training_task = replace(task(model), algorithm=algorithm)
+    trained = with_engine(engine, training_task, data).learn(chunk((10, 1, 7, 2, 1)), [{"x": initial(model, 1)}])
+    return trained.sums["delta"], data, training_task
 
 
 def test_engines_agree_on_two_losses():
-    one, many = (both_losses(engine, 0.3)[0] for engine in (sequential, vmap))
+    one, many = (both_losses(engine, 0.3)[0] for engine in (SequentialEngine, VmapEngine))
     np.testing.assert_allclose(one, many, rtol=1e-5, atol=1e-6)
 
 
 def test_two_losses_are_the_weighted_sum_in_torch():
     """A step of client 3, who holds one sample: w_f times its gradient and w_c times that of the central samples."""
     model = MODELS["mlp"]
-    _, data, the_lesson = both_losses(sequential, 0.3)
-    found = with_engine(sequential, the_lesson, data).learn(chunk((1,), clients=(3,)), [{"x": initial(model, 1)}])
+    _, data, training_task = both_losses(SequentialEngine, 0.3)
+    found = with_engine(SequentialEngine, training_task, data).learn(
+        chunk((1,), clients=(3,)), [{"x": initial(model, 1)}]
+    )
     net = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 3))
     nn.utils.vector_to_parameters(torch.from_numpy(initial(model, 1)), net.parameters())
     own = torch.from_numpy(data.split.of(3))
@@ -99,7 +103,7 @@ def test_the_squared_loss_is_that_of_torch_in_every_engine_that_takes_it():
     data, start = samples(model), [{"x": initial(model, 1)}]
     assert not start[0]["x"].any()
     work = chunk((10, 0, 7, 2, 1))
-    one, many = (with_engine(engine, task(model), data).learn(work, start) for engine in (sequential, vmap))
+    one, many = (with_engine(engine, task(model), data).learn(work, start) for engine in (SequentialEngine, VmapEngine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
     first, net, mine = Trainer(task(model), data).learn(chunk((1,), (3,)), start), nn.Linear(12, 3), data.split.of(3)

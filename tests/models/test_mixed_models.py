@@ -10,8 +10,8 @@ from fedactors import Scenario
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
 from fedactors.data.partitions.assignment import contiguous
-from fedactors.engines import sequential, vmap
-from fedactors.engines.micro_batching import MicroBatching
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.mixed_models import CharGru, DualEncoder, SmileFc
@@ -78,8 +78,8 @@ def task(model, algorithm):
 @pytest.mark.parametrize("make", [smiles, characters, movies])
 def test_sequential_and_cohort_agree(make):
     model, x, y = make()
-    trainers = [Trainer(task(model, ParallelTraining()), TrainingData(x, y, contiguous(SIZES))) for _ in range(2)]
-    trainers[0]._train, trainers[1]._train = MicroBatching(sequential.train), MicroBatching(vmap.train)
+    data = TrainingData(x, y, contiguous(SIZES))
+    trainers = [Trainer(task(model, ParallelTraining()), data, engine=e()) for e in (SequentialEngine, VmapEngine)]
     chunk = Chunk(0, (0, 1, 2), (0, 0, 0), (0, 0, 0), (7, 2, 0), (0.5, 0.3, 0.2), 0.3)
     one, many = (trainer.learn(chunk, [{"x": initial(model, 1)}]) for trainer in trainers)
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-4, atol=1e-6)

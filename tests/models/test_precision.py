@@ -1,7 +1,6 @@
 """What `precision` changes: how products round, in every engine alike, and nothing beyond the run that asked for it."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +9,11 @@ from torch.nn import functional
 
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.data.sets.mnist import Mnist
-from fedactors.engines import dense_batched, dense_gram, sequential, vmap
-from fedactors.engines.engine_choice import engine, engine_of
+from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.dense_gram import DenseGramEngine
+from fedactors.engines.local_work import LocalWork
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.evaluation import EvaluationSet, ModelEvaluator
 from fedactors.learning.trainer import Trainer
@@ -22,7 +24,7 @@ from fedactors.models.paper_models import FslCifar, Mlp, ResNet9
 from fedactors.models.precision import rounding
 from fedactors.workload import workload
 from tests.data.test_datasets import SHARED, real_mnist
-from tests.engines.test_engines import MODELS, chunk, samples, training_task, with_engine
+from tests.engines.test_engines import MODELS, chunk, engine_for, engine_of, samples, task, with_engine
 
 
 def bf16(model):
@@ -44,8 +46,8 @@ def test_engines_round_alike(name):
     """As far as they can: sums of bfloat16 factors differ in order, and their results are rounded to 8 bits."""
     model = bf16(MODELS[name])
     work, sent = chunk((10, 0, 7, 2, 1)), [{"x": initial(model, 1)}]
-    one, many = (with_engine(e, training_task(model), samples(model)).learn(work, sent) for e in (sequential, vmap))
-    exact = with_engine(sequential, training_task(MODELS[name]), samples(model)).learn(work, sent)
+    one, many = (with_engine(e, task(model), samples(model)).learn(work, sent) for e in (SequentialEngine, VmapEngine))
+    exact = with_engine(SequentialEngine, task(MODELS[name]), samples(model)).learn(work, sent)
     largest = np.abs(exact.sums["delta"]).max()
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], atol=0.01 * largest)
     np.testing.assert_allclose(one.sums["delta"], exact.sums["delta"], atol=0.02 * largest)
@@ -55,11 +57,11 @@ def test_engines_round_alike(name):
 
 def test_engines_by_hand_are_for_float32():
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
-    assert engine_of(training_task(wide), "cpu") is dense_gram.train
-    assert engine_of(training_task(bf16(wide)), "cpu") is sequential.train
-    assert engine(bf16(wide), "cpu") is sequential.train
-    assert dense_batched.can(wide)
-    assert not dense_batched.can(bf16(wide)), "on a GPU the recorded step is that of `cohort`"
+    assert engine_of(task(wide)) is DenseGramEngine
+    assert engine_of(task(bf16(wide))) is SequentialEngine
+    assert engine_for(bf16(wide)) is SequentialEngine
+    assert DenseBatchedEngine().supports(LocalWork(wide), "cuda")
+    assert not DenseBatchedEngine().supports(LocalWork(bf16(wide)), "cuda"), "the recorded step is that of `vmap`"
 
 
 def test_the_server_learns_as_its_clients_do():
@@ -85,7 +87,7 @@ def test_models_are_examined_in_float32():
 @pytest.mark.parametrize("choice", [FslCifar(), ResNet9()], ids=lambda choice: choice.name)
 def test_convolutions_and_norms_train_in_bfloat16(choice):
     model = bf16(choice.build((3, 32, 32), 10))
-    learned = Trainer(training_task(model), samples(model)).learn(chunk((1, 1), (0, 3)), [{"x": initial(model, 1)}])
+    learned = Trainer(task(model), samples(model)).learn(chunk((1, 1), (0, 3)), [{"x": initial(model, 1)}])
     assert np.isfinite(learned.sums["delta"]).all()
     assert learned.sums["delta"].any()
 
@@ -94,18 +96,17 @@ def test_convolutions_and_norms_train_in_bfloat16(choice):
 def test_switches_are_those_of_the_run_and_then_as_before(precision):
     """Switches can be set without a GPU; whoever holds data on one has them set."""
     switches = torch.backends.cuda.matmul, torch.backends.cudnn
-    on_gpu = SimpleNamespace(model=SimpleNamespace(precision=precision), x=SimpleNamespace(is_cuda=True))
     before = [switch.allow_tf32 for switch in switches]
 
     def fail():
-        with rounding(on_gpu):
+        with rounding(precision, "cuda"):
             assert [switch.allow_tf32 for switch in switches] == [precision == "tf32"] * 2
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     assert [switch.allow_tf32 for switch in switches] == before == [False, True]
-    with rounding(SimpleNamespace(x=SimpleNamespace(is_cuda=False))):
+    with rounding(precision, "cpu"):
         assert [switch.allow_tf32 for switch in switches] == before
 
 
@@ -117,9 +118,9 @@ def test_bfloat16_learns_real_digits_as_float32_does():
     accuracies, models = {}, {}
     for precision in ("fp32", "bf16"):
         model = replace(Mlp(hidden=[32]).build((1, 28, 28), 10), precision=precision)
-        task = replace(training_task(model), workloads=(workload(600, 10, epochs=3, steps=None),) * 4)
+        few_steps = replace(task(model), workloads=(workload(600, 10, epochs=3, steps=None),) * 4)
         start = initial(model, 1)
-        learned = Trainer(task, few).learn(chunk((180,) * 4, tuple(range(4)), (0.25,) * 4, lr=0.2), [{"x": start}])
+        learned = Trainer(few_steps, few).learn(chunk((180,) * 4, tuple(range(4)), (0.25,) * 4, lr=0.2), [{"x": start}])
         models[precision] = start + learned.sums["delta"]
         accuracies[precision] = ModelEvaluator(model, EvaluationSet(data.test_x, data.test_y)).evaluate(
             models[precision]
@@ -136,7 +137,7 @@ def test_tf32_is_another_rounding_on_a_gpu():
     found = {}
     for precision in ("fp32", "tf32"):
         model = replace(wide, precision=precision)
-        trainer = Trainer(training_task(model), samples(model), "cuda")
+        trainer = Trainer(task(model), samples(model), "cuda")
         found[precision] = trainer.learn(chunk((3, 0, 2, 1, 1)), [{"x": initial(model, 1)}]).sums["delta"]
     largest = np.abs(found["fp32"]).max()
     np.testing.assert_allclose(found["tf32"], found["fp32"], atol=0.02 * largest)

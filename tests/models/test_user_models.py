@@ -14,7 +14,7 @@ from fedactors.models.layers import Conv, Dense
 from fedactors.models.module_description import describe, described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
-from fedactors.models.torch_modules import collected
+from fedactors.models.torch_modules import written_buffers
 from fedactors.models.user_models import TorchModel, TorchvisionModel
 from fedactors.user_code import parse
 
@@ -200,11 +200,11 @@ def test_batch_norm_moves_its_statistics_in_training_only(net):
     model, x = net("Normed"), torch.randn(6, *IMAGE)
     mine, theirs = tensors(model), module(model)
     assert torch.allclose(forward(model, mine, x), theirs.eval()(x))
-    with collected() as fresh:
+    with written_buffers() as written:
         found = forward(model, mine, x, torch.tensor(1))
     assert torch.allclose(found, theirs.train()(x), atol=1e-6)
-    assert torch.allclose(fresh[0], theirs.norm.running_mean)
-    assert torch.allclose(fresh[1], theirs.norm.running_var)
+    assert torch.allclose(written[0], theirs.norm.running_mean)
+    assert torch.allclose(written[1], theirs.norm.running_var)
     assert [tensor.name for tensor in model.tensors][-2:] == ["0.norm.running_mean", "0.norm.running_var"]
 
 

@@ -14,8 +14,10 @@ from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fed_lamb import FedLAMB
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.algorithms.fedprox import FedProx
-from fedactors.engines import dense_batched, sequential, vmap
+from fedactors.engines.dense_batched import DenseBatchedEngine
 from fedactors.engines.descent import Descent
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Layers
 from fedactors.models.network import initial
@@ -162,7 +164,7 @@ def chosen(model, optimizer, algorithm=None):
 WORK = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.02}
 
 
-@pytest.mark.parametrize("engine", [vmap, dense_batched])
+@pytest.mark.parametrize("engine", [VmapEngine, DenseBatchedEngine])
 @pytest.mark.parametrize("name", ["mlp", "deep"])
 @pytest.mark.parametrize(
     ("optimizer", "algorithm"),
@@ -179,8 +181,10 @@ def test_sequential_and_cohort_agree_for_every_optimizer(optimizer, algorithm, n
     """Unequal steps, unequal starts, dropout in the deep model; uploads other than the model's update too."""
     model = MODELS[name]
     sent = [{"x": initial(model, seed), "vhat": np.full(model.parameters, 1e-4, np.float32)} for seed in (1, 2)]
-    the_lesson = chosen(model, optimizer, algorithm)
-    one, many = (with_engine(e, the_lesson, samples(model)).learn(chunk(**WORK), sent) for e in (sequential, engine))
+    training_task = chosen(model, optimizer, algorithm)
+    one, many = (
+        with_engine(e, training_task, samples(model)).learn(chunk(**WORK), sent) for e in (SequentialEngine, engine)
+    )
     assert one.sums.keys() == many.sums.keys()
     for key, total in one.sums.items():
         assert np.abs(total).max() > 1e-4
@@ -194,7 +198,8 @@ def test_sequential_and_cohort_agree_on_the_papers_cnn_with_dropout(algorithm):
     sent = [{"x": initial(model, 1), "vhat": np.full(model.parameters, 1e-4, np.float32)}]
     work = chunk((2, 0, 2, 1, 1), lr=0.01)
     one, many = (
-        with_engine(e, chosen(model, SGD(), algorithm), samples(model)).learn(work, sent) for e in (sequential, vmap)
+        with_engine(e, chosen(model, SGD(), algorithm), samples(model)).learn(work, sent)
+        for e in (SequentialEngine, VmapEngine)
     )
     for key, total in one.sums.items():
         np.testing.assert_allclose(total, many.sums[key], rtol=2e-3, atol=2e-4 * np.abs(total).max())
@@ -204,7 +209,7 @@ def test_sequential_and_cohort_agree_on_the_papers_cnn_with_dropout(algorithm):
 def test_a_client_has_the_same_bits_whoever_shares_its_chunk(optimizer):
     model = LambMlp().build((12,), 3)
     sent = [{"x": initial(model, 1)}]
-    learn = with_engine(dense_batched, chosen(model, optimizer), samples(model)).learn
+    learn = with_engine(DenseBatchedEngine, chosen(model, optimizer), samples(model)).learn
     together = learn(chunk((6, 3, 9, 2, 5), weights=(1.0, 0.0, 0.0, 0.0, 0.0)), sent)
     pair = learn(chunk((6, 9), clients=(0, 2), weights=(1.0, 0.0)), sent)
     assert np.array_equal(together.sums["delta"], pair.sums["delta"])

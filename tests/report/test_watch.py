@@ -80,5 +80,5 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
 def test_damage_is_named(going_on):
     folder, rows = going_on
     (folder / "metrics.jsonl").write_bytes(rows[0] + b"{oops\n" + rows[1])
-    with pytest.raises(RunFolderError, match=r"metrics\.jsonl: damaged"):
+    with pytest.raises(RunFolderError, match=r"metrics\.jsonl, line 2: damaged"):
         next(follow(folder))

@@ -233,7 +233,6 @@ def test_a_run_folder_that_is_not_empty_is_refused(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["rnu", "x"], 'no command "rnu"; did you mean "run"?'),
-        ([], "required"),
         (["run", "x", "--actors", "0"], "accepted: a whole number"),
         (["run", "x", "--fleet", "cloud"], "cloud"),
         (["run"], "SCENARIO"),

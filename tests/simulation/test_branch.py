@@ -98,7 +98,7 @@ def test_a_branch_needs_the_rounds_that_were_recorded(recorded, tmp_path):
 
 def test_mistakes_are_told(tmp_path, capsys):
     assert main(["diff", str(tmp_path), str(tmp_path)]) == 2
-    assert "scenario.yaml: no such scenario file" in capsys.readouterr().err
+    assert "scenario.yaml: not there" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["branch", "run", "--at", "end"])
     assert "accepted: round=N" in capsys.readouterr().err

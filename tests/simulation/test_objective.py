@@ -29,7 +29,7 @@ class Story:
         self.decide = settled(server.membership.departures)
 
     def round(self, lost=(), wait=0):
-        """Play a round; clients in `lost` are not heard. Returns its standing."""
+        """Play a round; clients in `lost` are not heard. Returns the state of the objective."""
         opened = self.now + wait
         closed = opened + LENGTH
         people = self.people

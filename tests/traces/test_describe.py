@@ -39,7 +39,7 @@ def test_figures_of_a_small_timeline():
     ]
     assert "on by hour of the day, highest 75.0% at 01:00, lowest 0.0%" in text
     assert "  ██▅▅" in text
-    assert text.endswith('mended:\n  3 x touching windows joined, first at device "a", line 2')
+    assert text.endswith('repaired:\n  3 x touching windows joined, first at device "a", line 2')
     assert json.loads(json.dumps(found.data()))["lengths"]["0.5"] == HOUR
 
 

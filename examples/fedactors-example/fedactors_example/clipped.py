@@ -2,7 +2,7 @@
 
     each i in S_t:  Delta_i <- LocalSGD(x_t, eta_l, K_i, D_i).y - x_t ; send Delta_i * min(1, S / |Delta_i|)
 
-A client that did fewer steps than it was asked for sends what it has; its update is rarely as long as S.
+A client that took fewer steps than wanted sends its update as it is; that is rarely as long as S.
 """
 
 from __future__ import annotations

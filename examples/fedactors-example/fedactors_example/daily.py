@@ -22,7 +22,7 @@ class Daily:
     """Reads opening hours; a device's day repeats."""
 
     def looks_like(self, data: bytes) -> bool:
-        """Whether `data` begins as these files do."""
+        """Whether `data` begins with the first line of this format."""
         return data.startswith(b"# daily\n")
 
     def read(self, source: RecordingFile, repair_log: RepairLog) -> Timeline:

@@ -1,4 +1,4 @@
-"""A selection that looks at how fast clients are."""
+"""A selection of the fastest clients."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fedactors.clock.selections.base import Clients, Selection, UniformSelector
 
 
 class Fastest(Selection):
-    """Ask those whose trips take least, undisturbed; ties by number. Fast, and unfair."""
+    """Select the clients with the shortest undisturbed trips; ties by number. Fast, and unfair."""
 
     name: Literal["fastest"] = "fastest"
 
     def start(self, clients: Clients) -> UniformSelector:
-        """Return the selection at work."""
+        """Return the selector of a run over `clients`."""
         return _FastestSelector(clients.times)
 
 

@@ -27,7 +27,7 @@ class Moons(Options):
         return Info("moons", self.samples, self.samples // 2, (2,), 2, counts)
 
     def check(self) -> None:
-        """Look for nothing: the points are drawn."""
+        """Do nothing: there are no files, the points are drawn."""
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the points."""

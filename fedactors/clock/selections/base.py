@@ -1,11 +1,11 @@
-"""Whom the server asks among those it could: a policy of its own, chosen in a scenario as `server.selection`.
+"""Which clients the server asks, of those it could ask: a policy of its own, chosen as `server.selection`.
 
-    uniform        by lot, everybody alike
-    samples        by lot, the more likely the more samples a client holds (McMahan et al. 2017's weights as odds)
-    round-robin    one after the other by number, so that nobody is asked twice before others are asked once
+    uniform        at random, every client with the same probability
+    samples        at random, with odds proportional to sample counts (McMahan et al. 2017's weights as odds)
+    round-robin    one after the other by number, so that no client is asked twice before all others are asked once
 
-Those that look at what was learned are in files of their own: power_of_choice, oort. They `steer`: a run under them
-waits for the losses of a round before it draws the next one.
+Policies that use the losses of training are in files of their own: power_of_choice, oort. They `steer`: a run under
+them waits for the losses of a round before it draws the next one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Selector(Protocol):
         ...
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Take in the losses of the clients heard in `plan`; called by those that steer."""
+        """Receive the losses of the clients heard in `plan`; called only for policies that steer."""
         ...
 
 
@@ -52,9 +52,11 @@ class Selection(Options):
     steers: ClassVar[bool] = False
     """Whether it looks at losses, so that a run has to wait for them."""
 
+    name: str
+
     def start(self, clients: Clients) -> Selector:
         """Return the selection at work at the beginning of a run."""
-        raise TypeError(f"{type(self).__name__} does not say how it selects")
+        raise TypeError(f"{type(self).__name__} does not define how it selects")
 
 
 class UniformSelection(Selection):
@@ -88,7 +90,7 @@ class RoundRobinSelection(Selection):
 
 
 class UniformSelector:
-    """Draws without replacement, everybody alike."""
+    """Draws without replacement, every client with the same probability."""
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return `count` of `candidates`."""
@@ -97,7 +99,7 @@ class UniformSelector:
         return candidates[random.choice(len(candidates), count, replace=False, shuffle=False)]
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Learn nothing."""
+        """Ignore the losses."""
 
 
 class WeightedSelector(UniformSelector):
@@ -115,7 +117,7 @@ class WeightedSelector(UniformSelector):
 
 
 class RoundRobinSelector(UniformSelector):
-    """Remembers whose turn was last."""
+    """Draws clients by number, from the one behind the last."""
 
     def __init__(self) -> None:
         self._next = 0

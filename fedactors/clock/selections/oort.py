@@ -13,9 +13,9 @@ eps begins at 0.9 and is multiplied by 0.98 per selection down to 0.2; alpha = 2
 code T is a percentile of all durations and the pacer moves the percentile. A client that was heard `most` times is no
 longer preferred (section 4.4).
 
-Deviations: the loss of a sample is stood in for by that of its mini-batch, for single samples' never leave a client's
-local steps; durations are those of an undisturbed trip, which Oort would estimate; where one pool is too small the
-other fills up.
+Deviations: in place of the loss of a sample stands that of its mini-batch, because a client's local steps give no
+others; durations are those of an undisturbed trip, which Oort would estimate; where one pool is too small, the rest is
+drawn from the other.
 """
 
 from __future__ import annotations
@@ -63,18 +63,22 @@ class Oort(Selection):
 
 
 class OortSelector:
-    """Remembers what each client was worth."""
+    """Holds the utility of each client."""
 
     def __init__(self, options: Oort, clients: Clients) -> None:
-        self._o, self._clients = options, clients
+        self._o = options
+        self._clients = clients
         self._utility = np.full(len(clients.samples), np.nan)  # U; NaN for those not in E
-        self._last, self._times = (np.zeros(len(clients.samples)) for _ in range(2))
-        self._number, self._percentile = 0, options.preferred  # R
+        self._last = np.zeros(len(clients.samples))
+        self._times = np.zeros(len(clients.samples))
+        self._number = 0  # R
+        self._percentile = options.preferred
         self._gained: list[float] = []  # sum of U by selection
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return `count` of `candidates`."""
-        options, self._number = self._o, self._number + 1
+        options = self._o
+        self._number += 1
         self._pace()
         if count >= len(candidates):
             return candidates
@@ -90,14 +94,15 @@ class OortSelector:
         return np.concatenate([chosen, _drawn(rest, count - len(chosen), np.ones(len(rest)), random)])
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Take in what the clients heard were worth."""
+        """Update the utility of the clients heard."""
         for client, loss in losses.items():
             self._utility[client] = self._clients.samples[client] * sqrt(loss.square)
-            self._last[client], self._times[client] = max(self._number, 1), self._times[client] + 1
+            self._last[client] = max(self._number, 1)
+            self._times[client] += 1
         self._gained.append(float(sum(self._utility[client] for client in losses)))
 
     def _pace(self) -> None:
-        """Allow for slower clients when the last window was worth less than the one before."""
+        """Raise the preferred duration when the utility of the last window is below that of the one before."""
         window = self._o.window
         if len(self._gained) >= 2 * window and not len(self._gained) % window:
             now, before = sum(self._gained[-window:]), sum(self._gained[-2 * window : -window])

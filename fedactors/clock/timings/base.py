@@ -1,18 +1,20 @@
 """When the server aggregates, and whose updates: the policy of time, chosen in a scenario as `server.timing`.
 
-    synchronous   rounds: everybody asked starts from the newest model
+    synchronous   rounds: every client asked starts from the newest model
     the others    `concurrency` clients work at any time, each from the model that was the newest when it was asked
 
-All of them yield Plans, and nothing behind the clock knows one from the other: an aggregation is asynchronous when
-its orders start from older versions. What an older update counts is known from its staleness alone, before training.
+All of them yield Plans, and nothing after the clock depends on which policy made them: an aggregation is asynchronous
+when its orders start from older versions. The weight of an older update depends on its staleness alone, and so is known
+before training.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from fedactors.clock.timings.staleness import StalenessWeight
 from fedactors.options import Options
 from fedactors.plan import Time
 from fedactors.scenario.choice import Choice
@@ -27,6 +29,12 @@ class Timing(Options):
     """The participation policy where a scenario names none; None: the algorithm's own."""
     mixes: ClassVar[bool] = False
     """Whether the server mixes whole models, instead of adding the clients' differences to its own."""
+
+    if TYPE_CHECKING:
+        name: str  # no field of this class, because its place among the options is the subclass's choice
+
+    def check_devices(self, devices: int) -> None:
+        """Raise ValueError if this policy needs more than `devices` devices."""
 
     def weight(self, staleness: int) -> float:
         """Return what an update of this staleness counts, on top of its participation weight."""
@@ -49,7 +57,7 @@ class Asynchronous(Timing):
 
     concurrency: int = Field(ge=1, le=10_000_000)
     """Clients that work at the same time (Nguyen et al.: M)."""
-    staleness: Annotated[Any, Choice("staleness")] = Field(default="constant", validate_default=True)
+    staleness: Annotated[StalenessWeight, Choice("staleness")] = Field(default="constant", validate_default=True)
     """What an update counts that started from an older model."""
     max_staleness: int | None = Field(default=None, ge=0)
     """Most versions that an update may be behind when it is aggregated."""
@@ -61,6 +69,14 @@ class Asynchronous(Timing):
         if self.on_stale == "wait" and self.max_staleness is None:
             raise ValueError("on_stale: wait needs max_staleness")
         return self
+
+    def check_devices(self, devices: int) -> None:
+        """Raise ValueError if more clients are at work, or more updates waited for, than there are devices."""
+        if max(self.concurrency, self.updates or 0) > devices:
+            raise ValueError(
+                f"server.timing: {self.concurrency} clients at work and {self.updates or 'no'} updates to wait for"
+                f" cannot come from {devices} devices (accepted: at most {devices})"
+            )
 
     @property
     def updates(self) -> int | None:
@@ -74,4 +90,4 @@ class Asynchronous(Timing):
 
     def weight(self, staleness: int) -> float:
         """Return s(tau)."""
-        return float(self.staleness.factor(staleness))
+        return self.staleness.factor(staleness)

@@ -20,11 +20,12 @@ is 0 there, and s(0) = 1 as the paper asks of s. alpha does not decay over time 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from fedactors.clock.timings.base import Asynchronous
+from fedactors.clock.timings.staleness import StalenessWeight
 from fedactors.scenario.choice import Choice
 
 
@@ -36,7 +37,7 @@ class FedAsync(Asynchronous):
     name: Literal["fedasync"] = "fedasync"
     mixing: float = Field(default=0.6, gt=0.0, le=1.0)
     """Share of an up-to-date client's model in the next one (alpha)."""
-    staleness: Annotated[Any, Choice("staleness")] = Field(default="polynomial", validate_default=True)
+    staleness: Annotated[StalenessWeight, Choice("staleness")] = Field(default="polynomial", validate_default=True)
     """What an update counts that started from an older model (s): constant, polynomial or hinge."""
 
     @model_validator(mode="after")

@@ -15,11 +15,12 @@ when the run ends.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from fedactors.clock.timings.base import Asynchronous
+from fedactors.clock.timings.staleness import StalenessWeight
 from fedactors.scenario.choice import Choice
 
 
@@ -31,7 +32,7 @@ class FedBuff(Asynchronous):
     name: Literal["fedbuff"] = "fedbuff"
     buffer: int = Field(default=10, ge=1, le=10_000_000)
     """Updates in an aggregation (K)."""
-    staleness: Annotated[Any, Choice("staleness")] = Field(default="polynomial", validate_default=True)
+    staleness: Annotated[StalenessWeight, Choice("staleness")] = Field(default="polynomial", validate_default=True)
     """What an update counts that started from an older model; by default 1 / sqrt(1 + tau)."""
 
     @property

@@ -21,7 +21,17 @@ from pydantic import Field
 from fedactors.options import Options
 
 
-class ConstantStaleness(Options):
+class StalenessWeight(Options):
+    """Base of the functions s."""
+
+    name: str
+
+    def factor(self, staleness: int) -> float:
+        """Return s(tau), tau the `staleness`."""
+        raise TypeError(f"{type(self).__name__} does not say what an older update counts")
+
+
+class ConstantStaleness(StalenessWeight):
     """Every update counts alike."""
 
     name: Literal["constant"] = "constant"
@@ -31,7 +41,7 @@ class ConstantStaleness(Options):
         return 1.0
 
 
-class PolynomialStaleness(Options):
+class PolynomialStaleness(StalenessWeight):
     """A power of the staleness."""
 
     name: Literal["polynomial"] = "polynomial"
@@ -43,7 +53,7 @@ class PolynomialStaleness(Options):
         return float((staleness + 1) ** -self.a)
 
 
-class HingeStaleness(Options):
+class HingeStaleness(StalenessWeight):
     """In full up to a bound, then ever less."""
 
     name: Literal["hinge"] = "hinge"

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from fedactors.data.base import Info, Int64
-from fedactors.data.partitions.assignment import Split, deal
-from fedactors.data.partitions.partition import Dealt, one_pool, refuse_other_labels
+from fedactors.data.partitions.assignment import Split, assign
+from fedactors.data.partitions.partition import AssignedPartition, one_pool, refuse_other_labels
 from fedactors.data.partitions.sizes import dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose, stream
@@ -21,7 +21,7 @@ Float64 = NDArray[np.float64]
 _WHERE = "task.partition"
 
 
-class DirichletPartition(Dealt):
+class DirichletPartition(AssignedPartition):
     """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
 
     The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
@@ -67,7 +67,7 @@ class DirichletPartition(Dealt):
                 shares[k] = _taken(draws, sizes[k], proportions[k], left)
                 left -= shares[k]
         hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
 
 def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:

@@ -1,27 +1,26 @@
 """How a data set is spread over clients.
 
-A partition answers two questions at different times. `sizes` says how many samples each client holds, from
-the data set's `Info` alone: the clock needs it and has no labels. `split` says which ones, and gives exactly
-those sizes. Both are pure functions of the seed.
+A partition has two functions. `sizes` returns how many samples each client holds, from the data set's `Info` alone: the
+clock needs it and has no labels. `split` returns which samples, and keeps to exactly those sizes. Both are pure
+functions of the seed.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info
-from fedactors.data.partitions.assignment import Split, deal, supplied
+from fedactors.data.partitions.assignment import Split, assign, supplied
 from fedactors.data.partitions.sizes import Samples, drawn, even
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 _WHERE = "task.partition"
 
@@ -52,6 +51,20 @@ class Partition(Spread, Protocol):
         ...
 
 
+@runtime_checkable
+class Reassignable(Protocol):
+    """A partition that can assign the data anew in every round."""
+
+    @property
+    def reallocate(self) -> bool:
+        """Whether it does."""
+        ...
+
+    def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
+        """Check that the data suffice for any `asked` clients of a round. Raises ScenarioError if not."""
+        ...
+
+
 def held_out(alike: Spread, data: Data, clients: int, seed: int) -> Split:
     """Return which test samples each client holds out, if test samples are spread as `alike` does."""
     labels = data.strata_of(data.test_y)
@@ -72,18 +85,18 @@ def refuse_other_labels(info: Info, name: str) -> None:
 def one_pool(labels: Int64, sizes: Int64, seed: int, *, replace: bool, purpose: Purpose) -> Split:
     """Return the split in which every client draws from all data alike."""
     pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
-    return deal(pool, hosted, sizes[:, None], seed, replace=replace, purpose=purpose)
+    return assign(pool, hosted, sizes[:, None], seed, replace=replace, purpose=purpose)
 
 
-class Dealt(Options):
-    """Options of the partitions that give samples away."""
+class AssignedPartition(Options):
+    """Options of the partitions that assign samples to clients."""
 
     samples: Samples | None = None
     """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
     replace: bool = False
     """Where samples run out, draw from them again with replacement, instead of refusing."""
     reallocate: bool = False
-    """Deal all data anew in every round, to the clients that are asked; each gets as many samples as before."""
+    """Assign all data anew in every round, to the clients that are asked; each gets as many samples as before."""
     test_samples: PositiveInt | None = None
     """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
     the test set is shared out as training samples are that are not counted."""
@@ -121,7 +134,7 @@ class Dealt(Options):
         self.enough(info, np.sort(sizes)[-asked:])
 
 
-class IidPartition(Dealt):
+class IidPartition(AssignedPartition):
     """Every client draws from all data alike."""
 
     name: Literal["iid"] = "iid"
@@ -131,7 +144,7 @@ class IidPartition(Dealt):
         return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
 
 
-class ClassPartition(Dealt):
+class ClassPartition(AssignedPartition):
     """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
 
     Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
@@ -154,7 +167,7 @@ class ClassPartition(Dealt):
         """
         refuse_other_labels(info, self.name)
         if self.reallocate and self.samples is None:
-            raise ScenarioError(f"{_WHERE}.samples: reallocate needs to know how many each client gets")
+            raise ScenarioError(f"{_WHERE}.samples: reallocate needs the number of samples of each client")
         hosted = self.hosted(info.classes, clients, seed)
         asked = super().sizes(info, clients, seed)
         if info.class_counts is None and self.samples is None:
@@ -176,7 +189,7 @@ class ClassPartition(Dealt):
         shares = self._shares(counts, hosted, sizes)
         if not np.array_equal(shares.sum(axis=1), sizes):
             raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
     def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
         """Look whether each label has enough for all that may host it. Raises ScenarioError if not, or if unknown."""

@@ -1,7 +1,7 @@
 """How many samples each client holds, when the data set does not say.
 
-A law is a pure function of the number of clients and the seed, so that the clock knows every client's size
-without looking at a single sample.
+A law is a pure function of the number of clients and the seed, so that the clock has every client's size
+without any sample.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class LogNormal(Options):
 
 
 def _kind(value: object) -> object:
-    """Say which of `Samples` is meant, so that a mistake is answered for that one only."""
+    """Return which kind of `Samples` is meant, so that errors name that kind only."""
     if isinstance(value, dict):
         return value.get("name")
     return getattr(value, "name", "number")

@@ -16,8 +16,11 @@ from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
-_FEDERATED, _CENTRAL = 0, 1  # rounds of the random streams, one for each language
-_LAW, _TEST, _CENTRAL_TRAIN = -1, -2, -3  # entities of the random streams; clients are 0, 1, …
+_FEDERATED = 0  # rounds of the random streams, one for each language
+_CENTRAL = 1
+_LAW = -1  # entities of the random streams; clients are 0, 1, …
+_TEST = -2
+_CENTRAL_TRAIN = -3
 
 
 class Languages(Options):

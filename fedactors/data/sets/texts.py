@@ -54,7 +54,7 @@ class Texts(Options):
     least: PositiveInt = 2
     """Leave out clients with fewer training pieces."""
     vocabulary: PositiveInt | None = None
-    """Number of characters told apart; all if not given."""
+    """Number of different characters; all if not given."""
 
     def info(self, seed: int, clients: int) -> Info:
         """Return sizes; the texts are read. Raises DataError if they cannot be."""

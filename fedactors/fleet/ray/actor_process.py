@@ -1,4 +1,4 @@
-"""What Ray runs as an actor: a process around a role."""
+"""What Ray runs as an actor: a process around a worker."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ import ray
 
 from fedactors.fleet.base import WorkerClass, perform
 
-LOOKS = "looks"  # calls that are answered while others are worked on
+OBSERVATION = "observation"  # the group of calls that are answered while others are worked on
 
 
 class RestartedError(Exception):
-    """An actor that Ray has restarted does not know its role yet."""
+    """Ray has restarted an actor, which does not have its worker yet."""
 
 
-class UntoldError(Exception):
-    """An actor has not been told its role yet, or could not take it on."""
+class NoWorkerError(Exception):
+    """An actor does not have its worker yet, or could not make it."""
 
 
 class ActorProcess:
-    """The process around a role. It starts empty and is told its role by a call, after a restart once more."""
+    """The process around a worker. It starts without one; a call makes it, and another one after a restart."""
 
     def __init__(self) -> None:
         from fedactors.fleet.transport.memory_files import keep_freed
 
         keep_freed()
-        self._role: Any = None
+        self._worker: Any = None
 
     def warm(self) -> None:
-        """Import what every role needs, while others still load data.
+        """Import what every worker needs, while the driver still loads data.
 
-        Garbage is not collected meanwhile, which takes a tenth of the time, nor looked for later in what is imported.
+        Garbage is not collected during the imports, which saves a tenth of their time, and what is imported is left
+        out of later collections.
         """
         gc.disable()
         try:
@@ -42,35 +43,35 @@ class ActorProcess:
             gc.freeze()
             gc.enable()
 
-    @ray.method(concurrency_group=LOOKS)
+    @ray.method(concurrency_group=OBSERVATION)
     def where(self) -> tuple[str, int]:
         """Return node and process."""
         return ray.get_runtime_context().get_node_id(), os.getpid()
 
-    @ray.method(concurrency_group=LOOKS)
+    @ray.method(concurrency_group=OBSERVATION)
     def about(self) -> dict[str, object]:
-        """Return what the role says of itself. Raises UntoldError if there is none, RestartedError if it was lost."""
-        if self._role is None and not ray.get_runtime_context().was_current_actor_reconstructed:
-            raise UntoldError
-        about: dict[str, object] = self._known().about()
+        """Return the worker's description. Raises NoWorkerError if there is none yet, RestartedError if it was lost."""
+        if self._worker is None and not ray.get_runtime_context().was_current_actor_reconstructed:
+            raise NoWorkerError
+        about: dict[str, object] = self._present().about()
         return about
 
-    def become(self, role: WorkerClass, args: list[Any]) -> None:
-        """Take on a role, made of `args`, which may be references."""
-        self._role = role(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
+    def make_worker(self, worker: WorkerClass, args: list[Any]) -> None:
+        """Make the worker from `args`, which may be references."""
+        self._worker = worker(*(ray.get(arg) if isinstance(arg, ray.ObjectRef) else arg for arg in args))
 
     def call(self, method: str, *args: Any) -> Any:
-        """Call the role. Raises RestartedError if there is none, CallError if it raises."""
-        return perform(self._known(), method, args)
+        """Call the worker. Raises RestartedError if there is none, CallError if it raises."""
+        return perform(self._present(), method, args)
 
-    def serve(self, path: str, line: int) -> None:
-        """Answer what is asked of the role on a line, until that ends. Raises RestartedError if there is no role."""
+    def serve(self, path: str, channel: int, secret: bytes) -> None:
+        """Answer calls on a channel until it ends. Raises RestartedError if there is no worker, ChannelError."""
         from fedactors.fleet.transport.socket_server import answer
 
-        role = self._known()
-        answer(path, line, lambda method, args: perform(role, method, args))
+        worker = self._present()
+        answer(path, channel, secret, lambda method, args: perform(worker, method, args))
 
-    def _known(self) -> Any:
-        if self._role is None:
+    def _present(self) -> Any:
+        if self._worker is None:
             raise RestartedError
-        return self._role
+        return self._worker

@@ -1,4 +1,4 @@
-"""What Ray's head knows of a cluster's nodes and of actors."""
+"""The state of a cluster's nodes and actors, from Ray's head."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ray
 from fedactors.errors import ClusterError
 from fedactors.fleet.layout import Node
 
-FREE_SECONDS = 20.0  # what a run before this one has held is free again by then
+FREE_SECONDS = 20.0  # time for the cluster to free what an earlier run has held
 
 
 def alive(actor: Any) -> bool:
@@ -27,7 +27,8 @@ def available() -> list[Node]:
         left = free.get(node["NodeID"], {}) if node["Alive"] else None
         if left is not None:
             own = {name: amount for name, amount in left.items() if not name.startswith("node:")}
-            cpus, gpus = own.pop("CPU", 0.0), own.pop("GPU", 0.0)
+            cpus = own.pop("CPU", 0.0)
+            gpus = own.pop("GPU", 0.0)
             found.append(Node(node["NodeManagerHostname"], cpus, gpus, own, key=node["NodeID"]))
     found.sort(key=lambda node: (node.name, node.key))
     names = [node.name for node in found]
@@ -37,9 +38,9 @@ def available() -> list[Node]:
 
 
 def require(resource: str, wanted: float, hosts: int, pause: threading.Event) -> None:
-    """Wait until so much of a resource is free for a fleet of `hosts`; `pause` is a wait that signals can end.
+    """Wait until so much of a resource is free for a fleet of `hosts`; signals can end the wait on `pause`.
 
-    Raises ClusterError if the cluster lacks it, or others hold it: actors would wait in silence.
+    Raises ClusterError if the cluster lacks it, or others hold it: actors would wait without a message.
     """
     there = cast(Any, ray).cluster_resources().get(resource, 0.0)
     limit = time.monotonic() + FREE_SECONDS

@@ -1,4 +1,4 @@
-"""Over a fleet on Ray that lets us wait: ends actors that were stopped, and never waits for what will not come."""
+"""Finds actors of a fleet on Ray that will never answer, while a result is waited for."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ _PATIENCE_SECONDS = 300.0  # for a fleet in which nothing moves
 
 
 class Liveness:
-    """Watches the actors of one fleet; `ours` says whether its Ray was started here."""
+    """Watches the actors of one fleet; `ours` is whether its Ray was started here."""
 
     def __init__(self, *, ours: bool) -> None:
         self._ours = ours
-        self._places: dict[Any, tuple[str, Any]] = {}  # role of each actor, and where it is, as a reference
-        self._watchdog, self._ended = Watchdog(_PATIENCE_SECONDS), ""
+        self._places: dict[Any, tuple[str, Any]] = {}  # of each actor: its worker's class, and a reference to its place
+        self._watchdog = Watchdog(_PATIENCE_SECONDS)
+        self._ended = ""  # description of the actor that the watchdog has ended last
 
-    def watch(self, actor: Any, role: str) -> None:
-        """Begin to watch an actor, or do so anew after it was restarted."""
-        self._places[actor] = (role, actor.where.remote())
+    def watch(self, actor: Any, worker: str) -> None:
+        """Begin to watch an actor with a worker of that class, also after it was restarted."""
+        self._places[actor] = (worker, actor.where.remote())
 
     def forget(self, actor: Any) -> None:
-        """Watch an actor no more."""
+        """Do not watch an actor any more."""
         self._places.pop(actor, None)
 
     def rest(self) -> None:
-        """Note that the fleet is doing well: what is waited for now is new."""
-        self._watchdog.rest()
+        """Begin to wait for another result: the time without progress begins again."""
+        self._watchdog.reset()
 
     def fault(self, error: RayError) -> Fault:
-        """Return the fault that Ray tells of; it may be one of an actor that the watchdog has ended."""
+        """Return the fault for an error of Ray; the cause may be that the watchdog has ended an actor."""
         self.refuse_dead()
         cause: BaseException = error
-        while isinstance(cause, RayTaskError) and cause.cause is not None:  # handed on from task to task
+        while isinstance(cause, RayTaskError) and cause.cause is not None:  # passed on from task to task
             cause = cause.cause
-        ended, self._ended = self._ended, ""
+        ended = self._ended
+        self._ended = ""
         died = isinstance(cause, RayError | RestartedError) and not isinstance(cause, RayTaskError)
         if ended and died:
             return Fault("HungActor", f"{ended}; ended by the watchdog", died)
         if isinstance(cause, RestartedError):
             return Fault("ActorDiedError", "it died while nobody waited for it", died)
-        said = str(cause).splitlines() if isinstance(cause, RayActorError) else [str(cause)]
-        return Fault(type(cause).__name__, said[0], died)
+        text = str(cause).splitlines()[0] if isinstance(cause, RayActorError) else str(cause)
+        return Fault(type(cause).__name__, text, died)
 
     def refuse_dead(self) -> None:
-        """Raise FleetError if a service of the Ray that was started here is gone: nothing would ever answer."""
+        """Raise FleetError if a service of the Ray that was started here has ended: no actor would ever answer."""
         if not self._ours:
             return
         node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
@@ -62,7 +64,7 @@ class Liveness:
             raise FleetError(f"Ray's {' and '.join(dead)} on this machine ended: killed, or out of memory")
 
     def look(self) -> None:
-        """End actors that were stopped. Raises FleetError, with who is in what state, if nothing moves any more."""
+        """End actors that were stopped. Raises FleetError, with the state of each, if no actor works any more."""
         self.refuse_dead()
         fleet = self._watched()
         for one in self._watchdog.look(fleet):
@@ -71,21 +73,21 @@ class Liveness:
         if self._watchdog.stuck():
             lines = "\n".join(f"  {one}" for one in fleet)
             raise FleetError(
-                f"nothing has moved for {_PATIENCE_SECONDS:.0f} s; what is waited for is with one of\n{lines}"
+                f"nothing has moved for {_PATIENCE_SECONDS:.0f} s; the result is awaited from one of\n{lines}"
             )
 
     def _watched(self) -> list[Watched]:
-        """Return the processes of all actors, as far as they are known."""
+        """Return the processes of those actors whose place is known."""
         known = []
-        for role, place in self._places.values():
+        for worker, place in self._places.values():
             try:
-                known.append((role, *ray.get(place, timeout=0.1)))
-            except RayError:  # has not begun, or ended
+                known.append((worker, *ray.get(place, timeout=0.1)))
+            except RayError:  # it has not started, or has ended
                 continue
         states: dict[str, dict[int, Process]] = {}
         for node in {node for _, node, _ in known}:
-            states[node] = _on(node, processes, [pid for _, at, pid in known if at == node]) or {}
-        return [Watched(role, node, pid, states[node].get(pid)) for role, node, pid in known]
+            states[node] = _on(node, processes, [pid for _, other, pid in known if other == node]) or {}
+        return [Watched(worker, node, pid, states[node].get(pid)) for worker, node, pid in known]
 
 
 def _on(node: str, function: Any, argument: Any) -> Any:

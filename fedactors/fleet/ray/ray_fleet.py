@@ -1,8 +1,8 @@
-"""The fleet on Ray: actors are processes here or on a cluster, handles object references or, past Ray, replies.
+"""The fleet on Ray: actors are processes on this machine or on a cluster.
 
-A Ray that is started here listens on the loopback address, has no dashboard, and is gone after the run. Actors restart
-when they die, but their tasks are not retried by Ray: what was lost is found out, written down and given out anew by
-the pipeline, so that every fault is seen.
+A Ray that is started here listens on the loopback address, has no dashboard, and ends with the run. Actors restart
+when they die, but Ray does not repeat their calls: the pipeline reports what was lost and submits it again, so that
+every fault is seen. How calls travel is a matter of the transport that the fleet is given.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ import os
 import threading
 import time
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import partial
 from math import ceil
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fedactors.errors import ClusterError
-from fedactors.fleet.base import Fault, WorkerClass
-from fedactors.fleet.layout import HostKinds, Want, first_kinds, layout, room, table
+from fedactors.fleet.base import Actor, Fault, Handle, WorkerClass
+from fedactors.fleet.layout import HostKinds, Want
 from fedactors.fleet.ray import liveness
-from fedactors.fleet.ray.actor_process import LOOKS, ActorProcess, RestartedError, UntoldError
-from fedactors.fleet.ray.cluster_nodes import FREE_SECONDS, alive, available, require
-from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers, socket_path
-from fedactors.fleet.transport.socket_calls import POSSIBLE, Reply
-from fedactors.fleet.transport.socket_transport import ObjectRef, ServedError, SocketActors
+from fedactors.fleet.ray.actor_process import NoWorkerError, RestartedError
+from fedactors.fleet.ray.cluster_nodes import alive
+from fedactors.fleet.ray.placement import CENTRAL, EVALUATOR, SERVER, place
+from fedactors.fleet.ray.processes import ActorProcesses
+from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers
+from fedactors.fleet.transport.base import Transport
+from fedactors.fleet.transport.ray_transport import RayTransport
 
+T = TypeVar("T")
 _REVIVE_SECONDS = 60.0
-_GROW_SECONDS = 1.0  # between looks at whether nodes have come
-_HOMELESS_SECONDS = 5.0  # that an actor may wait for a node before the fleet goes on without it
-_SOME_MEMORY = 1_000_000
-_OTHERS = -1
+_ANSWER_SECONDS = 1.0
+_HOMELESS_SECONDS = 5.0  # that an actor may wait for a node before the fleet continues without it
 
 
 class RayFleet:
@@ -42,18 +43,20 @@ class RayFleet:
     Args:
         hosts: client hosts; None for as many as there is room for.
         cpus: cores of one host.
-        gpus: GPUs of one host; more than 0 puts its work there.
+        gpus: GPUs of one host; with more than 0 it computes there.
         address: an existing cluster; None starts one on this machine.
         server_gpus: GPUs of the server.
         central: what the central learner needs; None if there is none.
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
         classes: which hosts need which other resources.
-        torch: whether hosts will need it, so that they import it ahead.
-        near: whether calls go past a Ray that is started here; results then keep memory and a file descriptor each.
+        torch: whether hosts need it, so that they import it ahead.
+        transport: how calls travel; None for Ray's own calls. The fleet opens and closes it.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
 
     """
+
+    max_in_flight = 4  # enough to keep every host busy while one round is reduced and the next is made
 
     def __init__(
         self,
@@ -67,226 +70,179 @@ class RayFleet:
         store: int | None = None,
         classes: HostKinds = HostKinds(),  # noqa: B008 - a constant
         torch: bool = True,
-        near: bool = False,
+        transport: Transport | None = None,
     ) -> None:
-        self._wanted, self._classes, self._torch = hosts, classes, torch
-        self._kinds = [Want(cpus, gpus, found) for found in classes.resources]
-        self.server_gpus, self._central = server_gpus, central
-        self._central_cpus, self.central_gpus = (central.cpus, central.gpus) if central else (0.0, 0.0)
+        self._transport: Transport = transport or RayTransport()
+        self._classes = classes
+        self._central = central or Want()
+        self.cheap_calls = self._transport.cheap_calls
+        self.server_gpus = server_gpus
+        self.central_gpus = self._central.gpus
         self.device = "cuda" if gpus > 0 else "cpu"
-        self._actors: dict[Any, tuple[WorkerClass, list[Any]]] = {}  # each with its role and what that is made of
-        self._idle: dict[int, list[Any]] = {}  # started ahead, by kind of client host; others under _OTHERS
+        self._workers: dict[Any, tuple[WorkerClass, list[Any]]] = {}  # of each actor: its class and arguments
+        self._made: dict[Any, Any] = {}  # of each actor: Ray's reference to the making of its worker
+        self._running_hosts = 0
         self._pause = threading.Event()  # never set: a wait that signals can end
-        self._looked, self._seen, self._hosts, self._wants = 0.0, set[str](), 0, dict[Any, Want]()
+        self._processes: ActorProcesses | None = None
         with same_handlers():
             self._own = address is None and not ray.is_initialized()
-            cores = ceil((hosts or 1) * cpus + self._central_cpus)
+            cores = ceil((hosts or 1) * cpus + self._central.cpus)
             self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
         self._liveness = liveness.Liveness(ours=self._own)
-        self.near = near and POSSIBLE and self._own
-        self.ahead = 4  # enough to keep every host busy while one round is reduced and the next is made
-        self._near: SocketActors | None = None
-        self._became: dict[Any, Any] = {}  # references to their taking on what they were told to be
         try:
-            self._place()
-            self._near = SocketActors(socket_path()) if self.near else None
+            kinds = [Want(cpus, gpus, resources) for resources in classes.resources]
+            self._start_processes(hosts, kinds, central, torch=torch)
+            self._transport.open()
         except BaseException:
             self.close()
             raise
 
-    def _place(self) -> None:
-        """Decide who goes where, and start processes: they take seconds, so begin before the data are loaded."""
-        kinds = first_kinds(self._wanted, self._kinds, self._central, available())
-        beside = {"server": Want(gpus=self.server_gpus), "evaluator": Want()}
-        if self._central:
-            beside["central learner"] = self._central
-        names, others = list(beside), list(beside.values())
-        self.hosts = len(kinds)
-        cpus, gpus = (sum(getattr(self._kinds[kind], part) for kind in kinds) for part in ("cpus", "gpus"))
-        require("CPU", cpus + self._central_cpus, self.hosts, self._pause)
-        require("GPU", gpus + self.server_gpus + self.central_gpus, self.hosts, self._pause)
-        limit = time.monotonic() + FREE_SECONDS
-        while (found := layout(nodes := available(), [self._kinds[kind] for kind in kinds], others)) is None:
-            if time.monotonic() > limit:
-                raise ClusterError(
-                    f"cluster: {len(kinds)} client hosts do not fit on the nodes that are there, one by one"
-                    f" (found {', '.join(map(str, nodes))}; accepted: fewer actors, or less for each)"
-                )
-            self._pause.wait(0.2)
-        places, apart = found
-        self._seen, self._several = {node.key for node in nodes}, len(nodes) > 1
-        self._beside = dict(zip(names, (nodes[place].key for place in apart), strict=True))
-        rows = [("client host", place, self._kinds[kind]) for place, kind in zip(places, kinds, strict=True)]
-        self.placement = table(nodes, rows + list(zip(names, apart, others, strict=True)))
-        for place, kind in zip(places, kinds, strict=True):
-            self._idle.setdefault(kind, []).append(self._spawn(self._kinds[kind], nodes[place].key))
-        self._idle[_OTHERS] = [self._spawn(Want(), self._beside["evaluator"])]
-        if not self.server_gpus:
-            self._idle[_OTHERS].append(self._spawn(Want(), self._beside["server"]))
+    def _start_processes(self, hosts: int | None, kinds: list[Want], central: Want | None, *, torch: bool) -> None:
+        """Place the actors and start their processes: they take seconds, so this is done before data are loaded."""
+        others = {SERVER: Want(gpus=self.server_gpus), EVALUATOR: Want()} | ({CENTRAL: central} if central else {})
+        found = place(hosts, kinds, others, self._pause)
+        self.hosts = len(found.kinds)
+        self.placement = found.table
+        # Ray notes 100,000 calls for a dashboard, which one that is started here does not have
+        self._processes = ActorProcesses(
+            found, kinds, hosts, may_grow=self._joined, torch=torch, task_events=not self._own
+        )
+        self._processes.start_ahead(server=not self.server_gpus)
+
+    @property
+    def _started(self) -> ActorProcesses:
+        assert self._processes is not None
+        return self._processes
 
     @property
     def nodes(self) -> int:
         """Machines of the cluster that are up."""
-        return sum(node["Alive"] for node in cast(Any, ray).nodes())
+        return sum(node["Alive"] for node in cast("Any", ray).nodes())
 
     def kind_of(self, client: int) -> int:
         """Return the kind of host for the population group of `client`."""
         return self._classes.kinds[bisect_right(self._classes.first, client) - 1]
 
-    def more(self) -> list[int]:
-        """Return the kinds of hosts that can be started: those planned, and later those that nodes added make room for.
+    def startable_hosts(self) -> list[int]:
+        """Return the kinds of hosts that can be started: those planned, later those that added nodes have room for."""
+        return self._started.startable_hosts(self._running_hosts)
 
-        Looks at most once a second. The cluster may grow and shrink as it likes: where work is done changes no bit.
+    def put(self, value: T) -> Handle[T]:
+        """Put `value` where all actors can read it."""
+        return self._transport.put(value)
+
+    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+        """Start an actor; `args` are handles and small values.
+
+        Client hosts have cores of their own, and so has a central learner if it is to have some; the other actors share
+        what is left.
         """
-        if ready := [kind for kind, idle in self._idle.items() if kind != _OTHERS for _ in idle]:
-            return ready
-        now = time.monotonic()
-        if (not self._joined and not self._several) or now < self._looked + _GROW_SECONDS:
-            return []
-        self._looked = now
-        nodes = available()
-        came = {node.key for node in nodes} - self._seen
-        if not came and self._hosts >= self.hosts:
-            return []
-        self._seen |= came
-        kinds = [kind for kind, want in enumerate(self._kinds) for _ in range(room(nodes, want))]
-        return kinds if self._wanted is None else kinds[: max(0, self._wanted - self._hosts)]
-
-    def put(self, value: object) -> Any:
-        """Put `value` into the object store once; each node that needs it gets one copy, shared by its processes."""
-        return ray.put(value) if self._near is None else ObjectRef(value)
-
-    def start(self, role: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Any:
-        """Start an actor; `args` are handles.
-
-        Client hosts keep their cores, and so does a central learner that is to have some; others share what is left.
-        """
-        idle = self._idle.get(kind if host else _OTHERS, [])
-        name = {"ServerWorker": "server", "CentralHost": "central learner"}.get(role.__name__, "evaluator")
-        cpus = self._central_cpus if name == "central learner" else 0.0
-        if idle and not gpus and not cpus:
-            actor = idle.pop()
-        elif host:
-            actor = self._spawn(self._kinds[kind], None)
+        if host:
+            actor = self._started.host(kind)
+            self._running_hosts += 1
         else:
-            actor = self._spawn(Want(cpus, gpus), self._beside[name])
-        self._hosts += host
-        self._actors[actor] = (role, [arg.reference if isinstance(arg, ObjectRef) else arg for arg in args])
-        self._tell(actor)
-        return actor
+            name = {"ServerWorker": SERVER, "CentralHost": CENTRAL}.get(worker.__name__, EVALUATOR)
+            actor = self._started.other(name, Want(self._central.cpus if name == CENTRAL else 0.0, gpus))
+        self._workers[actor] = (worker, [self._transport.constructor_argument(arg) for arg in args])
+        self._make_worker(actor)
+        return Actor(actor)
 
-    def _tell(self, actor: Any) -> Any:
-        """Tell a process its role, and watch it; return a reference to its becoming what it is told."""
-        role, _ = self._actors[actor]
-        self._became[actor] = actor.become.remote(*self._actors[actor])
-        self._liveness.watch(actor, role.__name__)
-        if self._near is not None:
-            self._near.renew(actor)
-        return self._became[actor]
+    def _make_worker(self, actor: Any) -> Any:
+        """Have a process make its worker, watch it, and connect to it; return Ray's reference to the making."""
+        worker, args = self._workers[actor]
+        self._made[actor] = actor.make_worker.remote(worker, args)
+        self._liveness.watch(actor, worker.__name__)
+        self._transport.reconnect(actor)
+        return self._made[actor]
+
+    def _make_worker_again(self, actor: Any) -> None:
+        """Have the new process of an actor make its worker, and wait for it. Raises Fault if it cannot."""
+        made = self._make_worker(actor)
+        self._wait(lambda seconds: ray.get(made, timeout=seconds))
 
     def stop(self, actor: Any) -> None:
-        """End an actor."""
-        self._hosts -= 1
-        self._actors.pop(actor)
-        self._became.pop(actor)
+        """End a client host."""
+        self._running_hosts -= 1
+        self._workers.pop(actor)
+        self._made.pop(actor)
         self._liveness.forget(actor)
         ray.kill(actor)
-        if self._near is not None:
-            self._near.forget(actor)
+        self._transport.disconnect(actor)
 
-    def _spawn(self, want: Want, node: str | None) -> Any:
-        """Start a process on a node, or elsewhere when that is gone."""
-        options: dict[str, Any] = {"num_cpus": want.cpus, "num_gpus": want.gpus, "resources": dict(want.resources)}
-        if node is not None and self._several:
-            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
-            options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy
-        # Ray keeps notes of 100,000 calls for a dashboard, which one that is started here does not have
-        options |= {"max_restarts": -1, "max_task_retries": 0, "enable_task_events": not self._own}
-        actor: Any = cast(Any, ray).remote(concurrency_groups={LOOKS: 1})(ActorProcess).options(**options).remote()
-        if self._torch or not want.cpus:
-            actor.warm.remote()
-        self._wants[actor] = want
-        return actor
+    def call(self, actor: Actor, method: str, *args: object) -> Handle[Any]:
+        """Queue a call and return a handle of its result."""
+        return self._transport.call(actor, method, args, 1)[0]
 
-    def call(self, actor: Any, method: str, *args: Any, returns: int = 1) -> Any:
-        """Queue a call and return references to its results."""
-        if self._near is not None:
-            return self._near.call(actor, method, args, returns)
-        if returns == 1:
-            return actor.call.remote(method, *args)
-        return actor.call.options(num_returns=returns).remote(method, *args)
+    def call_several(self, actor: Actor, method: str, *args: object, returns: int) -> list[Handle[Any]]:
+        """Queue a call and return handles of its results."""
+        return self._transport.call(actor, method, args, returns)
 
-    def get(self, handle: Any) -> Any:
-        """Wait for a result. Raises Fault if what made it failed or was lost, FleetError if it will never come."""
+    def get(self, handle: Handle[T]) -> T:
+        """Wait for a result. Raises Fault if the call failed or its result is lost, FleetError if nothing moves."""
+        return self._wait(partial(self._transport.get, handle))
+
+    def _wait(self, get: Callable[[float], T]) -> T:
+        """Return what `get(seconds)` returns, and look after the actors whenever it takes longer than a while."""
         self._liveness.rest()
         while True:
+            self._liveness.refuse_dead()
             try:
-                return self._get(handle)
+                return get(liveness.LOOK_SECONDS)
             except GetTimeoutError:
                 self._liveness.look()
-
-    def _get(self, handle: Any) -> Any:
-        """Wait for a result a while. Raises GetTimeoutError if it is not there then, Fault if it will never be."""
-        self._liveness.refuse_dead()
-        if isinstance(handle, Reply | ObjectRef) and self._near is not None:
-            try:
-                return self._near.get(handle, liveness.LOOK_SECONDS)
-            except ServedError as ended:
-                self._get(ended.served)
-                raise Fault("ActorDiedError", "its line ended", died=True) from None
-        try:
-            return ray.get(handle, timeout=liveness.LOOK_SECONDS)
-        except GetTimeoutError:
-            raise
-        except RayError as error:
-            raise self._liveness.fault(error) from None
+            except RayError as error:
+                raise self._liveness.fault(error) from None
 
     def revive(self, actor: Any) -> bool:
         """Wait for an actor; return whether Ray had to restart it. Raises Fault if that takes too long."""
-        died, began = False, time.monotonic()
-        limit = began + _REVIVE_SECONDS
+        died = False
+        began = time.monotonic()
         while True:
             try:
-                self._ask(actor)
-                if self._near is not None:
-                    self._near.listen(actor)
+                self._check_worker(actor)
+                self._transport.connect(actor)
                 return died
             except RestartedError:
                 died = True
-                self.get(self._tell(actor))
+                self._make_worker_again(actor)
             except GetTimeoutError:
-                now = time.monotonic()
-                if alive(actor):
-                    if now > limit:
-                        return died  # busy with what was asked before
-                elif now > limit or (now > began + _HOMELESS_SECONDS and not room(available(), self._wants[actor])):
-                    raise Fault(
-                        "ActorUnschedulable", "no node has room for an actor that was lost", died=True
-                    ) from None
+                if self._is_busy(actor, began):
+                    return died
             except RayError as error:
                 self._liveness.refuse_dead()
-                if time.monotonic() > limit:
+                if time.monotonic() > began + _REVIVE_SECONDS:
                     raise Fault(type(error).__name__, "an actor did not come back", died=True) from None
                 self._pause.wait(0.1)
 
-    def _ask(self, actor: Any) -> None:
-        """Wait a while for an actor to say what it is. Raises what Ray raises, Fault if it cannot become that."""
+    def _is_busy(self, actor: Any, began: float) -> bool:
+        """Return whether an actor that does not answer is busy with earlier calls, as far as is known by now.
+
+        Raises Fault if it waits in vain for a node since `began`.
+        """
+        waited = time.monotonic() - began
+        if alive(actor):
+            return waited > _REVIVE_SECONDS
+        if waited > _REVIVE_SECONDS or (waited > _HOMELESS_SECONDS and not self._started.has_room_for(actor)):
+            raise Fault("ActorUnschedulable", "no node has room for an actor that was lost", died=True) from None
+        return False
+
+    def _check_worker(self, actor: Any) -> None:
+        """Wait a while for an actor's description. Raises what Ray raises, Fault if the worker could not be made."""
         try:
-            ray.get(actor.about.remote(), timeout=_GROW_SECONDS)
-        except UntoldError:
+            ray.get(actor.about.remote(), timeout=_ANSWER_SECONDS)
+        except NoWorkerError:
             try:
-                ray.get(self._became[actor], timeout=_GROW_SECONDS)
+                ray.get(self._made[actor], timeout=_ANSWER_SECONDS)
             except RayTaskError as error:
                 raise self._liveness.fault(error) from None
 
     def close(self, *, tidy: bool = False) -> None:
         """End our actors, and a Ray that was started here, with its logs if `tidy`; leave a cluster that was joined."""
-        actors = [*self._actors, *(actor for idle in self._idle.values() for actor in idle)]
-        self._actors, self._idle = {}, {}
+        actors = [*self._workers, *(self._processes.idle() if self._processes else ())]
+        self._workers = {}
         for actor in actors if ray.is_initialized() else ():
             ray.kill(actor)
-        if self._near is not None:
-            self._near.close()
+        self._transport.close()
         if not self._joined:
             disconnect(tidy=tidy and self._own)
 

@@ -1,17 +1,15 @@
-"""How a Ray is joined, or started on this machine: quietly, on the loopback address, with our signal handlers."""
+"""How to join a Ray cluster, or start one on this machine: on the loopback address, with our signal handlers."""
 
 from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shutil
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import ray
@@ -20,13 +18,16 @@ from ray.exceptions import GetTimeoutError
 from fedactors.errors import ClusterError
 
 _CONNECT_SECONDS = 10.0
-_PRIORITY = {"worker_niceness": 0}  # that of this process; under Ray's own 15, hosts wait while it keeps books
+_PRIORITY = {
+    "worker_niceness": 0
+}  # that of this process; under Ray's own 15, hosts wait while the driver records rounds
 
 
 @contextmanager
 def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
     """Be connected to a cluster while the context lasts. Raises ClusterError if there is none at `address`."""
-    own, well = address is None and not ray.is_initialized(), False
+    own = address is None and not ray.is_initialized()
+    well = False
     with same_handlers():
         joined = connect(address, cores or os.cpu_count() or 1, None)
     try:
@@ -72,19 +73,13 @@ def disconnect(*, tidy: bool) -> None:
         shutil.rmtree(session, ignore_errors=True)
 
 
-def socket_path() -> Path:
-    """Return where this process may listen to others of its machine: beside Ray's own sockets, and gone with them."""
-    sockets = Path(cast(Any, ray)._private.worker._global_node.get_session_dir_path()) / "sockets"
-    return sockets / f"near{secrets.token_hex(4)}"  # no longer than the names that Ray gives
-
-
 @contextmanager
 def same_handlers() -> Iterator[None]:
-    """Undo what ray.init does to SIGTERM: it would leave without closing the books."""
+    """Restore the handler of SIGTERM that ray.init replaces by one that ends the process without a summary."""
     handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
-    except SystemExit:  # Ray's own handler, which stands while it starts
+    except SystemExit:  # from Ray's own handler, while Ray starts
         raise KeyboardInterrupt from None
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -99,23 +94,25 @@ def _loopback() -> Iterator[None]:
     which Ray stays local on desktop systems; it is read from the environment when ray is imported.
     """
     switch, constants = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray._private.ray_constants
-    before = os.environ.get(switch), constants.ENABLE_RAY_CLUSTER
-    os.environ[switch], constants.ENABLE_RAY_CLUSTER = "0", False
+    variable_before = os.environ.get(switch)
+    constant_before = constants.ENABLE_RAY_CLUSTER
+    os.environ[switch] = "0"
+    constants.ENABLE_RAY_CLUSTER = False
     try:
         yield
     finally:
-        constants.ENABLE_RAY_CLUSTER = before[1]
-        if before[0] is None:
+        constants.ENABLE_RAY_CLUSTER = constant_before
+        if variable_before is None:
             del os.environ[switch]
         else:
-            os.environ[switch] = before[0]
+            os.environ[switch] = variable_before
 
 
 def _knock(address: str) -> str:
-    """Return the host of an address. Raises ClusterError if nobody listens there: Ray would try for many minutes."""
+    """Return the host of an address. Raises ClusterError if no process listens there: Ray would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
-        return ""  # "auto", or something for Ray to judge
+        return ""  # "auto", or an address that Ray checks
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -1,8 +1,8 @@
-"""Memory that processes of one machine hand to each other: files without a name, by their descriptors.
+"""Memory that processes of one machine hand to each other: files without a name, sent as descriptors.
 
-To the system new pages, and new mappings of old ones, cost several times what it costs to copy what is in them. So a
-process writes again to files in which nobody reads any more (`Reused`), and who reads has copies, made from mappings
-that it keeps (`Mappings`).
+For the system, new pages and new mappings of old ones cost several times what it costs to copy their content. So a
+process writes again to files that nobody reads any more (`Reused`), and a reader gets copies, made from mappings that
+it keeps (`Mappings`).
 """
 
 from __future__ import annotations
@@ -20,38 +20,42 @@ from functools import cached_property
 import numpy as np
 
 _ALIGNED = 64
-_SPARE = 4  # files that are kept to be written to again
-_MAPPED, _MAPPED_BYTES = 64, 2**26  # files of others that stay mapped, at most
+_MOST_SPARE = 4  # files that are kept to be written to again
+_MOST_MAPPED = 64  # files of others that stay mapped
+_MOST_MAPPED_BYTES = 2**26
 _ONCE = -1
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h has them
-_KEPT, _LARGE = 2**28, 2**25  # bytes that a process keeps at most, and of what is given back nevertheless
+_TRIM_THRESHOLD = -1  # as in glibc's malloc.h
+_MMAP_THRESHOLD = -3
+_MOST_KEPT = 2**28  # bytes of freed memory that a process keeps
+_LARGE = 2**25  # bytes of a block that goes back to the system nevertheless
 
 
 def keep_freed() -> None:
-    """Have this process keep memory that it frees for what it needs next, where the C library can be told to."""
-    with suppress(AttributeError, OSError, TypeError):  # elsewhere there is none
+    """Have this process keep freed memory for its next allocations, where the C library has a setting for that."""
+    with suppress(AttributeError, OSError, TypeError):  # other C libraries have no mallopt
         library = ctypes.CDLL(None)
-        library.mallopt(_TRIM_THRESHOLD, _KEPT)
+        library.mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
         library.mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def aligned(place: int) -> int:
-    """Return the first place from there on where an array may begin."""
+    """Return the first multiple of the alignment of arrays that is not below `place`."""
     return -(-place // _ALIGNED) * _ALIGNED
 
 
 def room(size: int) -> memoryview:
-    """Return new memory that begins where arrays should."""
+    """Return new memory of `size` bytes that is aligned for arrays."""
     found = np.empty(size + _ALIGNED, np.uint8)
     begin = -found.ctypes.data % _ALIGNED
     return found[begin : begin + size].data
 
 
 class Memory:
-    """A file without a name; `number` is by what its maker knows it, if it will be written to again."""
+    """A file without a name; its maker gives it a `number` if it will write to it again."""
 
     def __init__(self, file: int, number: int = _ONCE) -> None:
-        self.file, self.number = file, number
+        self.file = file
+        self.number = number
         weakref.finalize(self, os.close, file)
 
     @classmethod
@@ -63,7 +67,7 @@ class Memory:
 
     @property
     def again(self) -> bool:
-        """Whether its maker waits for it to be given back."""
+        """Whether its maker will write to it again once it is given back."""
         return self.number != _ONCE
 
     @cached_property
@@ -79,7 +83,7 @@ class Memory:
 
 
 class Mappings:
-    """The memory that was read last, mapped: it is likely to come again, with something else in it."""
+    """Mappings of the memory that was read last: the same memory is likely to come again with other content."""
 
     def __init__(self) -> None:
         self._kept = OrderedDict[tuple[int, int], mmap.mmap]()  # by file system and number in it
@@ -87,19 +91,21 @@ class Mappings:
 
     def read(self, memory: Memory, begin: int, end: int) -> memoryview:
         """Return a copy of the bytes from `begin` to `end`. Raises ValueError if there are fewer."""
-        found = room(end - begin)
         with memoryview(self._of(memory)) as whole:
+            if not 0 <= begin <= end <= len(whole):
+                raise ValueError(f"bytes {begin} to {end} of a memory of {len(whole)} bytes")
+            found = room(end - begin)
             found[:] = whole[begin:end]
         return found
 
     def _of(self, memory: Memory) -> mmap.mmap:
         facts = os.fstat(memory.file)
-        key = facts.st_dev, facts.st_ino  # of nobody else as long as the mapping is kept
+        key = (facts.st_dev, facts.st_ino)  # unique as long as the mapping is kept
         if key not in self._kept:
             self._kept[key] = mmap.mmap(memory.file, 0, prot=mmap.PROT_READ)
             self._bytes += facts.st_size
         self._kept.move_to_end(key)
-        while len(self._kept) > 1 and (len(self._kept) > _MAPPED or self._bytes > _MAPPED_BYTES):
+        while len(self._kept) > 1 and (len(self._kept) > _MOST_MAPPED or self._bytes > _MOST_MAPPED_BYTES):
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= len(oldest)
             oldest.close()
@@ -107,11 +113,12 @@ class Mappings:
 
 
 class Reused:
-    """Memory of one process, which it writes to again when told that nobody needs any more what it has lent."""
+    """Memory of one process, which it writes to again after its number was given back."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._lent, self._spare = dict[int, tuple[Memory, int]](), list[tuple[Memory, int]]()  # with their sizes
+        self._lent: dict[int, tuple[Memory, int]] = {}  # with its size
+        self._spare: list[tuple[Memory, int]] = []
 
     def take(self, size: int) -> Memory:
         """Return memory for `size` bytes, lent until its number is given back."""
@@ -124,6 +131,6 @@ class Reused:
         return found[0]
 
     def give_back(self, numbers: Iterable[int]) -> None:
-        """Note that nobody needs what was written to these."""
+        """Make the memory of these numbers spare: its content is not needed any more."""
         self._spare += [self._lent.pop(number) for number in numbers]
-        del self._spare[:-_SPARE]
+        del self._spare[:-_MOST_SPARE]

@@ -1,4 +1,4 @@
-"""Works the books of a run out again, from its folder alone: every number that another one implies is compared."""
+"""Computes the totals of a run again from its folder alone, and compares every number that another one implies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.errors import ConservationError, RunFolderError
-from fedactors.plan import Order, Outcome
-from fedactors.run_files.files import refuse_other_kinds
-from fedactors.run_files.records import refuse_others
+from fedactors.plan import Order, Outcome, Plan
+from fedactors.run_files.files import CHECKPOINT
+from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.tables import WEIGHT_COLUMNS, rows_of
+from fedactors.run_files.tensors import tensors_of
 from fedactors.simulation.inspect.audit_records import Recorded
 from fedactors.simulation.objective_state import Objective, recorded
 from fedactors.simulation.record.digests import Digests, model_digest
@@ -28,7 +29,7 @@ def audit(run: str | Path) -> dict[str, Any]:
 
     Raises RunFolderError if the folder lacks a file or one cannot be read.
     """
-    refuse_others(Path(run))
+    check_run_folder(Path(run))
     records = Recorded(Path(run))
     checks = [
         {"name": name, "looked_at": looked_at(records), "wrong": _listed(check(records))}
@@ -55,21 +56,14 @@ def _times(records: Recorded) -> Iterator[str]:
 
 
 def _conservation(records: Recorded) -> Iterator[str]:
-    """Look whether everybody asked ended in one outcome, which fits the steps; compare their sums with all totals."""
+    """Check that each order has one outcome, which agrees with its steps; compare their sums with all totals."""
     totals = RunTotals(records.wire["ahead"], tariff(records.scenario), records.scenario.devices)
     columns = rows_of(records.path / "plans.parquet", ("asked", "heard"))
     for plan, row, counts in zip(records.plans(), chain(records.rows, repeat({})), columns, strict=False):
         where = f"round {plan.version + 1}"
         if counts != (len(plan.orders), len(list(plan.heard()))):
             yield f"{where}: plans.parquet says {counts[0]} asked and {counts[1]} heard"
-        trips = [(order.client, order.base) for order in plan.orders]
-        if trips != sorted(set(trips)):
-            yield f"{where}: clients out of order, or one of them twice"
-        yield from (
-            f"{where}, client {o.client}: {o.outcome}, {o.steps} of {o.wanted} steps"
-            for o in plan.orders
-            if not _fits(o) or not 0 <= o.base <= plan.version
-        )
+        yield from (f"{where}{text}" for text in _orders(plan))
         try:
             expected = totals.add(plan)
         except ConservationError as error:
@@ -79,6 +73,16 @@ def _conservation(records: Recorded) -> Iterator[str]:
     if totals.plans != len(records.rows):
         yield f"{totals.plans} plans, {len(records.rows)} lines in metrics.jsonl"
     yield from _different(totals.summary(), records.summary, "summary.json")
+
+
+def _orders(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with the orders of a plan: their sequence, outcomes, steps and bases."""
+    trips = [(order.client, order.base) for order in plan.orders]
+    if trips != sorted(set(trips)):
+        yield ": clients out of order, or one of them twice"
+    for order in plan.orders:
+        if not _fits(order) or not 0 <= order.base <= plan.version:
+            yield f", client {order.client}: {order.outcome}, {order.steps} of {order.wanted} steps"
 
 
 def _fits(order: Order) -> bool:
@@ -91,35 +95,41 @@ def _fits(order: Order) -> bool:
 
 def _bytes(records: Recorded) -> Iterator[str]:
     """Compare what each trip moved with the algorithm's payload: all of it if it was heard, else at most that."""
-    wire, first = records.wire, set[int]()
+    wire = records.wire
+    first = set[int]()  # clients that were sent what is sent once
     for plan in records.plans():
         for order in plan.orders:
-            down, up = (sent if isinstance(sent, int) else sent[order.client] for sent in (wire["down"], wire["up"]))
+            where = f"round {plan.version + 1}, client {order.client}"
+            down = _of_client(wire["down"], order.client)
             more = order.down - down
             whole = order.heard or order.outcome is Outcome.QUARANTINED
-            if whole and (order.up != up or more not in (0, wire["once"])):
-                yield f"round {plan.version + 1}, client {order.client}: heard with {order.down} down, {order.up} up"
-            elif not 0 <= order.up <= up or not 0 <= order.down <= down + wire["once"]:
-                yield f"round {plan.version + 1}, client {order.client}: {order.down} down, {order.up} up"
+            if wrong := _moved(order, whole, more, _of_client(wire["up"], order.client), down, wire["once"]):
+                yield f"{where}: {wrong}"
             if whole and wire["once"] and more == wire["once"]:
                 if order.client in first:
-                    yield f"round {plan.version + 1}, client {order.client}: was sent twice what is sent once"
+                    yield f"{where}: was sent twice what is sent once"
                 first.add(order.client)
+
+
+def _of_client(size: int | list[int], client: int) -> int:
+    """Return the bytes that a client sends or receives, of one number for all or of one for each."""
+    return size if isinstance(size, int) else size[client]
+
+
+def _moved(order: Order, whole: bool, more: int, up: int, down: int, once: int) -> str:
+    """Return what is wrong with the bytes of an order; nothing if they are right."""
+    found = f"{order.down} down, {order.up} up"
+    if whole and (order.up != up or more not in (0, once)):
+        return f"heard with {found}"
+    return "" if 0 <= order.up <= up and 0 <= order.down <= down + once else found
 
 
 def _weights(records: Recorded) -> Iterator[str]:
     """Compare the weight of every update with that which the participation policy gives it."""
     from fedactors.simulation.tasks import weights_of
 
-    tables = groupby(rows_of(records.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
     objective = Objective(records) if records.scenario.server.membership else None
-    found: tuple[int, dict[tuple[int, int], float]] | None = None
-    for plan, row in zip(records.plans(), records.rows, strict=False):
-        if found is None and (group := next(tables, None)) is not None:
-            found = group[0], {(client, base): weight for _, client, base, weight in group[1]}
-        mine: dict[tuple[int, int], float] = {}
-        if found is not None and found[0] == plan.version:
-            mine, found = found[1], None
+    for (plan, mine), row in zip(_with_weights(records), records.rows, strict=False):
         trips = ((order.client, order.base) for order in plan.heard())
         objective_state = objective.at(plan, recorded(row)) if objective else None
         expected = dict(zip(trips, weights_of(plan, records, objective_state), strict=True))
@@ -127,6 +137,18 @@ def _weights(records: Recorded) -> Iterator[str]:
             if mine.get(trip, 0.0) != expected.get(trip, 0.0):
                 weights = f"{mine.get(trip, 0.0)!r} in place of {expected.get(trip, 0.0)!r}"
                 yield f"round {plan.version + 1}, client {trip[0]}: weight {weights}"
+
+
+def _with_weights(records: Recorded) -> Iterator[tuple[Plan, dict[tuple[int, int], float]]]:
+    """Yield each plan with its weights in the table, by client and base."""
+    tables = groupby(rows_of(records.path / "weights.parquet", WEIGHT_COLUMNS), key=itemgetter(0))
+    group = next(tables, None)
+    for plan in records.plans():
+        mine: dict[tuple[int, int], float] = {}
+        if group is not None and group[0] == plan.version:
+            mine = {(client, base): weight for _, client, base, weight in group[1]}
+            group = next(tables, None)
+        yield plan, mine
 
 
 def _digests(records: Recorded) -> Iterator[str]:
@@ -152,15 +174,7 @@ def _digests(records: Recorded) -> Iterator[str]:
 
 
 def _model(run: Path) -> str:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    path = run / "checkpoint/model.safetensors"
-    refuse_other_kinds(path)
-    try:
-        return model_digest(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error}") from None
+    return model_digest(tensors_of(run / CHECKPOINT / "model.safetensors"))
 
 
 def _final(records: Recorded) -> Iterator[str]:
@@ -168,7 +182,7 @@ def _final(records: Recorded) -> Iterator[str]:
     rows = [row for row in records.rows if "accuracy" in row]
     final = records.summary.get("final")
     if records.scenario.server.selection.steers:
-        return  # nobody knew which round would be the last: it may have been evaluated afterwards
+        return  # the last round was not known in advance: it may have been evaluated afterwards
     if bool(rows) != bool(final):
         yield f"{len(rows)} evaluations, final figures {final}"
     elif final:

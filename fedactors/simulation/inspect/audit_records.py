@@ -1,4 +1,4 @@
-"""A run folder as its audit reads it: tables, rows and summary, under the names that a prepared scenario gives them."""
+"""A run folder for its audit: tables, rows and summary, under the names that a prepared scenario gives them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
-from fedactors.run_files.files import lines_of, summary_of
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, summary_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
-from fedactors.scenario.loading import data_of, validate
+from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import workloads_of
+from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.workload import Workload
 
 
@@ -42,8 +42,7 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario."""
-        path = self.path / "scenario.yaml"
-        return validate(data_of(path), str(path))
+        return validate(scenario_data(self.path), str(self.path / SCENARIO))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -55,13 +54,13 @@ class Recorded:
         """Bytes on the wire, see `Prepared.wire`."""
         found = self.summary.get("wire")
         if not isinstance(found, dict) or not {"down", "up", "once", "ahead"} <= found.keys():
-            raise RunFolderError(f'{self.path / "summary.json"}: does not say what a trip moves ("wire")')
+            raise damaged(self.path / SUMMARY, 'it does not say how many bytes a trip moves ("wire")')
         return found
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
-        return lines_of(self.path / "metrics.jsonl")
+        return lines_of(self.path / METRICS)
 
     @cached_property
     def held(self) -> NDArray[np.int64]:

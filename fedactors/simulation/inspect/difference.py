@@ -1,4 +1,4 @@
-"""Where two runs part, and how: their scenarios, the first plan and the first figures that differ, and how they end."""
+"""Differences of two runs: of their scenarios, the first plan and the first figures that differ, and their ends."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedactors.errors import RunFolderError
-from fedactors.run_files.files import lines_of, refuse_other_kinds, summary_of
-from fedactors.scenario.loading import data_of
+from fedactors.run_files.files import METRICS, SUMMARY, damaged, lines_of, summary_of
+from fedactors.run_files.tables import columns_of
 from fedactors.simulation.record.digests import WALL
+from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
 
-_MOST = 20  # differences of one kind that are told
+_MOST = 20  # differences of one kind that are listed
 
 Rows = list[dict[str, Any]]
 
@@ -26,8 +26,8 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     each run, or None.
     """
     folders = Path(one), Path(other)
-    before, now = (data_of(folder / "scenario.yaml") for folder in folders)
-    metrics = [lines_of(folder / "metrics.jsonl") for folder in folders]
+    before, now = (scenario_data(folder) for folder in folders)
+    metrics = [lines_of(folder / METRICS) for folder in folders]
     plans = [_plans(folder) for folder in folders]
     ends = [_end(folder) for folder in folders]
     return {
@@ -52,27 +52,24 @@ def _parting(one: Rows, other: Rows) -> dict[str, Any]:
 
 
 def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
-    """Return the last figures of a run, None if it was never examined, and the digest of its model."""
+    """Return the last figures of a run, None if it was never evaluated, and the digest of its model."""
     found = summary_of(folder)
     try:
         return found["final"], found["digests"]["model"]
     except (KeyError, TypeError) as error:
-        raise RunFolderError(f"{folder / 'summary.json'}: damaged: no final figures and digests ({error})") from None
+        raise damaged(folder / SUMMARY, f"no final figures and digests ({error})") from None
 
 
 def _plans(folder: Path) -> Rows:
     """Return one row for each plan, its orders by client among the keys."""
-    import pyarrow.parquet as pq
-
-    for name in ("plans", "orders"):
-        refuse_other_kinds(folder / f"{name}.parquet")
+    plans = columns_of(folder / "plans.parquet")
+    orders = columns_of(folder / "orders.parquet")
     try:
-        plans, orders = (pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("plans", "orders"))
-        rows = {plan["version"]: dict(plan) for plan in plans}
-        for order in orders:
+        rows = {plan["version"]: dict(plan) for plan in plans.to_pylist()}
+        for order in orders.to_pylist():
             rows[order["version"]][f"client {order['client']}"] = {k: v for k, v in order.items() if k != "client"}
-    except (OSError, ValueError, KeyError) as error:  # Arrow's own are among them
-        raise RunFolderError(f"{folder}: its plans cannot be read: {error}") from None
+    except (ValueError, KeyError) as error:
+        raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
     return [rows[version] for version in sorted(rows)]
 
 
@@ -95,7 +92,7 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _figures(final: Mapping[str, float] | None) -> str:
-    return "never examined" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
+    return "never evaluated" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,7 @@ from fedactors.plan import Time
 from fedactors.report.measures import every
 from fedactors.report.timeline_rows import choose
 from fedactors.run_files.records import read
+from fedactors.run_files.tables import write_table
 from fedactors.simulation.prepare import Prepared
 
 FILE = "windows.parquet"
@@ -27,7 +28,6 @@ _WINDOWS = 2_000  # of one device
 def write_windows(folder: Path, prepared: Prepared) -> None:
     """Write windows.parquet beside the tables of a run or replay that has ended."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     records = read(folder)
     end = int(max(records.plans["ready"].max(initial=0), records.orders["finished"].max(initial=0)))
@@ -40,9 +40,7 @@ def write_windows(folder: Path, prepared: Prepared) -> None:
         "on": pa.array([[on for on, _ in found] for found in spans], pa.list_(pa.int64())),
         "off": pa.array([[off for _, off in found] for found in spans], pa.list_(pa.int64())),
     })  # fmt: skip
-    pending = folder / f".{FILE}.part"
-    pq.write_table(table, pending)
-    pending.replace(folder / FILE)
+    write_table(folder / FILE, table)
 
 
 def _spans(prepared: Prepared, client: int, end: Time) -> Iterator[tuple[Time, Time]]:

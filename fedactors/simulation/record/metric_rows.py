@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from fedactors.run_files.files import objects_in, whole_lines
 
 _LAST = 16  # rows in memory: as many as a look back at the last rounds needs
 
@@ -33,5 +34,4 @@ class MetricRows:
         return self._count
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self._path.open(encoding="utf-8") as file:
-            yield from map(json.loads, islice(file, self._count))
+        yield from objects_in(self._path, islice(whole_lines(self._path), self._count))

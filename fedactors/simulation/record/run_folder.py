@@ -13,8 +13,8 @@
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
-Files are written to the side and renamed, so that a reader never meets half of one; metrics and faults are appended
-line by line, so that a run can be followed.
+Files are written under other names and renamed, so that a reader never meets half of one; metrics and faults are
+appended line by line, so that a run can be followed. See `fedactors.run_files.writing`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,18 @@ from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
-from fedactors.run_files.files import refuse_other_kinds
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
+from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
 
-METRICS = "metrics.jsonl"
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
+_MODEL = f"{CHECKPOINT}/model.safetensors"
+_WRITTEN = (
+    SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
+    "windows.parquet", SUMMARY, "report.html", _MODEL,
+)  # fmt: skip
 
 
 class RunFolder:
@@ -62,7 +67,7 @@ class RunFolder:
         self.path = path
         try:
             self._metrics: FileIO = _new(path) if past is None else _again(path, past)
-            write(path / "scenario.yaml", yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
+            write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
         except FileExistsError:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
         except OSError as error:
@@ -101,26 +106,23 @@ class RunFolder:
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics, which is in the file then. Raises OSError if the disk does not take all of it."""
-        line = f"{json.dumps(row)}\n".encode()
-        while line:  # a disk that fills up takes part of it
-            line = line[self._metrics.write(line) :]
+        _write_all(self._metrics, f"{json.dumps(row)}\n".encode())
 
     def fault(self, row: Mapping[str, Any]) -> None:
         """Append a line about a fault that was met."""
-        with (self.path / "faults.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        with appending(self.path / FAULTS) as file:
+            _write_all(file, f"{json.dumps(row)}\n".encode())
 
     def model(self, state: Mapping[str, NDArray[np.float32]]) -> None:
         """Write the server's state."""
         from safetensors.numpy import save
 
-        folder = self.path / "checkpoint"
-        folder.mkdir(exist_ok=True)
-        write(folder / "model.safetensors", save({name: np.ascontiguousarray(v) for name, v in state.items()}))
+        inner_folder(self.path / CHECKPOINT)
+        write(self.path / _MODEL, save({name: np.ascontiguousarray(v) for name, v in state.items()}))
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        write(self.path / "summary.json", json.dumps(summary, indent=2) + "\n")
+        write(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
 
     def close(self) -> None:
         """Complete the tables."""
@@ -143,15 +145,10 @@ def finite(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    data = content.encode() if isinstance(content, str) else content
-    pending = path.with_name(f".{path.name}.part")
-    with pending.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    pending.replace(path)
+def _write_all(file: FileIO, content: bytes) -> None:
+    """Write all of `content`: a disk that fills up takes part of it at first. Raises OSError if it takes no more."""
+    while content:
+        content = content[file.write(content) :]
 
 
 def _new(path: Path) -> FileIO:
@@ -159,24 +156,31 @@ def _new(path: Path) -> FileIO:
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-    return _claim((path / METRICS).open("xb", buffering=0), path)
+    return _claim(appending(path / METRICS, new=True), path)
 
 
 def _again(path: Path, past: int) -> FileIO:
     """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes."""
-    file = _claim((path / METRICS).open("ab", buffering=0), path)
+    file = _claim(appending(path / METRICS), path)
     file.truncate(past)
-    _mend(path / "faults.jsonl")
-    for stale in ("summary.json", "report.html"):
+    _mend(path / FAULTS)
+    for stale in (SUMMARY, "report.html"):
         (path / stale).unlink(missing_ok=True)
     return file
 
 
-def check_unclaimed(path: Path) -> None:
-    """Raise RunFolderError if another process is writing to the run folder `path`."""
-    refuse_other_kinds(path / METRICS)
-    if (path / METRICS).exists():
-        _claim((path / METRICS).open("ab", buffering=0), path).close()
+def check_resumable(path: Path) -> None:
+    """Raise RunFolderError if the run folder `path` cannot be written to again.
+
+    That is so if another process is writing to it, or if it holds links or folders where a run writes its files.
+    """
+    refuse_linked(path / CHECKPOINT)
+    for name in _WRITTEN:
+        refuse_folder(path / name)
+    for name in (METRICS, FAULTS):
+        if os.path.lexists(path / name):
+            with appending(path / name) as file:
+                _claim(file, path)
 
 
 def _claim(file: FileIO, path: Path) -> FileIO:
@@ -191,9 +195,8 @@ def _claim(file: FileIO, path: Path) -> FileIO:
 
 def _mend(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
-    refuse_other_kinds(path)
     if path.exists():
-        whole = path.read_bytes()
+        whole = bytes_of(path)
         write(path, whole[: whole.rfind(b"\n") + 1])
 
 

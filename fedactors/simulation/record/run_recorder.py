@@ -1,4 +1,4 @@
-"""All that is written down about a run, kept in step: totals, digests, rows of metrics, and the run folder."""
+"""Records a run: its totals, its digests, its rows of metrics and its run folder change together, round by round."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
+from fedactors.run_files.files import METRICS
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.milestones import milestones
-from fedactors.simulation.record.run_folder import METRICS, RunFolder, finite
+from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.resume.checkpoint import Checkpoint
 
@@ -21,13 +22,15 @@ Figures = Mapping[str, Any]
 
 
 class RunRecorder:
-    """The books of one run, which keep a `totals`."""
+    """Records the rounds of one run in its folder, and keeps its `totals`."""
 
     def __init__(self, folder: RunFolder, totals: RunTotals) -> None:
-        self.folder, self.rows = folder, MetricRows(folder.path / METRICS)
-        self.whole = True  # nothing has been entered by half
+        self.folder = folder
+        self.rows = MetricRows(folder.path / METRICS)
+        self.whole = True  # no round has been entered in part
         self.final: Mapping[str, float] | None = None
-        self._totals, self._digests = totals, Digests()
+        self._totals = totals
+        self._digests = Digests()
 
     @property
     def plans(self) -> int:
@@ -53,7 +56,7 @@ class RunRecorder:
         self.whole = True
 
     def recall(self, plan: Plan, task: RoundTask, row: dict[str, Any]) -> None:
-        """Take in a round of the past, whose row of metrics is in the folder already."""
+        """Take in a round that was recorded before: its row of metrics is in the folder already."""
         self._totals.add(plan)
         self._digests.plan(plan)
         self._digests.metrics(row)
@@ -65,7 +68,7 @@ class RunRecorder:
         rows = (zip(chunk.clients, chunk.trips, chunk.weights, strict=True) for chunk in task.chunks)
         self.folder.weights(plan.version, chain.from_iterable(rows))
 
-    def check_past(self, start: Checkpoint) -> None:
+    def check_recorded(self, start: Checkpoint) -> None:
         """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
         self.final = start.final
         if start.plans and self.digests["plans"] != start.digests["plans"]:

@@ -1,4 +1,4 @@
-"""The books of a run: what was asked, what became of it, what it moved. Filled from Plans alone."""
+"""Totals of a run: clients asked, outcomes of their trips, steps and bytes. They are summed from Plans alone."""
 
 from __future__ import annotations
 
@@ -21,46 +21,51 @@ class RunTotals:
     """
 
     def __init__(self, ahead: int = 0, tariff: Tariff | None = None, devices: int = 0) -> None:
-        self.plans = self.asked = self.heard = self.empty = self.steps = self.wasted = self.down = self.up = 0
-        self.outcomes, self.down = dict.fromkeys(Outcome, 0), ahead
+        self.plans = 0
+        self.asked = 0
+        self.heard = 0
+        self.empty = 0
+        self.steps = 0
+        self.wasted = 0
+        self.down = ahead
+        self.up = 0
+        self.outcomes = dict.fromkeys(Outcome, 0)
         self.virtual = 0  # ns
         self.behind: Counter[int] = Counter()  # updates by the versions they were behind
         self.given: Counter[int] = Counter()  # updates heard of each client
-        self._tariff, self._devices = tariff, devices
+        self._tariff = tariff
+        self._devices = devices
         # picojoules: Python's integers do not overflow
         self.energy = 0 if tariff is None else ahead // len(tariff.byte) * sum(tariff.byte.tolist())
         self.energy_wasted = 0
 
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
-        found = Counter(order.outcome for order in plan.orders)
-        counts = {outcome: found[outcome] for outcome in Outcome}
-        if sum(counts.values()) != len(plan.orders):
-            raise ConservationError(f"round {plan.version}: {len(plan.orders)} asked, outcomes {counts}")
+        counts = _outcomes(plan)
         heard = list(plan.heard())
-        steps, down, up = (
-            sum(o.steps for o in heard),
-            sum(o.down for o in plan.orders),
-            sum(o.up for o in plan.orders),
-        )
+        steps = sum(order.steps for order in heard)
+        down = sum(order.down for order in plan.orders)
+        up = sum(order.up for order in plan.orders)
+        spent = self._spent(plan.orders)
         self.plans += 1
         self.asked += len(plan.orders)
         self.heard += len(heard)
         self.empty += not heard
         self.steps += steps
-        self.wasted += sum(o.steps for o in plan.orders) - steps
-        self.down, self.up, self.virtual = self.down + down, self.up + up, plan.ready
+        self.wasted += sum(order.steps for order in plan.orders) - steps
+        self.down += down
+        self.up += up
+        self.virtual = plan.ready
         self.given.update(order.client for order in heard)
         self.behind.update(plan.version - order.base for order in heard)
+        self.energy += spent
+        self.energy_wasted += spent - self._spent(heard)
         for outcome, count in counts.items():
             self.outcomes[outcome] += count
-        self.energy += (spent := self._spent(plan.orders))
-        self.energy_wasted += spent - self._spent(heard)
-        named = {outcome.value: count for outcome, count in counts.items() if count}
         return {
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
-            "heard": len(heard), "outcomes": named, "steps": steps, "bytes_down": down, "bytes_up": up,
-            **({"joules": spent / PICO} if self._tariff else {}),
+            "heard": len(heard), "outcomes": {outcome.value: count for outcome, count in counts.items()},
+            "steps": steps, "bytes_down": down, "bytes_up": up, **({"joules": spent / PICO} if self._tariff else {}),
         }  # fmt: skip
 
     def _spent(self, orders: Iterable[Order]) -> int:
@@ -96,3 +101,12 @@ class RunTotals:
         if self._tariff is None:
             return {}
         return {"joules": self.energy / PICO, "joules_wasted": self.energy_wasted / PICO}
+
+
+def _outcomes(plan: Plan) -> dict[Outcome, int]:
+    """Return how many orders had each outcome that occurs. Raises ConservationError if they do not add up."""
+    found = Counter(order.outcome for order in plan.orders)
+    counts = {outcome: found[outcome] for outcome in Outcome if found[outcome]}
+    if sum(counts.values()) != len(plan.orders):
+        raise ConservationError(f"round {plan.version}: {len(plan.orders)} asked, outcomes {counts}")
+    return counts

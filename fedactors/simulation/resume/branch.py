@@ -7,8 +7,8 @@ one before it are computed again, which gives the same bits, and looked at: they
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -18,21 +18,21 @@ from typing import Any
 import yaml
 
 from fedactors.errors import RunFolderError, ScenarioError
-from fedactors.run_files.files import json_of, refuse_other_kinds
+from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, objects_in, scenario_text
+from fedactors.run_files.writing import write
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.digests import Digests
-from fedactors.simulation.record.run_folder import METRICS, check_free, new_path
+from fedactors.simulation.record.run_folder import check_free, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, at_most, load, save
 from fedactors.simulation.resume.resume import differences
 from fedactors.simulation.runner import resume, run
 
 _FREE = ("name", "server", "population", "cluster")  # what may be changed
-_SCENARIO = "scenario.yaml"
 
 
 def branch(
@@ -77,15 +77,10 @@ def branch(
 def _lines(run: Path, at: int) -> list[bytes]:
     """Return the first `at` lines of metrics."""
     path = run / METRICS
-    refuse_other_kinds(path)
-    try:
-        rows = path.read_bytes().splitlines(keepends=True)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
+    rows = bytes_of(path).splitlines(keepends=True)
     if not 1 <= at <= len(rows):
         raise RunFolderError(f"{run}: no round {at} to branch at (accepted: 1 to {len(rows)})")
-    for row in rows[:at]:
-        json_of(path, row)
+    deque(objects_in(path, rows[:at]), maxlen=0)  # raises if one is damaged
     return rows[:at]
 
 
@@ -94,7 +89,7 @@ def _scenario(run: Path, start: Checkpoint, overrides: Iterable[str]) -> Scenari
     kept = json.loads(json.dumps(start.scenario))
     for override in overrides:
         apply_override(kept, override)
-    scenario = validate(kept, str(run / _SCENARIO), folder=Path(start.folder))
+    scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     for change in differences(start.scenario, json.loads(json.dumps(scenario.dump()))):
         if change.partition(".")[0].partition(":")[0] not in _FREE:
             raise ScenarioError(f"{run}: a branch cannot change {change} (accepted: {', '.join(_FREE)})")
@@ -135,18 +130,17 @@ def _again(
         run(scenario, made, stop_after=at, **where)
         return load(made)
     made.mkdir()
-    refuse_other_kinds(path / _SCENARIO)
-    shutil.copy(path / _SCENARIO, made)
-    (made / METRICS).write_bytes((path / METRICS).read_bytes()[: start.metrics_bytes])
-    shutil.copytree(start.path, made / "checkpoint" / start.path.name)
+    write(made / SCENARIO, scenario_text(path))
+    write(made / METRICS, bytes_of(path / METRICS, start.metrics_bytes))
+    save(made, start, start.saved())
     resume(made, stop_after=at, **where)
     return load(made)
 
 
 def _digest(rows: Iterable[bytes]) -> str:
     digests = Digests()
-    for row in rows:
-        digests.metrics(json_of(Path(METRICS), row))
+    for row in objects_in(Path(METRICS), rows):
+        digests.metrics(row)
     return digests.values()["metrics"]
 
 
@@ -154,7 +148,7 @@ def _begin(folder: Path, scenario: Scenario, start: Checkpoint, rows: list[bytes
     """Make the folder of the branch as if its run had been stopped after the rounds that are shared."""
     folder.mkdir(parents=True, exist_ok=True)
     said = json.loads(json.dumps(scenario.dump()))
-    (folder / _SCENARIO).write_text(yaml.safe_dump(said, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    (folder / METRICS).write_bytes(b"".join(rows))
+    write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
+    write(folder / METRICS, b"".join(rows))
     shared = replace(start, scenario=said, metrics_bytes=sum(map(len, rows)))
     save(folder, shared, start.saved())

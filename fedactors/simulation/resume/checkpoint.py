@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -26,12 +26,22 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import SavedState
-from fedactors.run_files.files import json_of, refuse_other_kinds, text_of
+from fedactors.run_files.files import CHECKPOINT, damaged, object_of, problem, reading
+from fedactors.run_files.writing import (
+    inner_folder,
+    refuse_linked,
+    remove,
+    remove_pending_folders,
+    replacing_folder,
+    write,
+)
 from fedactors.simulation.resume import client_state_files
 
 FORMAT = "fedactors checkpoint"
 FORMAT_VERSION = 1
-_HEADER, _SERVER = "checkpoint.json", "server.safetensors"
+_HEADER = "checkpoint.json"
+_SERVER = "server.safetensors"
+_NAME = r"round-\d{8,}"  # of the folder of a checkpoint
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time
 
 
@@ -48,7 +58,7 @@ class Checkpoint:
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
     quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
-    final: Mapping[str, float] | None = None  # accuracy and loss of the last examination
+    final: Mapping[str, float] | None = None  # accuracy and loss of the last evaluation
     path: Path = Path()
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> {"bytes", "sha256"}
 
@@ -65,28 +75,24 @@ class Checkpoint:
 
 def save(run: Path, checkpoint: Checkpoint, saved: SavedState | None, kept: int = 2) -> None:
     """Write a checkpoint into the run folder `run`, and remove all but the last `kept` of them."""
-    root = run / "checkpoint"
-    final = root / f"round-{checkpoint.plans:08}"
-    pending = root / f".{final.name}.part"
-    shutil.rmtree(pending, ignore_errors=True)
-    pending.mkdir(parents=True)
-    files = {} if saved is None else _tensors(pending, saved)
-    known = {key: value for key, value in asdict(checkpoint).items() if key not in ("path", "files")}
-    header = {"format": FORMAT, "version": FORMAT_VERSION, **known, "files": files}
-    text = json.dumps(header | {"sha256": _digest_of(header)}, indent=1) + "\n"
-    (pending / _HEADER).write_text(text, encoding="utf-8")
-    _sync(pending / _HEADER)
-    _sync(pending)
-    shutil.rmtree(final, ignore_errors=True)
-    pending.rename(final)
-    _sync(root)
+    root = inner_folder(run / CHECKPOINT)
+    remove_pending_folders(root, _NAME)
+    with replacing_folder(root / f"round-{checkpoint.plans:08}") as pending:
+        files = {} if saved is None else _tensors(pending, saved)
+        known = {key: value for key, value in asdict(checkpoint).items() if key not in ("path", "files")}
+        header = {"format": FORMAT, "version": FORMAT_VERSION, **known, "files": files}
+        write(pending / _HEADER, json.dumps(header | {"sha256": _digest_of(header)}, indent=1) + "\n")
     for old in checkpoints(run)[kept:]:
-        shutil.rmtree(old, ignore_errors=True)
+        remove(old)
 
 
 def checkpoints(run: Path) -> list[Path]:
-    """Return the checkpoints of a run folder, the last one first."""
-    return sorted((run / "checkpoint").glob("round-*"), reverse=True)
+    """Return the checkpoints of a run folder, the last one first. Raises RunFolderError if a link leads to them."""
+    root = run / CHECKPOINT
+    refuse_linked(root)
+    names = os.scandir(root) if root.exists() else ()
+    found = (one.name for one in names if re.fullmatch(_NAME, one.name) and one.is_dir(follow_symlinks=False))
+    return [root / name for name in sorted(found, reverse=True)]
 
 
 def load(run: Path, *, previous: bool = False) -> Checkpoint:
@@ -119,7 +125,7 @@ def discard_after(run: Path, checkpoint: Checkpoint) -> None:
     """Remove checkpoints later than `checkpoint`, from which the run goes on."""
     for path in checkpoints(run):
         if path.name > checkpoint.path.name:
-            shutil.rmtree(path)
+            remove(path)
 
 
 def read(path: Path) -> Checkpoint:
@@ -132,34 +138,30 @@ def read(path: Path) -> Checkpoint:
 
 def _header(path: Path) -> Checkpoint:
     """Return a checkpoint's header. Raises RunFolderError if it is damaged, not ours, or too new."""
-    header = json_of(path, text_of(path))
+    header = object_of(path)
     if header.get("format") != FORMAT:
-        raise RunFolderError(f'{path}: not a checkpoint of fedactors (accepted: "format": "{FORMAT}")')
+        raise problem(path, "not a checkpoint of fedactors", f'"format": "{FORMAT}"')
     if header.get("version") != FORMAT_VERSION:
-        raise RunFolderError(f"{path}: version {header.get('version')!r} of the format (accepted: {FORMAT_VERSION})")
+        raise problem(path, f"version {header.get('version')!r} of the format", str(FORMAT_VERSION))
     if header.pop("sha256", None) != _digest_of(header):
-        raise RunFolderError(f"{path}: damaged: its checksum does not fit")
+        raise damaged(path, "its checksum does not fit")
     try:
         known = {one.name: header[one.name] for one in fields(Checkpoint) if one.name != "path"}
         found = TypeAdapter(Checkpoint).validate_python(known)
     except (KeyError, ValidationError) as error:
-        raise RunFolderError(f"{path}: damaged: {' '.join(str(error).split())[:200]}") from None
+        raise damaged(path, " ".join(str(error).split())[:200]) from None
     if any(Path(name).name != name for name in found.files):
-        raise RunFolderError(f"{path}: damaged: names a file outside its folder")
+        raise damaged(path, "it names a file outside its folder")
     return found
 
 
 def _verify(path: Path, expected: Mapping[str, Any]) -> None:
     """Raise RunFolderError if a file is not the one that was written."""
-    refuse_other_kinds(path)
-    try:
-        found = _facts(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
+    found = _facts(path)
     if found["bytes"] != expected["bytes"]:
-        raise RunFolderError(f"{path}: damaged: {found['bytes']:,} bytes in place of {expected['bytes']:,}")
+        raise damaged(path, f"{found['bytes']:,} bytes in place of {expected['bytes']:,}")
     if found != expected:
-        raise RunFolderError(f"{path}: damaged: its checksum does not fit")
+        raise damaged(path, "its checksum does not fit")
 
 
 def _tensors(folder: Path, saved: SavedState) -> dict[str, dict[str, Any]]:
@@ -175,8 +177,9 @@ def _tensors(folder: Path, saved: SavedState) -> dict[str, dict[str, Any]]:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
+    digest = hashlib.sha256()
+    size = 0
+    with reading(path) as file:
         while part := file.read(_AT_ONCE):
             digest.update(part)
             size += len(part)
@@ -188,7 +191,7 @@ def _digest_of(header: Mapping[str, Any]) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Have what a file or folder holds reach the disk."""
+    """Have the content of a file reach the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.errors import RunFolderError
-from fedactors.run_files.files import refuse_other_kinds
+from fedactors.run_files.files import damaged
+from fedactors.run_files.tensors import tensors_of
 
 Kept = Mapping[str, NDArray[np.float32]]
 
@@ -53,12 +53,8 @@ def write(path: Path, tensors: Mapping[str, NDArray[np.float32]]) -> None:
 
 def numbered(path: Path) -> dict[tuple[int, str], NDArray[np.float32]]:
     """Return the tensors of a file by (number, name). Raises RunFolderError if it cannot be read."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    refuse_other_kinds(path)
+    tensors = tensors_of(path)
     try:
-        tensors = load_file(path)
         return {(int(key.partition("/")[0]), key.partition("/")[2]): value for key, value in tensors.items()}
-    except (SafetensorError, OSError, ValueError) as error:
-        raise RunFolderError(f"{path}: cannot be read: {error}") from None
+    except ValueError as error:
+        raise damaged(path, str(error), 'tensors named "NUMBER/NAME"') from None

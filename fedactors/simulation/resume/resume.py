@@ -1,4 +1,4 @@
-"""What a run must share with a checkpoint to go on from it, and what it takes over from the folder."""
+"""Checks that a run can be resumed from a checkpoint: scenario, data and devices as before; reads the recorded rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from fedactors.errors import RunFolderError
-from fedactors.run_files.files import json_of, refuse_other_kinds
-from fedactors.scenario.loading import apply_override, data_of, validate
+from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
+from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint
+from fedactors.version import VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
 _STRIDE = 101  # of the samples that are looked at to know a data set again
@@ -25,8 +27,6 @@ _MOST = 20  # differences that are listed
 
 def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
     """Return the checkpoint of a run that has not done a round; `data` is what `load` returns."""
-    from fedactors import __version__
-
     cluster = scenario.cluster
     return Checkpoint(
         plans=0,
@@ -37,7 +37,7 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
             "server": "cuda" if cluster.server_gpus else "cpu",
         },
         data=_data_digest(data),
-        made_with={"fedactors": __version__, **{name: version(name) for name in ("torch", "numpy")}},
+        made_with={"fedactors": VERSION, **{name: version(name) for name in ("torch", "numpy")}},
     )
 
 
@@ -46,11 +46,10 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
 
     Raises RunFolderError, listing the differences, if anything else is not what it was at the checkpoint.
     """
-    path = run / "scenario.yaml"
-    kept = data_of(path)
+    kept = scenario_data(run)
     for override in overrides:
         apply_override(kept, override)
-    scenario = validate(kept, str(path), folder=Path(start.folder))
+    scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
 
@@ -75,13 +74,16 @@ def refuse_changes(run: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
     """Yield "key.path: before, now NOW" for every value that differs between two trees of plain data."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for key in [*before, *(key for key in now if key not in before)]:
-            yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
+        keys = dict.fromkeys([*before, *now])
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for number, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from differences(one, other, f"{path}.{number}")
-    elif before != now:
-        yield f"{path}: {_short(before)}, now {_short(now)}"
+        keys = dict.fromkeys(range(len(before)))
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    else:
+        if before != now:
+            yield f"{path}: {_short(before)}, now {_short(now)}"
+        return
+    for key in keys:
+        yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
 
 
 def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[[str], None]) -> None:
@@ -98,20 +100,15 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
         note(f"{run}: another version than before, bits may differ: {change}")
 
 
-def read_past(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
+def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
-    path = run / "metrics.jsonl"
-    refuse_other_kinds(path)
-    try:
-        with path.open("rb") as file:
-            text = file.read(start.metrics_bytes)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from None
-    rows, digests = [json_of(path, line) for line in text.splitlines()], Digests()
+    path = run / METRICS
+    rows = list(objects_in(path, bytes_of(path, start.metrics_bytes).splitlines()))
+    digests = Digests()
     for row in rows:
         digests.metrics(row)
     if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
-        raise RunFolderError(f"{path}: damaged: not the {start.plans} lines that the checkpoint was written with")
+        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with")
     return rows
 
 

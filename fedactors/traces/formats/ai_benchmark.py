@@ -39,10 +39,17 @@ def read(source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
     if all(isinstance(value, str) for value in content.values()):
         names = ["" if value == _UNKNOWN else str(value) for value in content.values()]
         return table(content, {}, {BENCHMARK: names}, repair_log.repairs)
+    return _scores(content, source, repair_log)
+
+
+def _scores(content: dict[str, object], source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
+    """Return the table of scores by phone."""
+    scores: dict[str, int] = {}
     for name, value in content.items():
-        if type(value) is not int or not 0 <= value < 10**9:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**9:
             raise source.error(device(name), f"score {shown(value)}", "a whole number")
-    return table(content, {SCORE: list(content.values())}, repairs=repair_log.repairs)
+        scores[name] = value
+    return table(scores, {SCORE: list(scores.values())}, repairs=repair_log.repairs)
 
 
 def _raw(content: list[object], source: RecordingFile, repair_log: RepairLog) -> DeviceTable:

@@ -35,7 +35,7 @@ class _Client(NamedTuple):
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a pickle that speaks of active, inactive and finish_time."""
+    """Whether `data` is a pickle that contains active, inactive and finish_time."""
     return pickles.is_pickle(data) and b"inactive" in data and b"finish_time" in data
 
 
@@ -47,7 +47,7 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     clients = list(_clients(source))
     if not clients:
         raise source.error("", "no client", _ACCEPTED)
-    for client in clients:  # the stated duration tells of lost or altered windows
+    for client in clients:  # a sum of windows other than the stated duration means lost or altered windows
         total = int((client.inactive - client.active).sum())
         if client.duration not in (None, total):
             detail = f"{total} s, stated {client.duration} s"

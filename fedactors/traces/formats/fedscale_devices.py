@@ -33,7 +33,7 @@ Record = dict[str, object]
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a pickle that speaks of computation and communication, or the CSV variant."""
+    """Whether `data` is a pickle that contains computation and communication, or the CSV variant."""
     if pickles.is_pickle(data):
         return b"computation" in data and b"communication" in data
     lines = data[: 1 << 24].split(b"\n", 3)
@@ -86,11 +86,7 @@ def _from_pickle(source: RecordingFile) -> dict[str, Record]:
 
 
 def _from_csv(source: RecordingFile) -> dict[str, Record]:
-    csv_lines = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
-    try:
-        rows = [row for row in csv_lines if row]
-    except csv.Error as error:
-        raise source.error(f"line {csv_lines.line_num}", str(error), "comma-separated values") from error
+    rows = _csv_rows(source)
     names = rows[0][1:] if rows else []
     if not names or len(set(names)) != len(names):
         raise source.error("line 1", "no clients, or one twice", ",1,2,3 …")
@@ -102,3 +98,12 @@ def _from_csv(source: RecordingFile) -> dict[str, Record]:
         for name, text in zip(names, row[1:], strict=True):
             records[name][row[0]] = float(text) if is_decimal(text) else text
     return records
+
+
+def _csv_rows(source: RecordingFile) -> list[list[str]]:
+    """Return the lines that are not empty, cut into cells."""
+    csv_lines = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
+    try:
+        return [row for row in csv_lines if row]
+    except csv.Error as error:
+        raise source.error(f"line {csv_lines.line_num}", str(error), "comma-separated values") from error

@@ -64,7 +64,7 @@ class _Window:
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a JSON object that speaks of messages."""
+    """Whether `data` is a JSON object that contains messages."""
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"messages"' in data
 
 

@@ -79,12 +79,18 @@ def _events(source: RecordingFile, names: dict[str, int]) -> list[_Event]:
         where = device(cells[node], number)
         if cells[kind] not in (_UP, _DOWN):
             raise source.error(where, f"event_type {shown(cells[kind])}", "1 (up) or 0 (down)")
-        times = (_nanoseconds(cells[start], where, source), _nanoseconds(cells[stop], where, source))
-        if times[1] < times[0]:
-            raise source.error(where, "an event that stops before it starts", "start <= stop")
+        times = _span(cells[start], cells[stop], where, source)
         row = names.setdefault(cells[node], len(names))
         events.append(_Event(row, number, cells[kind] == _UP, *times))
     return events
+
+
+def _span(start: str, stop: str, where: str, source: RecordingFile) -> tuple[int, int]:
+    """Return when an event starts and stops, ns."""
+    times = (_nanoseconds(start, where, source), _nanoseconds(stop, where, source))
+    if times[1] < times[0]:
+        raise source.error(where, "an event that stops before it starts", "start <= stop")
+    return times
 
 
 def _nanoseconds(text: str, where: str, source: RecordingFile) -> int:

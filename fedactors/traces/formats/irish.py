@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fedactors.plan import SECOND
@@ -52,8 +53,21 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Series:
 
 def _lines(source: RecordingFile, repair_log: RepairLog) -> list[_IrishLine]:
     """Return the measurements: lines of state D that have both rates."""
-    reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     found = []
+    for number, (stamp, down, up, state) in _cells(source):
+        where = f"line {number}"
+        second = _second(stamp, where, source)
+        if state == "D" and "-" in (down, up):
+            repair_log.note("measurement without a rate left out", where)
+        elif state == "D":
+            rates = (scaled(rate, _KBIT, "rate", where, source) for rate in (down, up))
+            found.append(_IrishLine(number, second, *rates))
+    return found
+
+
+def _cells(source: RecordingFile) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line that is not empty, and its cells of the columns needed."""
+    reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     try:
         header = next(reader, [])
         missing = [name for name in _NEEDED if name not in header]
@@ -61,20 +75,15 @@ def _lines(source: RecordingFile, repair_log: RepairLog) -> list[_IrishLine]:
             raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_NEEDED))
         columns = [header.index(name) for name in _NEEDED]
         for cells in reader:
-            where = f"line {reader.line_num}"
-            if cells and len(cells) != len(header):
-                raise source.error(where, f"{len(cells)} columns", f"{len(header)}, as in the header")
-            if cells:
-                stamp, down, up, state = (cells[k] for k in columns)
-                second = _second(stamp, where, source)
-                if state == "D" and "-" in (down, up):
-                    repair_log.note("measurement without a rate left out", where)
-                elif state == "D":
-                    rates = (scaled(rate, _KBIT, "rate", where, source) for rate in (down, up))
-                    found.append(_IrishLine(reader.line_num, second, *rates))
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise source.error(
+                    f"line {reader.line_num}", f"{len(cells)} columns", f"{len(header)}, as in the header"
+                )
+            yield reader.line_num, [cells[k] for k in columns]
     except csv.Error as error:
         raise source.error(f"line {reader.line_num}", str(error), "comma-separated values") from error
-    return found
 
 
 def _second(stamp: str, where: str, source: RecordingFile) -> int:

@@ -1,7 +1,7 @@
 """Our own interval format, as CSV to write by hand and as Parquet for large fleets; see docs/traces.md.
 
 Reading what was written gives the same Timeline: names, windows, first and last sight. Repairs are not
-stored: what was mended once is whole.
+stored: what was repaired once is whole.
 """
 
 from __future__ import annotations
@@ -141,14 +141,20 @@ def _header(line: str) -> list[str]:
 def _order(fields: list[str], source: RecordingFile, line: int) -> list[int]:
     """Return where each of COLUMNS stands in the header, -1 for an absent one."""
     found = [name.strip().lower() for name in fields]
-    for name in found:
-        if name not in COLUMNS:
-            raise source.error(f"line {line}", f"unknown column {shown(name)}{suggestion(name, COLUMNS)}")
-    missing = [name for name in _NEEDED if name not in found]
-    if missing or len(set(found)) != len(found):
-        problem = f"no column {', '.join(missing)}" if missing else "a column twice"
+    unknown = next((name for name in found if name not in COLUMNS), None)
+    if unknown is not None:
+        raise source.error(f"line {line}", f"unknown column {shown(unknown)}{suggestion(unknown, COLUMNS)}")
+    if problem := _missing_or_double(found):
         raise source.error(f"line {line}", problem, "device,on,off and if wanted first,last")
     return [found.index(name) if name in found else -1 for name in COLUMNS]
+
+
+def _missing_or_double(names: list[str]) -> str:
+    """Say which column is missing, or that one stands there twice; nothing if neither."""
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        return f"no column {', '.join(missing)}"
+    return "a column twice" if len(set(names)) != len(names) else ""
 
 
 def _row(fields: list[str], order: list[int], line: int, source: RecordingFile) -> _Row:

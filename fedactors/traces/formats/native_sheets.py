@@ -71,7 +71,9 @@ class _Rates:
             raise source.error(
                 "", f"columns {shown(','.join(flat.order))}", f"row,from,to and one of {', '.join(_UNITS)}"
             )
-        names, begin, end = list(flat.texts["row"]), flat.numbers["from"], flat.numbers["to"]
+        names = list(flat.texts["row"])
+        begin = flat.numbers["from"]
+        end = flat.numbers["to"]
         heads = [k for k in range(len(names)) if k == 0 or names[k] != names[k - 1]]
         gaps = np.flatnonzero(begin != np.where(np.isin(np.arange(len(names)), heads), 0, np.roll(end, 1)))
         if len(gaps):
@@ -79,7 +81,8 @@ class _Rates:
             where, accepted = device(names[k]), "0 in a row's first line, then the end of the line before"
             raise source.error(where, f"a piece from {begin[k]} ns", accepted)
         starts = np.array([*heads, len(names)], np.int64)
-        unit, last = flat.order[3], end[starts[1:] - 1] if heads else end
+        unit = flat.order[3]
+        last = end[starts[1:] - 1] if heads else end
         return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, repair_log.repairs)
 
 
@@ -129,4 +132,6 @@ class _Latencies:
         return Matrix(tuple(names), flat.numbers["ns"].reshape(size, size), repair_log.repairs)
 
 
-RATES, DEVICES, LATENCIES = _Rates(), _Devices(), _Latencies()
+RATES = _Rates()
+DEVICES = _Devices()
+LATENCIES = _Latencies()

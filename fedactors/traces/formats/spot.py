@@ -22,7 +22,7 @@ _MOST = 4096  # instances in one file
 
 
 def looks_like(data: bytes) -> bool:
-    """Whether `data` is a JSON object that speaks of gap_seconds."""
+    """Whether `data` is a JSON object that contains gap_seconds."""
     return data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and b'"gap_seconds"' in data
 
 
@@ -50,9 +50,8 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
 def _content(source: RecordingFile) -> tuple[int, Int64]:
     """Return the tick in ns and the counts."""
     record = source.json()
-    metadata = record.get("metadata") if isinstance(record, dict) else None
-    gap = metadata.get("gap_seconds") if isinstance(metadata, dict) else None
-    data = record.get("data") if isinstance(record, dict) else None
+    gap = _member(_member(record, "metadata"), "gap_seconds")
+    data = _member(record, "data")
     if not isinstance(data, list) or not data:
         raise source.error("", "no list of counts under data", '{"metadata": {"gap_seconds": 300}, "data": [1, 0]}')
     for tick, count in enumerate(data):
@@ -64,3 +63,8 @@ def _content(source: RecordingFile) -> tuple[int, Int64]:
     if tick_ns.denominator != 1:
         raise source.error("", f"gap_seconds {shown(gap)}", "a whole number of nanoseconds")
     return int(tick_ns), np.array(data, dtype=np.int64)
+
+
+def _member(record: object, name: str) -> object:
+    """Return `record[name]`; None if it is not there, or `record` is no object."""
+    return record.get(name) if isinstance(record, dict) else None

@@ -1,0 +1,82 @@
+"""`fedactors check`, `replay`, `verify` and `schema`: what a scenario will do, without or before a run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import redirect_stdout
+
+from fedactors.cli import shared_options
+
+
+def extend_check(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `check`."""
+    shared_options.scenario(command)
+    command.add_argument("--quick", action="store_true", help="no forecast of time and memory, which takes seconds")
+    shared_options.where(command)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print what a scenario will do. Raises UsageError for what is wrong with it."""
+    from fedactors.scenario import Scenario
+    from fedactors.simulation.check import check
+
+    scenario = Scenario.load(options.scenario, options.set)
+    fleet = None if options.quick else options.fleet
+    shared_options.show(options, check(scenario, fleet, options.actors), "check")
+    return 0
+
+
+def extend_replay(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `replay`."""
+    shared_options.out(command)
+    command.add_argument("--feedback", metavar="RUN", help="run folder with the losses that clients are selected by")
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Run the clock alone and print its summary."""
+    from fedactors.scenario import Scenario
+    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.replay import replay
+
+    scenario = Scenario.load(options.scenario, options.set)
+    out = options.out or new_path(f"{scenario.name}-replay")
+    result = replay(scenario, out, feedback=options.feedback)
+    shared_options.show(options, {**result.summary, "folder": str(result.folder)}, "replay")
+    return 0
+
+
+def extend_verify(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `verify`."""
+    shared_options.scenario(command)
+    shared_options.address(command)
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Run on different fleets and compare; 0 if all digests are equal, else 1."""
+    from fedactors.scenario import Scenario
+
+    scenario = Scenario.load(options.scenario, options.set)
+    from fedactors.simulation.verify import verify
+
+    with redirect_stdout(sys.stderr):
+        found = verify(
+            scenario,
+            address=options.address,
+            tell=lambda text: print(text, file=sys.stderr, flush=True),
+        )
+    shared_options.show(options, found, "verify")
+    return 0 if found["equal"] else 1
+
+
+def extend_schema(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `schema`: none."""
+
+
+def schema(options: argparse.Namespace) -> int:
+    """Print the JSON schema of scenario files."""
+    from fedactors.scenario import Scenario
+
+    print(json.dumps(Scenario.model_json_schema(), indent=2))
+    return 0

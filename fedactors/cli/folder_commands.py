@@ -1,0 +1,59 @@
+"""`fedactors report`, `audit` and `diff`: commands that read run folders."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from fedactors.cli import shared_options
+from fedactors.errors import RunFolderError
+
+
+def extend_report(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `report`."""
+    command.add_argument("runs", nargs="+", metavar="RUN", help="run folder; several are compared")
+    command.add_argument("--out", metavar="FILE", help="HTML file (default: RUN/report.html, or comparison.html)")
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the page of a run, or of several, and print its path. Raises RunFolderError if one cannot be drawn."""
+    from fedactors.report import html
+
+    try:
+        if len(options.runs) == 1 and options.out is None:
+            print(html.write(options.runs[0]))
+        else:
+            print(html.write_many(options.runs, options.out or "comparison.html"))
+    except ValueError as error:  # of the drawing library, for numbers that give no picture
+        raise RunFolderError(f"{', '.join(options.runs)}: cannot be drawn: {error}") from error
+    return 0
+
+
+def extend_audit(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `audit`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    shared_options.as_json(command)
+
+
+def audit(options: argparse.Namespace) -> int:
+    """Compute the records of a run again from its folder; 0 if they agree, else 1."""
+    from fedactors.simulation.inspect.audit import audit
+
+    found = audit(options.run)
+    shared_options.show(options, found, "audit")
+    return 0 if found["sound"] else 1
+
+
+def extend_diff(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `diff`."""
+    command.add_argument("runs", nargs=2, metavar="RUN", help="run folder")
+    shared_options.as_json(command)
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Print where two runs begin to differ. Raises RunFolderError if one cannot be read."""
+    from fedactors.simulation.inspect.difference import diff, text
+
+    found = diff(*options.runs)
+    print(json.dumps(found, indent=2) if options.json else text(found))
+    return 0

@@ -1,0 +1,103 @@
+"""`fedactors run`, `resume` and `branch`: commands that train."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedactors.cli import follow_commands, shared_options, stopping
+
+if TYPE_CHECKING:
+    from fedactors.scenario import Scenario
+
+_LAST_ROUND = 10_000_000
+
+
+def extend_run(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `run`."""
+    shared_options.out(command)
+    shared_options.machines(command)
+    follow_commands.extend_trackers(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a scenario and print its summary."""
+    from fedactors.scenario import Scenario
+
+    scenario = Scenario.load(options.scenario, options.set)
+    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.runner import run
+
+    out = options.out or (new_path(scenario.name) if options.tensorboard else None)
+    return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
+
+
+def extend_resume(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `resume`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    shared_options.overrides(command, "override: cluster.actors=2, and nothing else")
+    command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
+    shared_options.as_json(command)
+    shared_options.machines(command)
+    follow_commands.extend_trackers(command)
+
+
+def resume(options: argparse.Namespace) -> int:
+    """Go on with a run and print its summary. Raises RunFolderError if it cannot be resumed."""
+    from fedactors.simulation.runner import resume
+
+    path, previous = Path(options.run), options.previous
+    scenario = _recorded(path) if options.mlflow else None
+    return _play(options, path, scenario, lambda where: resume(path, options.set, previous=previous, **where))
+
+
+def extend_branch(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `branch`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--at", required=True, type=_round, metavar="round=N", help="the last round that is shared")
+    shared_options.overrides(command, "what is changed after it")
+    command.add_argument("--out", metavar="DIR", help="run folder of the branch")
+    shared_options.as_json(command)
+    shared_options.machines(command)
+    follow_commands.extend_trackers(command)
+
+
+def branch(options: argparse.Namespace) -> int:
+    """Go on from a round of a run with something changed. Raises RunFolderError if that is not possible."""
+    from fedactors.simulation.resume.branch import branch
+
+    run = Path(options.run)
+    path = Path(options.out or options.run)
+    scenario = _recorded(run) if options.mlflow else None
+    return _play(options, path, scenario, lambda where: branch(run, options.at, options.set, options.out, **where))
+
+
+def _recorded(run: Path) -> Scenario:
+    from fedactors.scenario import Scenario
+
+    return Scenario.load(run / "scenario.yaml")
+
+
+def _round(text: str) -> int:
+    number = text.removeprefix("round=")
+    if not number.isdigit() or not 1 <= int(number) <= _LAST_ROUND:
+        raise argparse.ArgumentTypeError(f'found "{text}" (accepted: round=N, N from 1)')
+    return int(number)
+
+
+def _play(
+    options: argparse.Namespace, folder: Path, scenario: Scenario | None, start: Callable[[dict[str, Any]], Any]
+) -> int:
+    """Run what `start` begins in `folder`, given fleet and progress, and print its summary."""
+    from fedactors.simulation.progress import chosen
+
+    where = {"fleet": options.fleet, "actors": options.actors, "address": options.address}
+    progress = follow_commands.tracked(chosen(stopping.asked.is_set), options, folder, scenario)
+    with redirect_stdout(sys.stderr):  # Ray prints to stdout, which is for the figures of the run
+        result = start({**where, "progress": progress})
+    shared_options.show(options, {**result.summary, "folder": str(result.folder)}, "summary")
+    return 0

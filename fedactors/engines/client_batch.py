@@ -1,0 +1,166 @@
+"""The data of a host on its device, and the trips that an engine trains in one call: the rows of a `ClientBatch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.models.layers import Model
+from fedactors.models.losses import mean_loss
+from fedactors.optim.client_optimizers import PLAIN, Optimizer
+from fedactors.workload import Workload
+
+NO_STATE: Mapping[str, Tensor] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class DeviceDataset:
+    """A host's samples on its device: moved once, gathered by index for every batch."""
+
+    model: Model
+    x: Tensor  # (n, *shape)
+    y: Tensor  # (n,)
+    cache: Any = None
+    """What the engine keeps of the samples from trip to trip; made by `Engine.dataset`, read by that engine only."""
+
+    @property
+    def device(self) -> str:
+        """The device type, "cpu" or "cuda"."""
+        return self.x.device.type
+
+
+@dataclass(frozen=True)
+class SecondLoss:
+    """A second loss in every step, on samples that clients were sent besides their model."""
+
+    dataset: DeviceDataset  # its model says which loss
+    samples: Tensor  # (rows, steps, batch): indices of the samples of each step
+    weight: float
+
+    @property
+    def terms(self) -> tuple[Model, float]:
+        """The model with the loss, and the weight."""
+        return self.dataset.model, self.weight
+
+    def batches(self, rows: int, step: int) -> tuple[Tensor, Tensor]:
+        """Return the samples and labels of one step of the first `rows` rows, each with a row axis."""
+        chosen = self.samples[:rows, step]
+        return self.dataset.x[chosen], self.dataset.y[chosen]
+
+    def loss(self, tensors: Sequence[Tensor], row: int, step: int) -> Tensor:
+        """Return the weighted mean loss of one step of a row."""
+        chosen = self.samples[row, step]
+        return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
+
+
+@dataclass(frozen=True)
+class UpdateSums:
+    """Weighted sums of updates, one for each chunk, for engines that add updates up without writing them out."""
+
+    sums: dict[int, Tensor]  # by chunk, (parameters,): each begins where memory is aligned
+    weights: Sequence[float]  # of each row
+    places: Sequence[int]  # of each row in the order of adding
+
+    def of(self, chunk: int, parameters: int) -> Tensor:
+        """Return the sum of a chunk; zeros at first."""
+        if chunk not in self.sums:
+            self.sums[chunk] = torch.zeros(parameters)
+        return self.sums[chunk]
+
+    def take(self, rows: Sequence[int]) -> UpdateSums:
+        """Return the same sums for these rows, in this order; they are still added in the order of their places."""
+        return UpdateSums(self.sums, [self.weights[row] for row in rows], [self.places[row] for row in rows])
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """What is fixed of the trips of a chunk before the models arrive that they start from; one of each for every row.
+
+    Enough for `Engine.prepare`.
+    """
+
+    clients: Sequence[int]
+    steps: Sequence[int]
+    works: Sequence[Workload]
+    order: Sequence[NDArray[np.int64]]  # samples of all steps
+    keys: Tensor  # (rows,) int64: names each row's dropout masks
+
+    @property
+    def longest_first(self) -> bool:
+        """Whether no trip has more steps than the one before it, and the first one has any."""
+        return bool(self.steps) and self.steps[0] > 0 and all(one >= other for one, other in pairwise(self.steps))
+
+
+@dataclass(frozen=True)
+class ClientBatch(BatchPlan):
+    """The trips that an engine trains in one call, as rows.
+
+    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state` and `second_loss`
+    where it supports them. The last four fields help engines that can use them; an engine may ignore `chunks`, `bases`
+    and `prepared`, and `sums` is set only for engines with `sums_updates`.
+    """
+
+    starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model
+    corrections: Tensor | None  # (rows, parameters): added to every gradient
+    prox: float
+    lr: float
+    optimizer: Optimizer = PLAIN
+    state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
+    """Of the optimiser at the start of each trip, (rows, parameters)."""
+    weight: float = 1.0
+    """Of the loss: multiplies every gradient."""
+    second_loss: SecondLoss | None = None
+    chunks: Sequence[int] = ()
+    """Number of the chunk that each row belongs to; empty where all rows belong to one chunk."""
+    bases: Sequence[int] = ()
+    """Number of the model that each row starts from; empty where all rows start from one model."""
+    sums: UpdateSums | None = None
+    """Where the engine adds the updates up; it then returns no updates of single rows."""
+    prepared: list[Any] = field(default_factory=list)
+    """One object, the result of `Engine.prepare` for exactly these rows, or nothing. Emptied where memory lacks."""
+
+    def take(self, rows: Sequence[int]) -> ClientBatch:
+        """Return these rows, in this order; nothing is prepared for them."""
+        chosen = torch.tensor(rows, device=self.starts.device)
+        second = self.second_loss
+        columns: dict[str, Any] = {name: _picked(getattr(self, name), rows) for name in _COLUMNS}
+        return replace(
+            self,
+            **columns,
+            keys=self.keys[chosen],
+            starts=_reordered(self.starts, chosen),
+            corrections=None if self.corrections is None else self.corrections[chosen],
+            state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
+            second_loss=None if second is None else replace(second, samples=second.samples[chosen]),
+            sums=None if self.sums is None else self.sums.take(rows),
+            prepared=[],
+        )
+
+
+_COLUMNS = ("clients", "steps", "works", "order", "chunks", "bases")  # sequences with an entry for each row, or empty
+
+
+def _picked(column: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
+    """Return the entries of these rows; of an empty column, none."""
+    return [column[row] for row in rows] if len(column) else column
+
+
+def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:
+    """Return `rows[chosen]`; one vector that stands for all rows stays one in memory."""
+    return rows[: len(chosen)] if rows.stride(0) == 0 else rows[chosen]
+
+
+class BatchResult(NamedTuple):
+    """What the trips of a `ClientBatch` gave."""
+
+    deltas: Tensor  # (rows, parameters): y - x; (rows, 0) where they were added up
+    losses: Tensor  # (rows, steps), 0 where no step was taken
+    state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)

@@ -1,0 +1,31 @@
+"""The work of an engine in a run: the facts by which it is chosen. No torch is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedactors.models.layers import Model
+from fedactors.optim.client_optimizers import PLAIN, SGD, Optimizer
+from fedactors.workload import Workload
+
+CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
+
+
+@dataclass(frozen=True)
+class LocalWork:
+    """The local steps of all clients of a run; the same for every chunk, so that one engine takes all of them."""
+
+    model: Model
+    workloads: Sequence[Workload] = ()  # one per client
+    optimizer: Optimizer = PLAIN
+    prox: float = 0.0  # weight of the pull towards the start
+    corrects: bool = False  # whether steps follow more than the gradient: a correction, or `prox`
+    loss_weight: float = 1.0  # multiplies every gradient
+    second_loss: float | None = None  # weight of a second loss in every step; None if there is no such loss
+    keeps_state: bool = False  # whether clients keep vectors between their trips
+
+    @property
+    def plain_sgd(self) -> bool:
+        """Whether steps are taken by SGD, which has no state."""
+        return isinstance(self.optimizer, SGD)

@@ -1,0 +1,167 @@
+"""Typed stubs of the workers: a method of a stub calls the method of the same name in the worker's process.
+
+A stub's method does not wait. It takes handles where the worker's method takes values that other actors made, and
+returns handles of the results. `tests/fleet/test_stubs.py` compares each stub with its worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.fleet.base import Actor, Fleet, Handle
+from fedactors.fleet.lazy_workers import CENTRAL_HOST, EVALUATOR, SERVER
+from fedactors.fleet.messages import AggregationReport, Contribution
+from fedactors.fleet.profiling import Span
+from fedactors.learning.algorithm import Round
+from fedactors.learning.dissimilarity import GradientSum
+from fedactors.learning.training_task import Chunk, ChunkResult, TrainingTask, Vectors
+
+Results: TypeAlias = Handle[list[ChunkResult]]
+ServerInput: TypeAlias = Results | Handle[Contribution] | Handle[Vectors]
+
+
+class WorkerStub:
+    """The stub of `Worker`: what all workers have in common."""
+
+    def __init__(self, fleet: Fleet, actor: Actor) -> None:
+        self._fleet = fleet
+        self.actor = actor
+
+    def worked(self) -> Handle[list[Span]]:
+        """Return when the worker worked since the last call of this method."""
+        return self._fleet.call(self.actor, "worked")
+
+
+class ClientHostStub(WorkerStub):
+    """The stub of `ClientHost`."""
+
+    def prepare(self, chunks: Sequence[Chunk]) -> Handle[None]:
+        """Prepare `chunks`, which this host learns next, as far as that needs no model."""
+        return self._fleet.call(self.actor, "prepare", chunks)
+
+    def learn(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> Results:
+        """Train `chunks`, whose clients keep nothing, from the models `bases`."""
+        return self._fleet.call(self.actor, "learn", chunks, *bases)
+
+    def learn_with_states(
+        self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]], kept: Sequence[Handle[Vectors] | None]
+    ) -> tuple[Results, list[Handle[Vectors]]]:
+        """Train `chunks`, whose clients `kept` something; return what they learned, and what each keeps now."""
+        several = self._fleet.call_several(self.actor, "learn", chunks, *bases, *kept, returns=1 + len(kept))
+        return several[0], several[1:]
+
+    def fold(self, results: Sequence[Results]) -> Results:
+        """Add up what this host learned and what the host before it hands on."""
+        return self._fleet.call(self.actor, "fold", *results)
+
+    def gradient_sum(self, clients: Sequence[int], public: Handle[Vectors]) -> Handle[GradientSum]:
+        """Add up gradients of the clients' mean losses at the model in `public`."""
+        return self._fleet.call(self.actor, "gradient_sum", clients, public)
+
+    def first_gradient_sum(self, clients: Sequence[int], version: int, public: Handle[Vectors]) -> Handle[GradientSum]:
+        """Add up gradients of the clients' first batches in round `version` at the model in `public`."""
+        return self._fleet.call(self.actor, "first_gradient_sum", clients, version, public)
+
+    def local_optimum(
+        self, public: Handle[Vectors], client: int, lr: float, rounds: int, version: int
+    ) -> Handle[dict[str, float]]:
+        """Return the client's loss at the model in `public`, and the least it reaches alone."""
+        return self._fleet.call(self.actor, "local_optimum", public, client, lr, rounds, version)
+
+    def limit(self, clients: int) -> Handle[None]:
+        """Train at most so many clients at once from now on."""
+        return self._fleet.call(self.actor, "limit", clients)
+
+
+class ServerStub(WorkerStub):
+    """The stub of `ServerWorker`."""
+
+    @classmethod
+    def started(
+        cls,
+        fleet: Fleet,
+        task: Handle[TrainingTask],
+        x: Handle[NDArray[np.float32]],
+        y: Handle[NDArray[np.int64]],
+    ) -> ServerStub:
+        """Start a server with samples `x` and labels `y` of its own."""
+        device = "cuda" if fleet.server_gpus else "cpu"
+        return cls(fleet, fleet.start(SERVER, task, x, y, device, gpus=fleet.server_gpus))
+
+    def start(self) -> tuple[Handle[Vectors], Handle[Vectors]]:
+        """Return the public and private state before the first round."""
+        public, private = self._fleet.call_several(self.actor, "start", returns=2)
+        return public, private
+
+    def aggregate(
+        self,
+        facts: Round,
+        public: Handle[Vectors],
+        private: Handle[Vectors],
+        results: Sequence[ServerInput],
+    ) -> tuple[Handle[Vectors], Handle[Vectors], Handle[AggregationReport]]:
+        """Return the next public and private state, and a report of the round."""
+        next_public, next_private, report = self._fleet.call_several(
+            self.actor, "aggregate", facts, public, private, *results, returns=3
+        )
+        return next_public, next_private, report
+
+    def dissimilarity(
+        self, public: Handle[Vectors], gradient_sums: Sequence[Handle[GradientSum]]
+    ) -> Handle[dict[str, float]]:
+        """Return xi^2 and G^2 at the model in `public`."""
+        return self._fleet.call(self.actor, "dissimilarity", public, *gradient_sums)
+
+    def mixed_dissimilarity(
+        self, central: Handle[NDArray[np.float32]], gradient_sums: Sequence[Handle[GradientSum]]
+    ) -> Handle[dict[str, float]]:
+        """Return G~^2 and B~^2 against the `central` gradient."""
+        return self._fleet.call(self.actor, "mixed_dissimilarity", central, *gradient_sums)
+
+
+class CentralHostStub(WorkerStub):
+    """The stub of `CentralHost`."""
+
+    @classmethod
+    def started(
+        cls,
+        fleet: Fleet,
+        task: Handle[TrainingTask],
+        x: Handle[NDArray[np.float32]],
+        y: Handle[NDArray[np.int64]],
+    ) -> CentralHostStub:
+        """Start the central learner with samples `x` and labels `y`."""
+        device = "cuda" if fleet.central_gpus else "cpu"
+        return cls(fleet, fleet.start(CENTRAL_HOST, task, x, y, device, gpus=fleet.central_gpus))
+
+    def contribute(self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]) -> Handle[Contribution]:
+        """Return what the central learner computes in a round."""
+        return self._fleet.call(self.actor, "contribute", facts, public, private)
+
+    def broadcast(self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]) -> Handle[Vectors]:
+        """Return what clients are sent: the public state and the contribution of the central learner."""
+        return self._fleet.call(self.actor, "broadcast", facts, public, private)
+
+    def gradient_sum(self, facts: Round, public: Handle[Vectors]) -> Handle[NDArray[np.float32]]:
+        """Return the gradient of the central loss on the first batch of a round at the model in `public`."""
+        return self._fleet.call(self.actor, "gradient_sum", facts, public)
+
+
+class EvaluatorStub(WorkerStub):
+    """The stub of `Evaluator`."""
+
+    @classmethod
+    def started(cls, fleet: Fleet, task: Handle[TrainingTask], evaluation_set: Handle[EvaluationSet]) -> EvaluatorStub:
+        """Start an evaluator."""
+        return cls(fleet, fleet.start(EVALUATOR, task, evaluation_set))
+
+    def evaluate(
+        self, public: Handle[Vectors], audience: Handle[NDArray[np.bool_] | None] | None = None
+    ) -> Handle[dict[str, float]]:
+        """Return the measures of the model in `public`, on the hold-out data of an `audience` or on all test data."""
+        return self._fleet.call(self.actor, "evaluate", public, audience)

@@ -1,0 +1,39 @@
+"""Between chunks and the rows of one call of an engine: models gathered for rows, results divided among chunks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from fedactors.learning.training_task import Chunk, ChunkResult, Vectors
+
+
+def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:
+    """Return what was sent to each row: one vector for all if all started from the same version."""
+    if len(bases) == 1:
+        return bases[0]
+    return {name: torch.stack([bases[base][name] for base in chosen]) for name in bases[0]}
+
+
+def parts_of(chunks: Sequence[Chunk], losses: Tensor) -> Iterator[tuple[Chunk, slice, Tensor]]:
+    """Yield each chunk with its rows and their losses, in memory of their own: a sum of them has one order."""
+    first = 0
+    for chunk in chunks:
+        rows = slice(first, first + len(chunk.clients))
+        yield chunk, rows, losses[rows, : max(chunk.steps)].contiguous()
+        first = rows.stop
+
+
+def timed(learned: Sequence[ChunkResult], began: float) -> list[ChunkResult]:
+    """Return the same with the wall time since `began`, divided evenly."""
+    seconds = (time.perf_counter() - began) / len(learned)
+    return [one._replace(seconds=seconds) for one in learned]
+
+
+def apart(keeps: dict[str, Tensor], clients: int) -> tuple[Vectors, ...]:
+    """Return what each client keeps as an object of its own, without the memory of its neighbours."""
+    arrays = {name: rows.cpu().numpy() for name, rows in keeps.items()}
+    return tuple({name: array[client].copy() for name, array in arrays.items()} for client in range(clients))

@@ -1,0 +1,56 @@
+"""The types of the fields whose value is a name of the registry, one for each kind.
+
+A type checker sees the base class of the kind, so that a wrong attribute is an error. At run time the name stands for
+the `Choice` that finds and validates the class: no base class is imported, because `scenario` imports only leaves, and
+checking a scenario loads no code of algorithms, models or data sets that the scenario does not name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fedactors.scenario.choice import Choice
+
+if TYPE_CHECKING:
+    from fedactors.algorithms.objective import Vanilla as Membership
+    from fedactors.algorithms.participation import Weighting
+    from fedactors.algorithms.schedule import Schedule
+    from fedactors.clock.selections.base import Selection
+    from fedactors.clock.timings.base import Timing
+    from fedactors.data.base import Dataset, SourceSplit
+    from fedactors.data.partitions.partition import Partition
+    from fedactors.data.server.server_data import ServerData
+    from fedactors.data.transforms.torchvision_transforms import TorchvisionTransforms as SampleTransforms
+    from fedactors.learning.algorithm import Algorithm
+    from fedactors.models.builder import ModelBuilder
+    from fedactors.optim.client_optimizers import Optimizer
+else:
+    Algorithm = Annotated[Any, Choice("algorithms")]
+    Dataset = Annotated[Any, Choice("datasets")]
+    Membership = Annotated[Any, Choice("membership")]
+    ModelBuilder = Annotated[Any, Choice("models")]
+    Optimizer = Annotated[Any, Choice("optimizers")]
+    Partition = Annotated[Any, Choice("partitions")]
+    SampleTransforms = Annotated[Any, Choice("transforms")]
+    Schedule = Annotated[Any, Choice("schedules")]
+    Selection = Annotated[Any, Choice("selection")]
+    ServerData = Annotated[Any, Choice("server_data")]
+    SourceSplit = Annotated[Any, Choice("splits")]
+    Timing = Annotated[Any, Choice("timing")]
+    Weighting = Annotated[Any, Choice("participation")] | None  # null is replaced before it is validated
+
+__all__ = [
+    "Algorithm",
+    "Dataset",
+    "Membership",
+    "ModelBuilder",
+    "Optimizer",
+    "Partition",
+    "SampleTransforms",
+    "Schedule",
+    "Selection",
+    "ServerData",
+    "SourceSplit",
+    "Timing",
+    "Weighting",
+]

@@ -1,0 +1,36 @@
+"""What is wrong with a scenario, as one clear message."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from fedactors.scenario.yaml_text import Lines
+
+# pydantic names the branch of a union in the path; users do not write it
+_BRANCHES = {"always", "trace", "synthetic", "int"}
+
+
+def explain(error: ValidationError, source: str, lines: Lines) -> str:
+    """Return one line per problem: file, line, key path, what was found, what is accepted."""
+    problems = error.errors(include_url=False)
+    texts = [_problem(detail, source, lines) for detail in problems[:10]]
+    more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
+    return "\n".join([*texts, *more])
+
+
+def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
+    path = tuple(str(part) for part in detail["loc"] if str(part) not in _BRANCHES)
+    line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+    where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
+    return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+
+
+def _message(detail: ErrorDetails) -> str:
+    if detail["type"] == "missing":
+        return "is required and missing"
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if detail["type"] in ("value_error", "choice", "unknown_key"):
+        return message
+    found = repr(detail["input"])
+    return f"found {found if len(found) <= 60 else found[:57] + '...'}, {message}"

@@ -1,0 +1,177 @@
+"""How the server runs its rounds, and what a client does in one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from fedactors.options import Options
+from fedactors.scenario.kinds import (
+    Algorithm,
+    Membership,
+    Optimizer,
+    Schedule,
+    Selection,
+    ServerData,
+    Timing,
+    Weighting,
+)
+from fedactors.scenario.units import NONE_IS_NULL, Duration
+
+Window = Annotated[Duration | None, NONE_IS_NULL]
+
+
+class LocalOptions(Options):
+    """What a client does with a model: passes over its data, or a number of steps."""
+
+    epochs: int | None = Field(default=None, ge=1, le=100_000)
+    steps: int | None = Field(default=None, ge=1, le=10_000_000)
+    batch: int = Field(default=10, ge=1, le=1_000_000)
+    drop_last: bool = False
+    """Leave out the short batch at the end of a pass."""
+    update_unit: Literal["step", "epoch"] = "step"
+    """What counts as work done when time runs out: single steps, or whole passes."""
+    optimizer: Optimizer = Field(default="sgd", validate_default=True)
+    """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> LocalOptions:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give either epochs or steps")
+        if self.steps is not None and self.update_unit == "epoch":
+            raise ValueError("update_unit: epoch counts whole passes (accepted: epochs in place of steps)")
+        return self
+
+
+class PretrainingOptions(Options):
+    """Passes of the server over its own data before the first round."""
+
+    epochs: int = Field(ge=0, le=1_000_000)
+    lr: float = Field(default=0.01, ge=0.0, allow_inf_nan=False)
+    batch: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Samples of a step; by default as many as a client's."""
+
+
+def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
+    """Return the participation that a scenario names; if none, that of its timing or else of its algorithm."""
+    timing, algorithm = checked.data.get("timing"), checked.data.get("algorithm")
+    if value is not None:
+        return value
+    if timing is None or algorithm is None:  # they have errors of their own, which are reported
+        return "samples"
+    return timing.weighting or algorithm.weighting
+
+
+class ServerOptions(Options):
+    """How the server runs its rounds."""
+
+    rounds: int = Field(ge=1, le=10_000_000)
+    timing: Timing = Field(default="synchronous", validate_default=True)
+    """When the server aggregates: in rounds, or as updates come in, also from older models."""
+    cohort: int | Literal["all"] = "all"
+    """How many clients a round wants."""
+    deadline: Window = None
+    """How long a round waits for them, or how long a trip may take where there are no rounds; `none` waits."""
+    close_early: bool = True
+    """Close a round when everybody asked has reported; if not, every round lasts until its deadline."""
+    until: Window = None
+    """Virtual time at which no further round begins."""
+    over_selection: int = Field(default=0, ge=0, le=10_000_000)
+    """How many more than the cohort are asked."""
+    quorum: int | None = Field(default=None, ge=1)
+    """How many updates close a round; by default the cohort when more are asked, else everybody asked."""
+    selection: Selection = Field(default="uniform", validate_default=True)
+    """Whom the server asks among those it could."""
+    among: Literal["available", "members"] = "available"
+    """Who can be asked: devices that are on, or all that have arrived and not departed."""
+    algorithm: Algorithm = Field(default="fedavg", validate_default=True)
+    participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
+        default=None, validate_default=True
+    )
+    """What weight each update has; by default what the algorithm's paper has."""
+    local: LocalOptions = LocalOptions(epochs=1)
+    membership: Membership | None = None
+    """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
+    over those asked, and the whole test set counts."""
+    schedule: Schedule = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    data: ServerData | None = None
+    """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
+    pretraining: PretrainingOptions | None = None
+    """What the server learns from its own data before the first round, whatever the algorithm."""
+    dissimilarity_every: int | None = Field(default=None, ge=1)
+    """Rounds between measurements of xi^2 and G^2, the first round included; full gradients at every client."""
+    compute_per_sample: Duration = 0
+    """Virtual time of the server's own learning, per sample."""
+    evaluate_every: int = Field(default=1, ge=1)
+    """Rounds between evaluations on the test set; the last round is always evaluated."""
+
+    bad_updates: Literal["fail", "quarantine", "stop"] = "fail"
+    """When an update holds NaN or Inf: an error, or go on without it, or end the run there as diverged."""
+    divergence_threshold: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    """The run ends, as diverged, with the first round whose train loss is above this."""
+
+    @model_validator(mode="after")
+    def _a_round_can_end(self) -> ServerOptions:
+        if isinstance(self.cohort, int) and self.cohort < 1:
+            raise ValueError("cohort must be at least 1")
+        if self.deadline == 0:
+            raise ValueError("deadline must be longer than 0; write none to wait for everybody")
+        if not self.close_early and self.deadline is None:
+            raise ValueError("close_early: false needs a deadline")
+        if self.cohort == "all":
+            if self.over_selection:
+                raise ValueError("over_selection needs a cohort that is a number, not all")
+            return self
+        asked = self.cohort + self.over_selection
+        if self.quorum is not None and self.quorum > asked:
+            raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
+        return self
+
+    @model_validator(mode="after")
+    def _the_server_has_data(self) -> ServerOptions:
+        if self.data is None and (user := self._user_of_data()):
+            raise ValueError(f"{user} needs data of the server's own; give server.data")
+        return self
+
+    @model_validator(mode="after")
+    def _both_losses_have_a_weight(self) -> ServerOptions:
+        measured = self.dissimilarity_every is not None and self.algorithm.centre in ("before", "beside")
+        if measured and not 0 < self.algorithm.central_share < 1:
+            raise ValueError("dissimilarity_every divides by both weights: central_weight must lie between 0 and 1")
+        return self
+
+    @model_validator(mode="after")
+    def _defined_without_rounds(self) -> ServerOptions:
+        """Refuse what has no meaning where updates start from older models, with the reason."""
+        timing = self.timing
+        if not timing.asynchronous:
+            return self
+        for key in ("cohort", "over_selection", "quorum", "close_early", "membership"):
+            if getattr(self, key) != type(self).model_fields[key].default:
+                instead = "timing.concurrency" if key == "cohort" else "leave it out"
+                raise ValueError(f"{key} belongs to synchronous rounds (accepted: {instead})")
+        if self.participation.of_those_asked:
+            raise ValueError(
+                f'participation "{self.participation.name}" weighs updates by those asked in the same round, which'
+                f' timing "{timing.name}" does not have (accepted: uniform, samples, examples)'
+            )
+        if reason := self.algorithm.undefined(timing.mixes):
+            raise ValueError(f'algorithm "{self.algorithm.name}" is undefined under timing "{timing.name}": {reason}')
+        return self
+
+    def _user_of_data(self) -> str:
+        """Name what cannot do without data of the server's own, if anything."""
+        users = {
+            f'algorithm "{self.algorithm.name}"': self.algorithm.learns or self.algorithm.shares,
+            "pretraining": self.pretraining is not None,
+            "dissimilarity_every": self.dissimilarity_every is not None and self.algorithm.centre == "none",
+        }
+        return next((name for name, needs in users.items() if needs), "")
+
+    @property
+    def closes_at(self) -> int | None:
+        """Number of updates that closes a round; None waits for everybody asked."""
+        if self.quorum is None and self.over_selection and isinstance(self.cohort, int):
+            return self.cohort
+        return self.quorum

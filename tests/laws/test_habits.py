@@ -1,0 +1,58 @@
+"""Habits of the code that a machine can check; the linter checks the others (see `pyproject.toml`)."""
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "fedactors"
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text()) for path in FILES}
+
+MOST_FILES = 25  # in a folder
+MOST_PACKED = 9  # tuple assignments of three or more names, in the whole package
+
+
+def repeated(names):
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def test_no_class_name_is_defined_twice():
+    assert not repeated(n.name for tree in TREES.values() for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+
+
+def test_no_file_name_is_used_twice():
+    assert not repeated(path.name for path in FILES if path.stem not in ("__init__", "base"))
+
+
+def test_no_folder_holds_too_many_files():
+    counts = Counter(path.parent for path in FILES)
+    assert {str(folder): count for folder, count in counts.items() if count > MOST_FILES} == {}
+
+
+def packed(tree):
+    """Yield the lines of assignments such as `a, b, c = x, y, z`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            for target in node.targets:
+                if isinstance(target, ast.Tuple) and len(target.elts) >= 3:
+                    yield node.lineno
+
+
+def test_packed_assignments_are_found():
+    assert list(packed(ast.parse("a, b, c = 1, 2, 3\na, b = 1, 2\na, b, c = f()"))) == [1]
+
+
+def test_one_assignment_sets_one_thing():
+    found = [f"{path.relative_to(ROOT)}:{line}" for path, tree in TREES.items() for line in packed(tree)]
+    assert len(found) <= MOST_PACKED, found
+
+
+def test_functions_stay_simple():
+    """At most 10 paths through a function (McCabe), without exceptions in the code."""
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--ignore-noqa", "--select", "C901"]
+    command += ["--config", "lint.mccabe.max-complexity = 10", "--output-format", "concise", str(PACKAGE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

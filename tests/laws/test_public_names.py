@@ -1,0 +1,41 @@
+"""The names of the package itself: functions and classes, which travel to other processes as such."""
+
+import subprocess
+import sys
+
+import pytest
+
+import fedactors
+
+CALLING = """
+import fedactors
+
+def work(path):
+    return fedactors.run, fedactors.Scenario.load(path).name
+"""
+
+
+def test_run_is_a_function_and_no_module():
+    assert callable(fedactors.run)
+    assert fedactors.run.__module__ == "fedactors.simulation.runner"
+    with pytest.raises(ModuleNotFoundError):
+        __import__("fedactors.run")
+
+
+def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
+    """As a notebook or a script does: the function has no module that the other process could import."""
+    dumps = pytest.importorskip("ray.cloudpickle").dumps
+    scope = {"__name__": "__main__"}
+    exec(CALLING, scope)
+    (tmp_path / "work").write_bytes(dumps(scope["work"]))
+    scenario = "scenarios/quickstart.yaml"
+    code = f"import pickle; found = pickle.load(open({str(tmp_path / 'work')!r}, 'rb'))({scenario!r}); print(*found)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("<function run at ")
+    assert done.stdout.endswith(" quickstart\n")
+
+
+def test_run_itself_can_be_sent():
+    pickler = pytest.importorskip("ray.cloudpickle")
+    assert pickler.loads(pickler.dumps(fedactors.run)) is fedactors.run
