@@ -10,7 +10,6 @@ from typing import Any
 
 from fedactors.cli import shared_options
 from fedactors.errors import UsageError
-from fedactors.scenario import Scenario
 
 
 def extend(command: argparse.ArgumentParser) -> None:
@@ -40,8 +39,10 @@ def _describe(options: argparse.Namespace) -> int:
     out = None if options.out is None else Path(options.out)
     if out is not None and out.suffix not in (".html", ".svg"):
         raise UsageError(f"--out {options.out}: accepted: a file that ends in .html or .svg")
+    from fedactors.scenario import Scenario
+
     scenario = Scenario.load(options.scenario, options.set)
-    from fedactors.simulation.holdings import holdings
+    from fedactors.simulation.inspect.client_holdings import holdings
 
     figures = holdings(scenario, options.clients)
     if out is not None:
@@ -54,7 +55,7 @@ def _describe(options: argparse.Namespace) -> int:
 
 
 def _write(figures: dict[str, Any], out: Path) -> None:
-    from fedactors.report import holdings_chart
+    from fedactors.report.client_data import holdings_chart
 
     (holdings_chart.write if out.suffix == ".html" else holdings_chart.write_svg)(figures, out)
 
@@ -62,7 +63,7 @@ def _write(figures: dict[str, Any], out: Path) -> None:
 def _show(figures: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from fedactors.report.holdings_text import picture
+    from fedactors.report.client_data.holdings_text import picture
 
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print(picture(figures))

@@ -153,7 +153,8 @@ def _varied(transform: Callable[[Any], Any], x: Float32, variants: int, seed: in
     with torch.random.fork_rng(devices=[]):
         for variant in range(variants):
             for sample, image in enumerate(x):
-                torch.manual_seed(int(streams.of(sample, variant).integers(2**63)))
+                # as torch.manual_seed, which also writes down the stack, for GPUs that are not used here
+                torch.default_generator.manual_seed(int(streams.of(sample, variant).integers(2**63)))
                 made.append(_of(transform, image, f"{_WHERE}.train"))
     return np.stack(made)
 

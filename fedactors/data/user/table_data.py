@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from fedactors.data.user.columns import ColumnRules, ReadTable, Unknown, encoded
 from fedactors.data.user.held_back import held_back
 from fedactors.data.user.samples import Keys, RawPart, owner_column
+from fedactors.data.user.table_columns import ColumnRules, ReadTable, Unknown, encoded
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError, suggestion
 from fedactors.paths import ScenarioPath

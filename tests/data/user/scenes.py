@@ -2,7 +2,7 @@
 
 import yaml
 
-from fedactors.scenario.loading import load
+from fedactors.scenario.model import Scenario
 
 SMALL = {
     "name": "small",
@@ -17,4 +17,4 @@ def scene(folder, task, count=4, **server):
     said = SMALL | {"task": task, "population": [{"name": "phones", "count": count}]}
     said["server"] = said["server"] | server
     (folder / "small.yaml").write_text(yaml.safe_dump(said, sort_keys=False))
-    return load(folder / "small.yaml")
+    return Scenario.load(folder / "small.yaml")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.report.client_data.holdings_text import bars, lines, picture
 from fedactors.report.figure import Chart, blank, hover
 from fedactors.report.heat import heat
-from fedactors.report.holdings_text import bars, lines, picture
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.palette import RUNS
 from fedactors.run_files.writing import write_page
