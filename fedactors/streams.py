@@ -35,6 +35,8 @@ class Purpose(IntEnum):
     HOLDOUT = 17  # which test sample lies at which client
     PROSPECT = 18  # batches of a client that trains alone before it leaves
     REALLOCATION = 19  # which sample lies at which active client in a round
+    AUGMENTATION = 20  # random transforms of a training sample
+    VARIANT = 21  # which of a sample's variants a local step sees
 
 
 _WORD = 2**64 - 1

@@ -12,7 +12,9 @@ import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -21,6 +23,8 @@ from typing import Any, NamedTuple
 
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from fedactors.errors import FedactorsError
 
 PREFIX = "fedactors_user_"
 _LARGEST = 4_000_000  # bytes of a file
@@ -139,6 +143,25 @@ def parse(text: str, folder: Path) -> Reference:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
     return Reference(text, source.module, attribute, source)
+
+
+@contextmanager
+def telling(reference: Reference, what: str, error_type: type[FedactorsError]) -> Iterator[None]:
+    """Turn what the user's code raises into one error of ours, with the last line of the user's file that ran."""
+    try:
+        yield
+    except FedactorsError:
+        raise
+    except Exception as error:
+        source = reference.source
+        frames = traceback.extract_tb(error.__traceback__)
+        mine = [frame for frame in frames if source is not None and frame.filename == source.file]
+        if isinstance(error, SyntaxError) and error.lineno:
+            where = f", line {error.lineno}"
+        else:
+            where = f", line {mine[-1].lineno} ({mine[-1].line})" if mine else ""
+        text = " ".join(str(error).split())[:300]
+        raise error_type(f"{reference}{where}: {what} {type(error).__name__}: {text}") from error
 
 
 def _validated(value: Any, info: ValidationInfo) -> Reference:

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from fedactors.cli import check_commands as check
+from fedactors.cli import data_commands as data
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
 from fedactors.cli import reproduce_command as reproduction
@@ -97,6 +98,7 @@ _COMMANDS: dict[str, _Command] = {
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
+    "data": (data.run, "look at the data of a scenario: who holds what", data.extend),
     "traces": (traces.run, "look at recordings, convert, sample and make them", traces.extend),
     "schema": (check.schema, "print the JSON schema of scenario files", check.extend_schema),
 }

@@ -38,6 +38,15 @@ def shuffled(draws: np.random.Generator, held: Int64, work: Workload, steps: int
     return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]
 
 
+def varied(draws: np.random.Generator, order: Int64, variants: int, samples: int) -> Int64:
+    """Return the `order` of samples in which each of the first `samples` is one of its `variants`, drawn by itself.
+
+    Variant v of sample i lies at v * samples + i. A longer order begins with the choices of a shorter one.
+    """
+    chosen = (draws.random(len(order)) * variants).astype(np.int64)
+    return np.where(order < samples, order + chosen * samples, order)
+
+
 def bounds(work: Workload, steps: int) -> list[tuple[int, int]]:
     """Return [first, last) of each of the first `steps` batches in `sequence`."""
     return [(work.samples(step), work.samples(step + 1)) for step in range(steps)]

@@ -59,11 +59,11 @@ class Trainer:
         self._device = torch.device(device)
         self._engine = engine or choose(self._work, device, task.engine)
         self._batching = MicroBatching(self._engine)
-        fixed_split = None if isinstance(samples.split, ReassignedSplit) else samples.split
+        fixed_split = None if isinstance(samples.split, ReassignedSplit) or samples.variants else samples.split
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._dataset = self._engine.dataset(task.model, x, y, fixed_split, self._work)
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
-        self._planner = BatchPlanner(task, samples.split, self._device)
+        self._planner = BatchPlanner(task, samples, self._device)
         algorithm = task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
         self._adds_up = differences and self._engine.sums_updates

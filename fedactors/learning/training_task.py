@@ -122,6 +122,13 @@ class ServerExamples(NamedTuple):
     batch: int  # of a step
 
 
+class SampleVariants(NamedTuple):
+    """Several variants of each sample: the first ones of all, then the second ones, and further data after the last."""
+
+    copies: int
+    samples: int
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """Training samples, and which client holds which."""
@@ -130,11 +137,13 @@ class TrainingData:
     y: NDArray[np.int64]  # (n,)
     split: Holdings
     central: ServerExamples | None = None
+    variants: SampleVariants | None = None  # clients hold first ones; each local step sees any
 
 
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
+    together = SharedHoldings(samples.split, further)
     return TrainingData(
-        np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), SharedHoldings(samples.split, further)
+        np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), together, variants=samples.variants
     )

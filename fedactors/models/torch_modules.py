@@ -8,7 +8,6 @@ torch's generator is seeded by client, round and step, and clients are computed 
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -26,6 +25,7 @@ from fedactors.models.dropout import dropped
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.streams import Purpose, stream
+from fedactors.user_code import telling
 
 _PROBED = 2  # samples of the batch by which a module is looked at
 _ODD = 0x9E3779B97F4A7C15 - 2**64  # keys of the masks of one pass are multiples of it apart, modulo 2^64
@@ -210,20 +210,8 @@ def adapted(module: nn.Module, maker: ModuleMaker) -> nn.Module:
 @contextmanager
 def user_code_of(maker: ModuleMaker, what: str) -> Iterator[None]:
     """Turn what the user's code raises into one message, with the last line of it that ran."""
-    try:
+    with telling(maker.factory, what, DataError):
         yield
-    except DataError:
-        raise
-    except Exception as error:
-        source = maker.factory.source
-        frames = traceback.extract_tb(error.__traceback__)
-        mine = [frame for frame in frames if source is not None and frame.filename == source.file]
-        if isinstance(error, SyntaxError) and error.lineno:
-            where = f", line {error.lineno}"
-        else:
-            where = f", line {mine[-1].lineno} ({mine[-1].line})" if mine else ""
-        text = " ".join(str(error).split())[:300]
-        raise DataError(f"{maker}{where}: {what} {type(error).__name__}: {text}") from error
 
 
 def arguments_of(inputs: tuple[InputSpec, ...], x: Tensor) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fedactors.data.base import Dataset, SourceSplit
     from fedactors.data.partitions.partition import Partition
     from fedactors.data.server.server_data import ServerData
+    from fedactors.data.transforms.torchvision_transforms import TorchvisionTransforms as SampleTransforms
     from fedactors.learning.algorithm import Algorithm
     from fedactors.models.builder import ModelBuilder
     from fedactors.optim.client_optimizers import Optimizer
@@ -30,6 +31,7 @@ else:
     ModelBuilder = Annotated[Any, Choice("models")]
     Optimizer = Annotated[Any, Choice("optimizers")]
     Partition = Annotated[Any, Choice("partitions")]
+    SampleTransforms = Annotated[Any, Choice("transforms")]
     Schedule = Annotated[Any, Choice("schedules")]
     Selection = Annotated[Any, Choice("selection")]
     ServerData = Annotated[Any, Choice("server_data")]
@@ -44,6 +46,7 @@ __all__ = [
     "ModelBuilder",
     "Optimizer",
     "Partition",
+    "SampleTransforms",
     "Schedule",
     "Selection",
     "ServerData",

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.scenario.choice import RegisteredName
-from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit
+from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.population import GroupOptions
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
 
 
+_TRANSFORMS = BeforeValidator(lambda value: {"name": "torchvision", **value} if isinstance(value, dict) else value)
+
+
 class TaskOptions(Options):
     """What is learned, and from whose data."""
 
@@ -32,19 +35,40 @@ class TaskOptions(Options):
     partition: Partition
     split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
+    transform: Annotated[SampleTransforms | None, _TRANSFORMS] = None
+    """What is done to images, `{train: [...], test: [...]}`: transforms of torchvision by their names."""
     engine: Annotated[str | None, RegisteredName("engines")] = None
     """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
     device; engines differ in the last bits and in speed."""
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
-        info = self.dataset.info(seed, clients)
-        return self.split.info(info) if self.split else info
+        info = self._by_client().info(seed, clients)
+        info = self.split.info(info) if self.split else info
+        return self.transform.info(info) if self.transform else info
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if they cannot be read."""
-        data = self.dataset.load(seed, clients)
-        return self.split.apply(data) if self.split else data
+        data = self._by_client().load(seed, clients)
+        data = self.split.apply(data) if self.split else data
+        return self.transform.apply(data, seed) if self.transform else data
+
+    def check(self) -> None:
+        """Check that the files of the data are there. Raises DataError if one is missing."""
+        self._by_client().check()
+
+    def _by_client(self) -> Dataset:
+        """Return the data set, its samples by client if the partition says how."""
+        if (by := getattr(self.partition, "by", None)) is None:
+            return self.dataset
+        grouped_by = getattr(self.dataset, "grouped_by", None)
+        if grouped_by is None:
+            raise ScenarioError(
+                f'task.partition.by: found {by}, but "{self.dataset.name}" has no columns (accepted: data of your own:'
+                " torch, csv, parquet, image_folder, hugging_face)"
+            )
+        found: Dataset = grouped_by(by)
+        return found
 
 
 class ClusterOptions(Options):

@@ -78,5 +78,5 @@ def _memory(prepared: Prepared) -> dict[str, int]:
     sample = BYTES_PER_PARAMETER
     for extent in info.input_shape:
         sample *= extent
-    data = (info.train_size + info.test_size) * (sample + 8)
+    data = (info.train_size * info.variants + info.test_size) * (sample + 8)
     return {"data": data, "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER}

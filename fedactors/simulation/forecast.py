@@ -160,6 +160,7 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     draws = np.random.Generator(np.random.Philox(0))
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
+    y = y.astype(np.float32) if info.kind in ("value", "multi-label") else y
     training_task = TrainingTask(
         prepared.model,
         server.algorithm,

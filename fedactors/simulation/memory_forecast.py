@@ -17,8 +17,9 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     info, server = prepared.info, prepared.scenario.server
     cohort = prepared.scenario.devices if server.cohort == "all" else server.cohort
     ever = min(prepared.scenario.devices, cohort * server.rounds)  # devices that can have been asked
+    samples = info.train_size * info.variants + info.test_size
     return {
-        "the data set": (info.train_size + info.test_size) * (prod(info.input_shape) * _NUMBER + _LABEL),
+        "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
         "the model": _MODELS * prepared.model_bytes,
         "what clients keep": 0 if joined else ever * len(server.algorithm.keeps) * prepared.model_bytes,
     }

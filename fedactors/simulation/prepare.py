@@ -19,6 +19,7 @@ from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
+from fedactors.models.module_layer import InputSpec
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
@@ -29,6 +30,7 @@ from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
+_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
 _MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
 
 
@@ -166,9 +168,15 @@ def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
-    model = replace(task.model.build(info.input_shape, info.classes), precision=scenario.precision)
+    model = replace(_model(task.model, info), precision=scenario.precision)
+    _check_labels(model, info)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
+    if info.variants > 1 and server.data:
+        raise ScenarioError(
+            "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
+            " not random, or no server.data)"
+        )
     central = server.data.size(info) if server.data else 0
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
@@ -190,6 +198,31 @@ def _prepared(scenario: Scenario) -> Prepared:
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
+
+
+def _model(options: Any, info: Info) -> Model:
+    """Return the model for the data: those that can take what a sample consists of are told."""
+    if info.inputs and hasattr(options, "describe"):
+        described: Model = options.describe(tuple(InputSpec(*part) for part in info.inputs), info.outputs)
+        return described
+    built: Model = options.build(info.input_shape, info.outputs)
+    return built
+
+
+def _check_labels(model: Model, info: Info) -> None:
+    """Refuse labels that the loss of the model cannot judge. Raises ScenarioError."""
+    if info.kind in ("value", "multi-label") and model.loss in _OF_CLASSES:
+        raise ScenarioError(
+            f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
+            f' "{model.name}" judges classes (accepted: another loss, or target: class)'
+        )
+    if model.loss == "cross_entropy" and model.output_shape[-1] < info.outputs:
+        raise ScenarioError(
+            f'task.model: "{model.name}" answers {model.output_shape[-1]} numbers, "{info.name}" has {info.outputs}'
+            f" labels (accepted: at least {info.outputs} numbers)"
+        )
+    if info.weighted:
+        raise ScenarioError(f'task: "{info.name}" gives weights, and the loss {model.loss} knows none (accepted: none)')
 
 
 def _check_reallocation(prepared: Prepared) -> None:
@@ -293,7 +326,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 def check_files(scenario: Scenario) -> None:
     """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
     try:
-        scenario.task.dataset.check()
+        scenario.task.check()
         if scenario.server.data is not None:
             scenario.server.data.check()
     except UsageError as error:

@@ -16,7 +16,14 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
-from fedactors.learning.training_task import PretrainingWork, ServerExamples, TrainingData, TrainingTask, share
+from fedactors.learning.training_task import (
+    PretrainingWork,
+    SampleVariants,
+    ServerExamples,
+    TrainingData,
+    TrainingTask,
+    share,
+)
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
@@ -144,10 +151,10 @@ def load(prepared: Prepared) -> Loaded:
     task = scenario.task
     server = scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    assigned = (data.y, data.classes, prepared.sizes, scenario.seed)
+    assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
-    samples = TrainingData(data.x, data.y, split)
+    samples = _samples(data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
@@ -164,6 +171,14 @@ def load(prepared: Prepared) -> Loaded:
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+
+
+def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
+    """Return the clients' samples, all variants of each if there are several."""
+    if data.variants is None:
+        return TrainingData(data.x, data.y, split)
+    variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
+    return TrainingData(data.variants, np.concatenate([data.y] * variants.copies), split, variants=variants)
 
 
 def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:

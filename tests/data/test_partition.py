@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from fedactors.data.base import Info
 from fedactors.data.partitions.assignment import assign
-from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition, NaturalPartition
+from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.natural import NaturalPartition
+from fedactors.data.partitions.partition import ClassPartition, IidPartition
 from fedactors.data.partitions.sizes import Pareto
 from fedactors.data.sets.digits import Digits
 from fedactors.data.sets.synthetic_data import SyntheticData

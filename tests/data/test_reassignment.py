@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import fedactors
 from fedactors import Scenario
-from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition
+from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.partition import ClassPartition, IidPartition
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.errors import ScenarioError
 from fedactors.simulation.prepare import prepare

@@ -7,29 +7,26 @@ functions of the seed.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info
-from fedactors.data.partitions.assignment import Split, assign, contiguous, supplied
+from fedactors.data.partitions.assignment import Split, assign, supplied
 from fedactors.data.partitions.sizes import Samples, drawn, even
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 _WHERE = "task.partition"
 
 
-class Partition(Protocol):
-    """A way to spread data over clients that a scenario may name."""
-
-    name: str
+class Spread(Protocol):
+    """A way to spread samples over clients."""
 
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
@@ -42,6 +39,12 @@ class Partition(Protocol):
         the labels are not those that the data set announced.
         """
         ...
+
+
+class Partition(Spread, Protocol):
+    """A way to spread data over clients that a scenario may name."""
+
+    name: str
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out. Raises ScenarioError if a label has too few."""
@@ -62,7 +65,30 @@ class Reassignable(Protocol):
         ...
 
 
-class _AssignedPartition(Options):
+def held_out(alike: Spread, data: Data, clients: int, seed: int) -> Split:
+    """Return which test samples each client holds out, if test samples are spread as `alike` does."""
+    labels = data.strata_of(data.test_y)
+    counts = tuple(np.bincount(labels, minlength=data.strata_count).tolist())
+    info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts, kind=data.kind)
+    return alike.split(labels, data.strata_count, alike.sizes(info, clients, seed), seed)
+
+
+def refuse_other_labels(info: Info, name: str) -> None:
+    """Raise ScenarioError if the labels of the data are no classes, by which samples could be told apart."""
+    if info.kind != "class":
+        raise ScenarioError(
+            f'{_WHERE}: "{name}" tells samples apart by their label, and "{info.name}" has labels of the kind'
+            f" {info.kind} (accepted: iid, quantity or natural)"
+        )
+
+
+def one_pool(labels: Int64, sizes: Int64, seed: int, *, replace: bool, purpose: Purpose) -> Split:
+    """Return the split in which every client draws from all data alike."""
+    pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
+    return assign(pool, hosted, sizes[:, None], seed, replace=replace, purpose=purpose)
+
+
+class AssignedPartition(Options):
     """Options of the partitions that assign samples to clients."""
 
     samples: Samples | None = None
@@ -78,11 +104,9 @@ class _AssignedPartition(Options):
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out; see `Partition.holdout`."""
-        counts = tuple(np.bincount(data.test_y, minlength=data.classes).tolist())
-        info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts)
         alike = self.model_copy(update={"samples": self.test_samples, "reallocate": False})
         alike._purpose = Purpose.HOLDOUT
-        return alike.split(data.test_y, data.classes, alike.sizes(info, clients, seed), seed)
+        return held_out(alike, data, clients, seed)
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
@@ -110,18 +134,17 @@ class _AssignedPartition(Options):
         self.enough(info, np.sort(sizes)[-asked:])
 
 
-class IidPartition(_AssignedPartition):
+class IidPartition(AssignedPartition):
     """Every client draws from all data alike."""
 
     name: Literal["iid"] = "iid"
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
-        one_pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
-        return assign(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
+        return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
 
 
-class ClassPartition(_AssignedPartition):
+class ClassPartition(AssignedPartition):
     """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
 
     Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
@@ -142,6 +165,7 @@ class ClassPartition(_AssignedPartition):
 
         Raises ScenarioError if a label has too few samples or, without `samples`, no client.
         """
+        refuse_other_labels(info, self.name)
         if self.reallocate and self.samples is None:
             raise ScenarioError(f"{_WHERE}.samples: reallocate needs the number of samples of each client")
         hosted = self.hosted(info.classes, clients, seed)
@@ -219,78 +243,3 @@ def _even_cuts(counts: Int64, hosts: Int64, hosted: Int64) -> Int64:
     rank[by_label] = np.arange(len(flat)) - first[flat[by_label]]
     shares = counts[flat] // hosts[flat] + (rank < counts[flat] % hosts[flat])
     return shares.reshape(hosted.shape).astype(np.int64)
-
-
-class DirichletPartition(_AssignedPartition):
-    """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
-
-    The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
-    replacement; where a label has run out, its share falls to the client's other labels in proportion. So
-    sizes are kept exactly, and the last clients get what is left.
-    """
-
-    name: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, Field(gt=0)]
-    """Concentration of each label."""
-
-    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
-        """Return which samples each client holds; see `Partition.split`."""
-        draws = stream(seed, Purpose.PARTITION)
-        left = np.bincount(labels, minlength=classes)
-        if sizes.sum() > len(labels) and not self.replace:
-            raise ScenarioError(f"{_WHERE}: {sizes.sum():,} samples wanted, {len(labels):,} available")
-        proportions = draws.dirichlet(np.full(classes, self.alpha), size=len(sizes))
-        shares = np.zeros((len(sizes), classes), dtype=np.int64)
-        for k in draws.permutation(len(sizes)):
-            if self.replace:
-                shares[k] = _multinomial(draws, sizes[k], proportions[k], left)
-            else:
-                shares[k] = _taken(draws, sizes[k], proportions[k], left)
-                left -= shares[k]
-        hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
-        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
-
-
-def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
-    """Draw `samples` labels in `proportions`, none oftener than it is `left`; `left` holds enough."""
-    taken = np.zeros_like(left)
-    while missing := samples - taken.sum():
-        drawn_now = _multinomial(draws, missing, proportions, left - taken)
-        taken += np.minimum(drawn_now, left - taken)  # either nothing was cut, or a label is used up: this ends
-    return taken
-
-
-def _multinomial(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
-    """Draw `samples` labels in `proportions`, among those of which something is left."""
-    usable = np.where(left > 0, proportions, 0.0)
-    if usable.sum() < 1e-200:  # all its labels are used up: take any other
-        usable = left.astype(np.float64)
-    return draws.multinomial(samples, usable / usable.sum())
-
-
-class NaturalPartition(Options):
-    """Every client holds what the data set says is its own."""
-
-    name: Literal["natural"] = "natural"
-
-    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
-        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data do not say."""
-        if info.client_sizes is None:
-            raise ScenarioError(f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet')
-        if len(info.client_sizes) != clients:
-            raise ScenarioError(
-                f'{_WHERE}: "{info.name}" comes from {len(info.client_sizes):,} clients, found {clients:,}'
-            )
-        return info.client_sizes
-
-    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
-        """Return which samples each client holds; see `Partition.split`."""
-        if sizes.sum() != len(labels):
-            raise DataError(f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced")
-        return contiguous(sizes)
-
-    def holdout(self, data: Data, clients: int, seed: int) -> Split:
-        """Return which test samples each client holds out; see `Partition.holdout`."""
-        if data.test_clients is None:
-            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
-        return contiguous(np.diff(data.test_clients))

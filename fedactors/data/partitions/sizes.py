@@ -102,6 +102,21 @@ def even(total: int, clients: int) -> Int64:
     return total // clients + (np.arange(clients) < total % clients).astype(np.int64)
 
 
+def dirichlet_sizes(alpha: float, total: int, clients: int, seed: int, least: int = 1) -> Int64:
+    """Return `total` cut into `(clients,)` sizes, their shares drawn from a symmetric Dirichlet law.
+
+    Everybody has `least` samples, if there are so many; what is beyond is shared by the law, in whole samples that are
+    nearest to it.
+    """
+    floor = least if least * clients <= total else 0
+    rest = total - floor * clients
+    wanted = rest * stream(seed, Purpose.SIZES).dirichlet(np.full(clients, alpha))
+    sizes = np.floor(wanted).astype(np.int64)
+    missing = rest - int(sizes.sum())
+    sizes[np.argsort(sizes - wanted, kind="stable")[:missing]] += 1  # the largest remainders
+    return sizes + floor
+
+
 def _clipped(sizes: NDArray[np.float64], floor: int, cap: int | None) -> Int64:
     most = _MOST if cap is None else min(cap, _MOST)
     return np.clip(np.nan_to_num(sizes, nan=_MOST), min(floor, _MOST), most).astype(np.int64)

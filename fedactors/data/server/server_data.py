@@ -71,8 +71,8 @@ class IidServerData(Options):
         held = np.zeros(len(data.y), dtype=bool)
         held[split.indices] = True
         pool = np.flatnonzero(held == self.copies)
-        labels = data.y[pool]
-        shares = self._shares(np.bincount(labels, minlength=data.classes))
+        labels = data.strata[pool]
+        shares = self._shares(np.bincount(labels, minlength=data.strata_count))
         rows = np.concatenate(
             [
                 stream(seed, Purpose.SERVER_DATA, 1 + label).permutation(pool[labels == label])[:share]

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
@@ -46,6 +46,7 @@ class Languages(Options):
         return Info(
             self.name, total, 2 * self.test, shape, self.characters,
             client_sizes=sizes, label_shape=shape, central_size=self.central,
+            inputs=(InputPart("", shape, integer=True),), kind="sequence",
         )  # fmt: skip
 
     def check(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
@@ -68,6 +68,7 @@ class _NextMovie(Options):
             client_sizes=sizes,
             central_size=int(counts[parts.central].sum()),
             client_rows=seen[parts.train],
+            inputs=(InputPart("", (self.history,), integer=True),),
         )
 
     def load(self, seed: int, clients: int) -> Data:
