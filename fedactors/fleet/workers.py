@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.fleet.base import CallError
+from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -35,6 +35,7 @@ from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
+from fedactors.user_errors import told
 
 NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
 State: TypeAlias = dict[str, torch.Tensor]
@@ -135,11 +136,14 @@ class ClientHost(Worker):
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
-        except Exception:
+        except Exception as error:
             chunk = joined(chunks)
             text = traceback.format_exc()
+            lines = told(error)
             clients = failing_clients(self._trainer, chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
+            if lines:
+                raise UserCallError(f"{lines}\n{clients}, {where}") from None
             raise ChunkError(
                 f"round {chunk.version + 1}, version {chunk.version}, {clients}, {where}:\n{text}"
             ) from None

@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape, TensorSpec
-from fedactors.models.module_layer import BufferPolicy, ModuleConstants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import chain_of
 from fedactors.models.torch_modules import (
     MaskStep,

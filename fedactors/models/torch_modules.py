@@ -23,7 +23,7 @@ from torch.func import functional_call
 
 from fedactors.errors import DataError
 from fedactors.models.dropout import dropped
-from fedactors.models.module_layer import ModuleConstants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.streams import Purpose, stream
 
 _PROBED = 2  # samples of the batch by which a module is looked at

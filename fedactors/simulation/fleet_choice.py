@@ -105,13 +105,11 @@ def refuse_idle(prepared: Prepared) -> None:
 def refuse_engine(prepared: Prepared) -> None:
     """Raise ScenarioError if the scenario names an engine that does not support the clients' work on their device."""
     scenario = prepared.scenario
-    if scenario.task.engine is None:
+    if scenario.engine is None:
         return
     from fedactors.learning.trainer import check_engine
     from fedactors.learning.training_task import TrainingTask
 
     algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
-    task = TrainingTask(
-        prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.task.engine
-    )
+    task = TrainingTask(prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.engine)
     check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

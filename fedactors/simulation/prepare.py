@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors import registry
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
@@ -26,6 +27,7 @@ from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -155,7 +157,8 @@ def prepare(scenario: Scenario) -> Prepared:
     file is missing.
     """
     try:
-        return _prepared(scenario)
+        with registry.in_scope(scenario.own), user_errors(ScenarioError):
+            return _prepared(scenario)
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error
 
@@ -291,8 +294,9 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 def check_files(scenario: Scenario) -> None:
     """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
     try:
-        scenario.task.dataset.check()
-        if scenario.server.data is not None:
-            scenario.server.data.check()
+        with user_errors(ScenarioError):
+            scenario.task.dataset.check()
+            if scenario.server.data is not None:
+                scenario.server.data.check()
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error

@@ -26,11 +26,13 @@ from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
+from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
+from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -57,7 +59,7 @@ def run(
     prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -73,6 +75,7 @@ def resume(
     overrides: Iterable[str] = (),
     *,
     previous: bool = False,
+    changed_code: bool = False,
     fleet: FleetKind = "ray",
     actors: int | None = None,
     address: str | None = None,
@@ -82,7 +85,8 @@ def resume(
 ) -> Result:
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
-    `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
+    `overrides` may change the scenario's cluster and nothing else; with `changed_code`, the user's own files may be
+    others than before. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
     began = time.perf_counter()
@@ -91,9 +95,12 @@ def resume(
     check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
+    if changes := code_changes(path, start.code, scenario, allowed=changed_code):
+        shown.note(f"{path}: other code than before, bits may differ: {changes}")
+        start = replace(start, code=code_digests(scenario))
     prepared = _ready(scenario, address)
     rows = recorded_rows(path, start)
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -160,7 +167,7 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
-        task.engine,
+        scenario.engine,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
