@@ -13,6 +13,7 @@ from typing import Any
 from fedactors.cli import check_commands as check
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
+from fedactors.cli import new_command as new
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
@@ -20,6 +21,7 @@ from fedactors.cli import stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.user_errors import user_errors
 from fedactors.version import VERSION
 
 _INTERRUPTED = 130
@@ -36,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         whole.print_help()
         return 0
     try:
-        result: int = options.command(options)
+        with user_errors():
+            result: int = options.command(options)
     except UsageError as error:
         print(f"fedactors: {error}", file=sys.stderr)
         return 2
@@ -98,6 +101,7 @@ _COMMANDS: dict[str, _Command] = {
     "report": (folder.report, "draw run folders as one HTML page", folder.extend_report),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
+    "new": (new.run, "write a plugin and a scenario that runs it, to begin from", new.extend),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
     "traces": (traces.run, "look at recordings, convert, sample and make them", traces.extend),

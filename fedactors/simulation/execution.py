@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.actor_tracks import collect
-from fedactors.fleet.base import Fault, Fleet
+from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
@@ -314,5 +314,6 @@ class Execution:
     def _fault(self, version: int, fault: Fault) -> None:
         row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
         self._recorder.folder.fault(row)
-        again = "; the work is given to another host" * (version >= self._recorder.plans)
+        repeated = version >= self._recorder.plans and fault.cause != UserCallError.__name__
+        again = "; the work is given to another host" * repeated
         self._progress.note(f"round {version + 1}: {fault.cause}{again}")
