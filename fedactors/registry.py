@@ -33,6 +33,7 @@ from fedactors.errors import ScenarioError, suggestion
 
 BUILTIN: dict[str, dict[str, str]] = {
     "algorithms": {
+        "ditto": "fedactors.algorithms.ditto:Ditto",
         "ds": "fedactors.algorithms.data_sharing:DataSharing",
         "dsl": "fedactors.algorithms.data_sharing:DSL",
         "fed-ams": "fedactors.algorithms.fed_ams:FedAMS",

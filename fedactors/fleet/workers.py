@@ -30,6 +30,7 @@ from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
@@ -80,7 +81,7 @@ class ClientHost(Worker):
         self._task = task
         self._samples = samples
         self._trainer = Trainer(task, samples, device)
-        self._keeps = bool(task.algorithm.keeps)
+        self._keeps = task.keeps_state
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
         """Return what the chunks learned, in their order, chunks of one branch added up.
@@ -226,7 +227,8 @@ class ServerWorker(Worker):
         sums = _tensors(learned.sums)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, sums, facts, kept_by_departed)
-        moved["x"] = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        moved["x"] = unmoved(self._task.personal, before, averaged)
         after = self._parted(moved)
         return *after, report._replace(sound=all(map(finite, after)))
 

@@ -11,7 +11,6 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
 from fedactors.scenario.model import ClusterOptions
 from fedactors.scenario.population import GroupOptions
-from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]
@@ -76,9 +75,10 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
     return HostKinds(different, list(first), [different.index(one) for one in wanted])
 
 
-def is_near(server: ServerOptions) -> bool:
+def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
-    return not server.algorithm.keeps and not server.timing.asynchronous
+    server = prepared.scenario.server
+    return not server.algorithm.keeps and not len(prepared.personal) and not server.timing.asynchronous
 
 
 def has_centre(prepared: Prepared) -> bool:

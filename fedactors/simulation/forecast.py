@@ -73,7 +73,6 @@ def forecast(
     the seconds that one process alone takes to import torch here.
     """
     cluster = prepared.scenario.cluster
-    server = prepared.scenario.server
     cores = os.cpu_count() or 1
     hosts = 1 if kind == "local" else actors or cluster.actors or cores
     device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
@@ -83,7 +82,7 @@ def forecast(
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device, hosts)
-    way = "near" if kind == "ray" and is_near(server) and not cluster.address else kind
+    way = "near" if kind == "ray" and is_near(prepared) and not cluster.address else kind
     seconds = (round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks)
     each = sum(seconds) / max(1, len(tasks))
     steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
@@ -102,7 +101,6 @@ def forecast(
 
 def _rounds(prepared: Prepared, plans: Sequence[Plan]) -> int:
     """Return the rounds of a run whose first `plans` are given, if later ones take as long in virtual time."""
-    server = prepared.scenario.server
     if server.until is None or not plans or not plans[-1].ready:
         return int(server.rounds)
     return int(min(server.rounds, server.until * len(plans) // plans[-1].ready))

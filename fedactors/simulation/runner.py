@@ -124,7 +124,7 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    central, near = has_centre(prepared), is_near(scenario.server)
+    central, near = has_centre(prepared), is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 
@@ -168,6 +168,7 @@ def load(prepared: Prepared) -> Loaded:
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
         scenario.engine,
+        prepared.personal,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

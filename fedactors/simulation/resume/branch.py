@@ -121,7 +121,10 @@ def _vectors(prepared: Prepared) -> list[str]:
     import torch
 
     algorithm = prepared.scenario.server.algorithm
-    return sorted([*algorithm.start(torch.zeros(1)), *(f"{name} of each client" for name in algorithm.keeps)])
+    personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
+    return sorted(
+        [*algorithm.start(torch.zeros(1)), *(f"{name} of each client" for name in algorithm.keeps), *personal]
+    )
 
 
 def _again(
