@@ -101,6 +101,7 @@ def forecast(
 
 def _rounds(prepared: Prepared, plans: Sequence[Plan]) -> int:
     """Return the rounds of a run whose first `plans` are given, if later ones take as long in virtual time."""
+    server = prepared.scenario.server
     if server.until is None or not plans or not plans[-1].ready:
         return int(server.rounds)
     return int(min(server.rounds, server.until * len(plans) // plans[-1].ready))
