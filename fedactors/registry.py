@@ -6,6 +6,9 @@ through an entry point in the group `fedactors.<kind>`, without touching this re
     [project.entry-points."fedactors.algorithms"]
     fedfoo = "my_package.fedfoo:FedFoo"
 
+A scenario may also name Python files of the user's own, `plugins: [mine.py]`. What they define is known while that
+scenario is read and prepared (`in_scope`), and to no other one; see `fedactors.own_plugins`.
+
 Formats of recordings are no choice of a scenario, but come in the same way: `fedactors.formats`, instances of
 `fedactors.traces.format_registry.Format`.
 
@@ -19,13 +22,18 @@ subclasses of `fedactors.engines.base.Engine`, listed in the order in which they
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any
 
 from fedactors.errors import ScenarioError, suggestion
 
 BUILTIN: dict[str, dict[str, str]] = {
     "algorithms": {
+        "ditto": "fedactors.algorithms.ditto:Ditto",
         "ds": "fedactors.algorithms.data_sharing:DataSharing",
         "dsl": "fedactors.algorithms.data_sharing:DSL",
         "fed-ams": "fedactors.algorithms.fed_ams:FedAMS",
@@ -162,9 +170,14 @@ BUILTIN: dict[str, dict[str, str]] = {
 }
 
 
+Own = Mapping[str, Mapping[str, Any]]  # by kind, then by name
+
+_NO_OWN: Own = MappingProxyType({})
+_own: ContextVar[Own] = ContextVar("_own", default=_NO_OWN)
+
 _WITHOUT_OPTIONS = ("engines",)  # kinds whose classes take no options
 # Methods that a class of a kind must have; what else it lacks is found when it is used.
-_ABLE = {
+ABLE = {
     "algorithms": ("start", "upload", "aggregate", "payload"),
     "datasets": ("info", "check", "load"),
     "engines": ("supports", "train"),
@@ -178,20 +191,39 @@ _ABLE = {
 }
 
 
+@contextmanager
+def in_scope(own: Own) -> Iterator[None]:
+    """Make classes of the user's files known, within the context and this thread only."""
+    token = _own.set(own)
+    try:
+        yield
+    finally:
+        _own.reset(token)
+
+
+def own(kind: str) -> Mapping[str, Any]:
+    """Return what the files of the scenario at hand add to `kind`, by name."""
+    return _own.get().get(kind, {})
+
+
 def names(kind: str) -> list[str]:
-    """Return every name of `kind` that can be used here, ours and installed plugins', sorted."""
-    return sorted({*BUILTIN[kind], *_plugins(kind)})
+    """Return every name of `kind` that can be used here, ours, the scenario's and installed plugins', sorted."""
+    return sorted({*BUILTIN[kind], *own(kind), *_plugins(kind)})
 
 
 def lookup(kind: str, name: str) -> type[Any]:
-    """Return the class called `name` among `kind`.
+    """Return the class called `name` among `kind`; `module:Class` is imported as it is.
 
     Raises ScenarioError if there is none, or if a plugin cannot be imported.
     """
-    if name in BUILTIN[kind]:
-        module, _, attribute = BUILTIN[kind][name].partition(":")
+    path = BUILTIN[kind].get(name, name)
+    if ":" in path:
+        module, _, attribute = path.partition(":")
         found: type[Any] = getattr(importlib.import_module(module), attribute)
         return found
+    if name in own(kind):
+        mine: type[Any] = own(kind)[name]
+        return mine
     plugins = _plugins(kind)
     if name not in plugins:
         raise ScenarioError(f'no {kind} named "{name}"{suggestion(name, names(kind))}')
@@ -224,15 +256,19 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
 def _load(kind: str, point: EntryPoint) -> type[Any]:
     """Return the class of a plugin. Raises ScenarioError if it cannot be one of `kind`."""
     found: type[Any] = load(kind, point)
-    who = called(kind, point)
+    check(kind, found, called(kind, point), point.name)
+    return found
+
+
+def check(kind: str, found: Any, who: str, name: str) -> None:
+    """Raise ScenarioError, in which it is called `who`, if `found` cannot be the class called `name` of `kind`."""
     if kind not in _WITHOUT_OPTIONS:
-        _check_options(found, who, point.name)
+        _check_options(found, who, name)
     elif not isinstance(found, type):
         raise ScenarioError(f"{who} is not a class (accepted: a subclass of fedactors.engines.base.Engine)")
-    lacking = [method for method in _ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
+    lacking = [method for method in ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
     if lacking:
         raise ScenarioError(f"{who} cannot do {', '.join(lacking)} (accepted: a class that can, as those built in)")
-    return found
 
 
 def _check_options(found: Any, who: str, name: str) -> None:

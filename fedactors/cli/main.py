@@ -15,6 +15,7 @@ from fedactors.cli import check_commands as check
 from fedactors.cli import data_commands as data
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
+from fedactors.cli import new_command as new
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
@@ -22,6 +23,7 @@ from fedactors.cli import shared_options, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.user_errors import user_errors
 from fedactors.version import VERSION
 
 _INTERRUPTED = 130
@@ -34,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(versions())
         return 0
     try:
-        result: int = options.command(options)
+        with user_errors():
+            result: int = options.command(options)
     except UsageError as error:
         print(f"fedactors: {error}", file=sys.stderr)
         return 2
@@ -96,6 +99,7 @@ _COMMANDS: dict[str, _Command] = {
     "report": (folder.report, "draw run folders as one HTML page", folder.extend_report),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
+    "new": (new.run, "write a plugin and a scenario that runs it, to begin from", new.extend),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
     "data": (data.run, "look at the data of a scenario: who holds what", data.extend),

@@ -31,9 +31,9 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
         return next(engine for engine in engines if engine.supports(work, device) and engine.suits(work, device))
     engine = _new(name)
     if not engine.supports(work, device):
-        model = work.model
+        model, called = work.model, name.rpartition(":")[2]
         raise ScenarioError(
-            f'task.engine: "{name}" does not support model "{model.name}" in {model.precision} with optimiser'
+            f'task.engine: "{called}" does not support model "{model.name}" in {model.precision} with optimiser'
             f' "{work.optimizer.name}" on device "{device}" (accepted: {engine.accepts}; or leave it out)'
         )
     return engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedactors.fleet.base import Fault, Fleet, Handle
+from fedactors.fleet.base import Fault, Fleet, Handle, UserCallError
 from fedactors.fleet.messages import AggregationReport, Outcomes, RoundTask
 
 MOST_RAISED = 2  # tries for work that raises: on two hosts
@@ -61,6 +61,8 @@ class Flight:
                 f"{failed}: a machine was lost with what only it held, models or what clients keep"
                 f" (accepted: go on from the last checkpoint); {fault}"
             )
+        if fault.cause == UserCallError.__name__:  # it would raise on every host
+            return f"{fault.text}\n{failed}"
         if self.raised >= MOST_RAISED or self.died >= _MOST_DIED:
             return f"{failed} failed {self.tries} times, last with {fault}"
         return ""

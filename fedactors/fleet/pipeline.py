@@ -61,7 +61,7 @@ class Pipeline:
         evaluation_set = fleet.put(test)
         x, y = (fleet.put(part) for part in own)
         self._constants = (task, data, evaluation_set, x, y)  # an actor that restarts is given them again
-        self._keeps = bool(training_task.algorithm.keeps)
+        self._keeps = training_task.keeps_state
         self._states = ClientStates()
         worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
         self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.fleet.base import CallError
+from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -30,11 +30,13 @@ from fedactors.learning.chunks import joined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
+from fedactors.user_errors import told
 
 NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
 State: TypeAlias = dict[str, torch.Tensor]
@@ -79,7 +81,7 @@ class ClientHost(Worker):
         self._task = task
         self._samples = samples
         self._trainer = Trainer(task, samples, device)
-        self._keeps = bool(task.algorithm.keeps)
+        self._keeps = task.keeps_state
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
         """Return what the chunks learned, in their order, chunks of one branch added up.
@@ -135,11 +137,14 @@ class ClientHost(Worker):
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
-        except Exception:
+        except Exception as error:
             chunk = joined(chunks)
             text = traceback.format_exc()
+            lines = told(error)
             clients = failing_clients(self._trainer, chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
+            if lines:
+                raise UserCallError(f"{lines}\n{clients}, {where}") from None
             raise ChunkError(
                 f"round {chunk.version + 1}, version {chunk.version}, {clients}, {where}:\n{text}"
             ) from None
@@ -222,7 +227,8 @@ class ServerWorker(Worker):
         sums = _tensors(learned.sums)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, sums, facts, kept_by_departed)
-        moved["x"] = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        moved["x"] = unmoved(self._task.personal, before, averaged)
         after = self._parted(moved)
         return *after, report._replace(sound=all(map(finite, after)))
 

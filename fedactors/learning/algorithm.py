@@ -53,6 +53,7 @@ class ClientResult(NamedTuple):
     kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
     gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
     state: Vectors = NOTHING  # of the client's optimiser at the end
+    own: Tensor | None = None  # of shape of delta: the client's own model at the end, for algorithms with an `own_pull`
 
 
 UNKNOWN = TaskSetting()
@@ -156,9 +157,15 @@ class Algorithm(Options):
         return 0.0
 
     @property
+    def own_pull(self) -> float | None:
+        """Weight of the pull of each client's own model towards x; None if clients have no such model."""
+        return None
+
+    @property
     def corrects(self) -> bool:
-        """Whether local steps follow more than the gradient: a correction, or the pull of `prox`."""
-        return type(self).correction is not Algorithm.correction or bool(self.prox)
+        """Whether local steps follow more than the gradient: a correction, or the pull of `prox` or `own_pull`."""
+        pulls = bool(self.prox) or self.own_pull is not None
+        return type(self).correction is not Algorithm.correction or pulls
 
     @property
     def wants_gradient(self) -> bool:
@@ -183,6 +190,15 @@ class Algorithm(Options):
         With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
         """
         return "its file does not say what an update from an older model means"
+
+    def refuses_personal(self, setting: TaskSetting) -> str:
+        """Return why parts of the model cannot stay at the clients, or nothing if they can."""
+        if self.centre != "none":
+            return "a central learner trains the whole model"
+        if self.learns:
+            return "its server trains the whole model"
+        brings = self.optimizer(setting) is not setting.optimizer
+        return "it brings an optimiser whose state is averaged" if brings else ""
 
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""

@@ -92,6 +92,17 @@ class TrainingTask:
     holdout: Holdings | None = None  # of the test set, where it follows the members
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
+    personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
+
+    @property
+    def has_personal(self) -> bool:
+        """Whether parts of the model stay at the clients."""
+        return self.personal is not None and bool(len(self.personal))
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether clients keep vectors between their trips."""
+        return bool(self.algorithm.keeps) or self.has_personal
 
     @property
     def local_work(self) -> LocalWork:
@@ -105,7 +116,7 @@ class TrainingTask:
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
-            keeps_state=bool(algorithm.keeps),
+            keeps_state=self.keeps_state,
         )
 
     @property

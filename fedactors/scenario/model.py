@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from typing_extensions import Self
 
+from fedactors import registry
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
+from fedactors.own_plugins import engine_path
 from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
+from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import NONE_IS_NULL, Size
 from fedactors.scenario.yaml_text import Lines, parse, read
+from fedactors.user_code import Source, noted_files
+from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
@@ -103,6 +117,8 @@ class Scenario(Options):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     seed: int = Field(default=0, ge=0, lt=2**63)
+    plugins: list[PluginFile] = Field(default_factory=list)
+    """Python files, relative to the scenario, whose classes this scenario may name: algorithms, data sets, models, …"""
     task: TaskOptions
     population: list[GroupOptions] = Field(min_length=1)
     server: ServerOptions
@@ -114,6 +130,22 @@ class Scenario(Options):
     """Variants of this scenario for `fedactors sweep`; no part of any run."""
     _source: str = PrivateAttr(default="")
     _folder: Path = PrivateAttr(default=Path())
+    _code: dict[str, Source] = PrivateAttr(default_factory=dict)
+    _own: registry.Own = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_own_code(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Validate with what the plugins define, and note which files of the user were read."""
+        if isinstance(data, Scenario):
+            return handler(data)
+        with noted_files() as code:
+            own = plugins_in(data, info)
+            with registry.in_scope(own):
+                scenario = handler(data)
+        scenario._code = code
+        scenario._own = own
+        return scenario
 
     @model_validator(mode="after")
     def _groups_have_names(self) -> Scenario:
@@ -159,6 +191,21 @@ class Scenario(Options):
         return self._source or f'scenario "{self.name}"'
 
     @property
+    def code(self) -> Mapping[str, Source]:
+        """The files of the user that this scenario names, by what it calls them."""
+        return self._code
+
+    @property
+    def own(self) -> registry.Own:
+        """What the scenario's own plugins define, for `registry.in_scope`."""
+        return self._own
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that the scenario names, as every process of a run finds it."""
+        return engine_path(self._own, self.task.engine)
+
+    @property
     def folder(self) -> Path:
         """Folder of the scenario file; relative paths of traces start here."""
         return self._folder
@@ -181,7 +228,8 @@ class Scenario(Options):
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
         """Validate plain data. Raises ScenarioError that names `source`, the line from `lines`, and the key path."""
         try:
-            scenario = cls.model_validate(data, context={"folder": folder or Path()})
+            with user_errors(ScenarioError, source):
+                scenario = cls.model_validate(data, context={"folder": folder or Path()})
         except ValidationError as error:
             raise ScenarioError(explain(error, source, lines or {})) from None
         scenario._source = source

@@ -86,6 +86,8 @@ class ServerOptions(Options):
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
     algorithm: Algorithm = Field(default="fedavg", validate_default=True)
+    personal: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Patterns (fnmatch) of parameters, by name, that stay at the clients: trained there, not sent, not averaged."""
     participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
         default=None, validate_default=True
     )

@@ -6,16 +6,19 @@ import sys
 import time
 from typing import Any
 
+from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
+from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 _WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
 
 
+@user_errors(ScenarioError)
 def check(scenario: Scenario, fleet: str | None = None, actors: int | None = None) -> dict[str, Any]:
     """Validate `scenario` as far as possible without running it, and return what it will do.
 

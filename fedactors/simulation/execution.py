@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.actor_tracks import collect
-from fedactors.fleet.base import Fault, Fleet
+from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
@@ -295,4 +295,5 @@ class Execution:
         return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:
-        self._faults.fault(version, fault, repeated=version >= self._recorder.plans)
+        repeated = version >= self._recorder.plans and fault.cause != UserCallError.__name__
+        self._faults.fault(version, fault, repeated=repeated)

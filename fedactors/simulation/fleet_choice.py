@@ -11,7 +11,6 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
 from fedactors.scenario.model import ClusterOptions
 from fedactors.scenario.population import GroupOptions
-from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]
@@ -76,9 +75,10 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
     return HostKinds(different, list(first), [different.index(one) for one in wanted])
 
 
-def is_near(server: ServerOptions) -> bool:
+def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
-    return not server.algorithm.keeps and not server.timing.asynchronous
+    server = prepared.scenario.server
+    return not server.algorithm.keeps and not len(prepared.personal) and not server.timing.asynchronous
 
 
 def has_centre(prepared: Prepared) -> bool:
@@ -105,13 +105,11 @@ def refuse_idle(prepared: Prepared) -> None:
 def refuse_engine(prepared: Prepared) -> None:
     """Raise ScenarioError if the scenario names an engine that does not support the clients' work on their device."""
     scenario = prepared.scenario
-    if scenario.task.engine is None:
+    if scenario.engine is None:
         return
     from fedactors.learning.trainer import check_engine
     from fedactors.learning.training_task import TrainingTask
 
     algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
-    task = TrainingTask(
-        prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.task.engine
-    )
+    task = TrainingTask(prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.engine)
     check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

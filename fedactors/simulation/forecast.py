@@ -105,7 +105,7 @@ def _device(prepared: Prepared) -> str:
 def _way(prepared: Prepared, kind: str) -> str:
     """Return how calls reach the hosts: "ray", "near" for the sockets beside Ray, or "local"."""
     scenario = prepared.scenario
-    return "near" if kind == "ray" and is_near(scenario.server) and not scenario.cluster.address else kind
+    return "near" if kind == "ray" and is_near(prepared) and not scenario.cluster.address else kind
 
 
 def _steps(tasks: Sequence[RoundTask]) -> float:

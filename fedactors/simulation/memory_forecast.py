@@ -18,10 +18,11 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     cohort = prepared.scenario.devices if server.cohort == "all" else server.cohort
     ever = min(prepared.scenario.devices, cohort * server.rounds)  # devices that can have been asked
     samples = info.train_size * info.variants + info.test_size
+    kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
     return {
         "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
         "the model": _MODELS * prepared.model_bytes,
-        "what clients keep": 0 if joined else ever * len(server.algorithm.keeps) * prepared.model_bytes,
+        "what clients keep": 0 if joined else ever * kept,
     }
 
 

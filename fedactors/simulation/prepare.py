@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors import registry
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
@@ -20,13 +21,16 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec
+from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
+from fedactors.simulation.algorithm_checks import refuse_optimizer, refuse_personal
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -111,6 +115,11 @@ class Prepared:
             return self.model_bytes
         return floats(self.model, rows) * BYTES_PER_PARAMETER
 
+    @cached_property
+    def personal(self) -> NDArray[np.int64]:
+        """Positions in the flat vector of what stays at the clients."""
+        return personal_positions(self.model, self.scenario.server.personal)
+
     @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
@@ -123,7 +132,13 @@ class Prepared:
     def payload(self) -> Payload:
         """What a trip moves and what the server computes."""
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
-        return payload._replace(first=payload.first + self.pretraining.samples(self.pretraining.wanted))
+        shared = 1 - len(self.personal) / max(1, self.model.parameters)
+        return payload._replace(
+            down=payload.down * shared,
+            up=payload.up * shared,
+            once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
+            first=payload.first + self.pretraining.samples(self.pretraining.wanted),
+        )
 
     @property
     def ahead(self) -> int:
@@ -159,7 +174,8 @@ def prepare(scenario: Scenario) -> Prepared:
     file is missing.
     """
     try:
-        return _prepared(scenario)
+        with registry.in_scope(scenario.own), user_errors(ScenarioError):
+            return _prepared(scenario)
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error
 
@@ -185,10 +201,12 @@ def _prepared(scenario: Scenario) -> Prepared:
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model)
-    _check_optimizer(server.algorithm, setting)
+    refuse_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
+    if len(prepared.personal):
+        refuse_personal(server, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
     _check_deadline(prepared)
@@ -259,15 +277,6 @@ def _setting(
     )
 
 
-def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
-    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
-    asked, name = setting.optimizer.name, algorithm.name
-    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
-        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
-    if asked != "sgd" and (reason := algorithm.wants_sgd):
-        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
-
-
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server, timing = scenario.server, scenario.server.timing
@@ -326,8 +335,9 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 def check_files(scenario: Scenario) -> None:
     """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
     try:
-        scenario.task.check()
-        if scenario.server.data is not None:
-            scenario.server.data.check()
+        with user_errors(ScenarioError):
+            scenario.task.check()
+            if scenario.server.data is not None:
+                scenario.server.data.check()
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error

@@ -33,11 +33,13 @@ from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
+from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
+from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -64,7 +66,7 @@ def run(
     prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -80,6 +82,7 @@ def resume(
     overrides: Iterable[str] = (),
     *,
     previous: bool = False,
+    changed_code: bool = False,
     fleet: FleetKind = "ray",
     actors: int | None = None,
     address: str | None = None,
@@ -89,7 +92,8 @@ def resume(
 ) -> Result:
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
-    `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
+    `overrides` may change the scenario's cluster and nothing else; with `changed_code`, the user's own files may be
+    others than before. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
     began = time.perf_counter()
@@ -98,9 +102,12 @@ def resume(
     check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
+    if changes := code_changes(path, start.code, scenario, allowed=changed_code):
+        shown.note(f"{path}: other code than before, bits may differ: {changes}")
+        start = replace(start, code=code_digests(scenario))
     prepared = _ready(scenario, address)
     rows = recorded_rows(path, start)
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -124,7 +131,7 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    central, near = has_centre(prepared), is_near(scenario.server)
+    central, near = has_centre(prepared), is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 
@@ -167,7 +174,8 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
         server.selection.steers,
-        task.engine,
+        scenario.engine,
+        prepared.personal,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

@@ -105,7 +105,7 @@ def _point(
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
     joined = address or cluster.address
-    transport = choose_transport(joined, few_vectors=is_near(prepared.scenario.server))
+    transport = choose_transport(joined, few_vectors=is_near(prepared))
     with RayFleet(hosts, cores, gpus, joined, torch=step is None, transport=transport) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
         worker = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))

@@ -16,6 +16,7 @@ from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of, 
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
+from fedactors.simulation.record.code_files import code_digests
 
 _FAILURE = "failure.json"
 T = TypeVar("T")
@@ -62,6 +63,8 @@ def _play(scenario: Scenario, folder: Path) -> None:
 def folder_of(scenario: Scenario, out: Path) -> Path:
     """Return the folder of a run; studies that have a run in common share it, whatever they call it."""
     said = {key: value for key, value in scenario.dump().items() if key not in ("name", "cluster")}
+    if code := code_digests(scenario):
+        said["code"] = code
     return out / f"run-{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
 
 

@@ -103,8 +103,11 @@ def formats() -> tuple[Format, ...]:
 
 
 def _added() -> Iterable[Format]:
-    for point in registry.plugins("formats"):
-        found, who = registry.load("formats", point), registry.called("formats", point)
+    """Yield the formats of the scenario's own plugins, then those of installed packages."""
+    added = [(found, f'format "{name}" of a plugin') for name, found in registry.own("formats").items()]
+    points = registry.plugins("formats")
+    added += [(registry.load("formats", point), registry.called("formats", point)) for point in points]
+    for found, who in added:
         if not isinstance(found, Format):
             accepted = "an instance of fedactors.traces.format_registry.Format"
             raise ScenarioError(f"{who} is a {type(found).__name__} (accepted: {accepted})")

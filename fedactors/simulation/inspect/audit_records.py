@@ -42,7 +42,7 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario."""
-        return validate(scenario_data(self.path), str(self.path / SCENARIO))
+        return validate(scenario_data(self.path), str(self.path / SCENARIO), folder=self.path)
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""What does not go with an algorithm: client optimisers, and parts of the model that stay at the clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedactors.errors import ScenarioError
+from fedactors.learning.algorithm import TaskSetting
+from fedactors.scenario.server_options import ServerOptions
+
+
+def refuse_optimizer(algorithm: Any, setting: TaskSetting) -> None:
+    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
+    asked, name = setting.optimizer.name, algorithm.name
+    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
+        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
+    if asked != "sgd" and (reason := algorithm.wants_sgd):
+        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
+
+
+def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
+    """Refuse parts of a model that stay at the clients where that has no meaning. Raises ScenarioError."""
+    algorithm = server.algorithm
+    if reason := algorithm.refuses_personal(setting):
+        raise ScenarioError(
+            f'server.personal: "{algorithm.name}" cannot leave parts of a model at the clients, or local buffers:'
+            f" {reason} (accepted: fedavg, fedprox, scaffold and others that send only what clients trained)"
+        )
+    if server.dissimilarity_every is not None:
+        raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
