@@ -26,15 +26,14 @@ from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
-from fedactors.scenario.units import show_duration
 from fedactors.simulation.algorithm_checks import refuse_optimizer, refuse_personal
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.simulation.scenario_checks import check_deadline, check_labels, check_reallocation
 from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
-_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
 _MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
 
 
@@ -185,7 +184,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
     model = replace(_model(task.model, info), precision=scenario.precision)
-    _check_labels(model, info)
+    check_labels(model, info)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
     if info.variants > 1 and server.data:
@@ -208,8 +207,9 @@ def _prepared(scenario: Scenario) -> Prepared:
     if len(prepared.personal):
         refuse_personal(server, setting)
     if prepared.reallocates:
-        _check_reallocation(prepared)
-    _check_deadline(prepared)
+        check_reallocation(scenario, info, sizes)
+    if server.deadline is not None:
+        check_deadline(server.deadline, int(least_times(prepared).min()))
     if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
         raise ScenarioError(
             "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
@@ -225,34 +225,6 @@ def _model(options: Any, info: Info) -> Model:
         return described
     built: Model = options.build(info.input_shape, info.outputs)
     return built
-
-
-def _check_labels(model: Model, info: Info) -> None:
-    """Refuse labels that the loss of the model cannot judge. Raises ScenarioError."""
-    if info.kind in ("value", "multi-label") and model.loss in _OF_CLASSES:
-        raise ScenarioError(
-            f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
-            f' "{model.name}" judges classes (accepted: another loss, or target: class)'
-        )
-    if model.loss == "cross_entropy" and model.output_shape[-1] < info.outputs:
-        raise ScenarioError(
-            f'task.model: "{model.name}" answers {model.output_shape[-1]} numbers, "{info.name}" has {info.outputs}'
-            f" labels (accepted: at least {info.outputs} numbers)"
-        )
-    if info.weighted:
-        raise ScenarioError(f'task: "{info.name}" gives weights, and the loss {model.loss} knows none (accepted: none)')
-
-
-def _check_reallocation(prepared: Prepared) -> None:
-    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
-    server, devices = prepared.scenario.server, prepared.scenario.devices
-    partition = prepared.scenario.task.partition
-    if not isinstance(partition, Reassignable):
-        return
-    if server.data is not None:
-        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
-    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
@@ -300,20 +272,6 @@ def workloads_of(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload
         )
 
     return [of(samples) for samples in sizes.tolist()]
-
-
-def _check_deadline(prepared: Prepared) -> None:
-    """Refuse a deadline that no device can meet, even undisturbed. Raises ScenarioError."""
-    deadline = prepared.scenario.server.deadline
-    if deadline is None:
-        return
-    fastest = int(least_times(prepared).min())
-    if fastest > deadline:
-        rounded = -(-fastest // (SECOND // 1000)) * (SECOND // 1000)
-        raise ScenarioError(
-            f"server.deadline: no device can download, do one step and upload in {show_duration(deadline)}"
-            f" (accepted: at least {show_duration(rounded)}, what the fastest device needs)"
-        )
 
 
 def least_times(prepared: Prepared) -> NDArray[np.int64]:
