@@ -26,10 +26,10 @@ from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
-from fedactors.simulation.algorithm_checks import refuse_optimizer, refuse_personal
-from fedactors.simulation.machine_memory import refuse_too_many
+from fedactors.simulation.checks.algorithm_checks import refuse_optimizer, refuse_personal
+from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.scenario_checks import check_deadline, check_labels, check_reallocation
 from fedactors.simulation.record.energy import Tariff, tariff
-from fedactors.simulation.scenario_checks import check_deadline, check_labels, check_reallocation
 from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
@@ -209,7 +209,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     if prepared.reallocates:
         check_reallocation(scenario, info, sizes)
     if server.deadline is not None:
-        check_deadline(server.deadline, int(least_times(prepared).min()))
+        check_deadline(server.deadline, least_times(prepared).min())
     if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
         raise ScenarioError(
             "server.membership.departures: lookahead cannot try futures in which clients are selected by what"

@@ -28,8 +28,8 @@ from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
-from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows

@@ -8,8 +8,8 @@ from typing import Any
 
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import refuse_engine
-from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
 from fedactors.user_errors import user_errors
@@ -63,7 +63,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
 
 def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
     began, there = time.perf_counter(), "torch" in sys.modules
-    from fedactors.simulation.forecast import IMPORTING, forecast  # imports torch
+    from fedactors.simulation.checks.forecast import IMPORTING, forecast  # imports torch
 
     importing = IMPORTING if there else time.perf_counter() - began
     return forecast(prepared, fleet, actors, importing)

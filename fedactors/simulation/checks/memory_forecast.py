@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from fedactors.errors import ScenarioError
-from fedactors.simulation.machine_memory import machine_bytes
+from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepare import Prepared
 
 _NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
