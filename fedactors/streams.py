@@ -35,6 +35,7 @@ class Purpose(IntEnum):
     HOLDOUT = 17  # which test sample lies at which client
     PROSPECT = 18  # batches of a client that trains alone before it leaves
     REALLOCATION = 19  # which sample lies at which active client in a round
+    CLIENT_EVALUATION = 20  # which clients are evaluated after a round
 
 
 _WORD = 2**64 - 1
