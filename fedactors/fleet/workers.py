@@ -31,6 +31,7 @@ from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
@@ -220,7 +221,7 @@ class ServerWorker(Worker):
             return public, private, report
         state = _tensors(public | private)
         before = state["x"]
-        state["x"] = _mixed(before, older, facts.mixed)
+        state["x"] = mixed(before, older, facts.mixed)
         for result in later:
             if isinstance(result, Contribution):
                 state |= _tensors(result.vectors)
@@ -298,11 +299,3 @@ def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
-
-
-def _mixed(x: torch.Tensor, older: Sequence[Any], shares: Sequence[float]) -> torch.Tensor:
-    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
-    mixed = x
-    for one, share in zip(older, shares, strict=True):
-        mixed = mixed + share * (torch.from_numpy(one["x"]) - x)
-    return mixed

@@ -26,9 +26,9 @@ from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
-from fedactors.simulation.algorithm_checks import refuse_optimizer, refuse_personal
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.simulation.scenario_checks import check_reallocation, refuse_optimizer, refuse_personal
 from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
@@ -198,7 +198,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     if len(prepared.personal):
         refuse_personal(server, setting)
     if prepared.reallocates:
-        _check_reallocation(prepared)
+        check_reallocation(scenario, info, sizes)
     _check_deadline(prepared)
     if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
         raise ScenarioError(
@@ -206,18 +206,6 @@ def _prepared(scenario: Scenario) -> Prepared:
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
-
-
-def _check_reallocation(prepared: Prepared) -> None:
-    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
-    server, devices = prepared.scenario.server, prepared.scenario.devices
-    partition = prepared.scenario.task.partition
-    if not isinstance(partition, Reassignable):
-        return
-    if server.data is not None:
-        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
-    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
