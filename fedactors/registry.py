@@ -212,15 +212,12 @@ def names(kind: str) -> list[str]:
 
 
 def lookup(kind: str, name: str) -> type[Any]:
-    """Return the class called `name` among `kind`; `module:Class` is imported as it is.
+    """Return the class called `name` among `kind`.
 
     Raises ScenarioError if there is none, or if a plugin cannot be imported.
     """
-    path = BUILTIN[kind].get(name, name)
-    if ":" in path:
-        module, _, attribute = path.partition(":")
-        found: type[Any] = getattr(importlib.import_module(module), attribute)
-        return found
+    if name in BUILTIN[kind]:
+        return at_path(BUILTIN[kind][name])
     if name in own(kind):
         mine: type[Any] = own(kind)[name]
         return mine
@@ -228,6 +225,13 @@ def lookup(kind: str, name: str) -> type[Any]:
     if name not in plugins:
         raise ScenarioError(f'no {kind} named "{name}"{suggestion(name, names(kind))}')
     return _load(kind, plugins[name])
+
+
+def at_path(path: str) -> type[Any]:
+    """Return the class at `module:Class`."""
+    module, _, attribute = path.partition(":")
+    found: type[Any] = getattr(importlib.import_module(module), attribute)
+    return found
 
 
 def plugins(kind: str) -> list[EntryPoint]:

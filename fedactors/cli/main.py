@@ -23,7 +23,6 @@ from fedactors.cli import shared_options, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
-from fedactors.user_errors import user_errors
 from fedactors.version import VERSION
 
 _INTERRUPTED = 130
@@ -36,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(versions())
         return 0
     try:
-        with user_errors():
-            result: int = options.command(options)
+        result: int = options.command(options)
     except UsageError as error:
         print(f"fedactors: {error}", file=sys.stderr)
         return 2
@@ -55,9 +53,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
         where = f"{error.filename}: " if error.filename else ""
-        print(f"fedactors: {where}{error.strerror or error}", file=sys.stderr)
-        return 1
+        return _of_the_user(error, f"{where}{error.strerror or error}")
+    except Exception as error:
+        return _of_the_user(error, "")
     return result
+
+
+def _of_the_user(error: Exception, otherwise: str) -> int:
+    """Say what code of the user raised, else what to say `otherwise`; return the exit code. Raises what is nobody's."""
+    from fedactors.user_errors import told
+
+    text = told(error) or otherwise
+    if not text:
+        raise error
+    print(f"fedactors: {text}", file=sys.stderr)
+    return 1
 
 
 def console() -> None:

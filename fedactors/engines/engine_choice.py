@@ -18,7 +18,7 @@ from __future__ import annotations
 from fedactors.engines.base import Engine
 from fedactors.engines.local_work import LocalWork
 from fedactors.errors import ScenarioError
-from fedactors.registry import BUILTIN, lookup
+from fedactors.registry import BUILTIN, at_path, lookup
 
 
 def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
@@ -40,5 +40,6 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
 
 
 def _new(name: str) -> Engine:
-    engine: Engine = lookup("engines", name)()
+    found = at_path(name) if ":" in name else lookup("engines", name)  # a path is that of the user's own
+    engine: Engine = found()
     return engine

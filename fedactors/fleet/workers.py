@@ -27,14 +27,16 @@ from fedactors.learning.algorithm import Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
+from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
 from fedactors.user_errors import told
 
@@ -219,7 +221,7 @@ class ServerWorker(Worker):
             return public, private, report
         state = _tensors(public | private)
         before = state["x"]
-        state["x"] = _mixed(before, older, facts.mixed)
+        state["x"] = mixed(before, older, facts.mixed)
         for result in later:
             if isinstance(result, Contribution):
                 state |= _tensors(result.vectors)
@@ -268,6 +270,8 @@ class Evaluator(Worker):
         super().__init__(device)
         self._evaluator = ModelEvaluator(task.model, evaluation_set, device)
         self._holdout = task.holdout
+        self._personal = task.personal
+        self._on_all = task.evaluates_on_all
 
     def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
         """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
@@ -279,6 +283,13 @@ class Evaluator(Worker):
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
+    def evaluate_clients(
+        self, public: Vectors, clients: Sequence[int], *kept: Vectors | None
+    ) -> tuple[ClientMeasures, ...]:
+        """Return the measures of each client: with what it keeps of its own, or with the model in `public`."""
+        models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
+        return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
+
 
 def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
     """Return the results without what clients keep, and then what each client keeps."""
@@ -288,11 +299,3 @@ def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
-
-
-def _mixed(x: torch.Tensor, older: Sequence[Any], shares: Sequence[float]) -> torch.Tensor:
-    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
-    mixed = x
-    for one, share in zip(older, shares, strict=True):
-        mixed = mixed + share * (torch.from_numpy(one["x"]) - x)
-    return mixed

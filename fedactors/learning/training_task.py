@@ -50,6 +50,14 @@ class Chunk(NamedTuple):
 ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
 
 
+class ClientMeasures(NamedTuple):
+    """The measures of one client's model on that client's samples."""
+
+    client: int
+    accuracy: float
+    loss: float
+
+
 class MemoryLimit(NamedTuple):
     """How a host trains since it ran out of memory."""
 
@@ -89,10 +97,12 @@ class TrainingTask:
     workloads: tuple[Workload, ...]  # one per client
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
-    holdout: Holdings | None = None  # of the test set, where it follows the members
+    holdout: Holdings | None = None  # of the test set, where it follows the members or clients are evaluated
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
+    evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
+    evaluates_own: bool = True  # whether they are evaluated with what they have of their own
 
     @property
     def has_personal(self) -> bool:

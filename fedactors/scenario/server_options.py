@@ -53,6 +53,19 @@ class PretrainingOptions(Options):
     """Samples of a step; by default as many as a client's."""
 
 
+class ClientEvaluation(Options):
+    """How good models are at single clients."""
+
+    every: int = Field(default=10, ge=1)
+    """Rounds between evaluations; the last round is always evaluated."""
+    clients: Annotated[int, Field(ge=1, le=10_000_000)] | Literal["all"] = 100
+    """How many clients are evaluated, drawn anew each time among those that belong to the population then."""
+    on: Literal["held_out", "test"] = "held_out"
+    """Each on test samples of its own, given to it as its training samples are; or all on the whole test set."""
+    model: Literal["own", "global"] = "own"
+    """What a client would use: its own model or personal part, where it has one; or the server's model."""
+
+
 def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
     """Return the participation that a scenario names; if none, that of its timing or else of its algorithm."""
     timing, algorithm = checked.data.get("timing"), checked.data.get("algorithm")
@@ -108,6 +121,8 @@ class ServerOptions(Options):
     evaluate_every: int = Field(default=1, ge=1)
     """Rounds between evaluations on the test set; the last round is always evaluated."""
 
+    evaluation: ClientEvaluation | None = None
+    """How good models are at single clients; by default that is not measured."""
     bad_updates: Literal["fail", "quarantine", "stop"] = "fail"
     """When an update holds NaN or Inf: an error, or go on without it, or end the run there as diverged."""
     divergence_threshold: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)

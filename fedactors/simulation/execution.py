@@ -33,6 +33,7 @@ from fedactors.simulation.interrupts import put_off
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.progress import Progress
+from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
@@ -215,6 +216,8 @@ class Execution:
             further["moves"] = [move._asdict() for move in due.objective_state.moves]
         if self._clock.steered:
             further |= noted(outcomes.losses)
+        if outcomes.judged is not None:
+            further |= client_figures(outcomes.judged, self._prepared.scenario.population)
         wall = self._wall() | {"bytes_reduced": outcomes.moved}
         with self._watch.during("write"):
             self._recorder.enter(due.plan, due.task, outcomes, further, wall)

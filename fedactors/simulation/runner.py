@@ -172,10 +172,12 @@ def load(prepared: Prepared) -> Loaded:
         tuple(prepared.workloads),
         prepared.setting,
         before,
-        task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
+        task.partition.holdout(data, scenario.devices, scenario.seed) if holds_out(server) else None,
         server.selection.steers,
         scenario.engine,
         prepared.personal,
+        server.evaluation is not None and server.evaluation.on == "test",
+        server.evaluation is None or server.evaluation.model == "own",
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
@@ -187,6 +189,11 @@ def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
         return TrainingData(data.x, data.y, split)
     variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
     return TrainingData(data.variants, np.concatenate([data.y] * variants.copies), split, variants=variants)
+
+
+def holds_out(server: ServerOptions) -> bool:
+    """Whether test samples are given to clients."""
+    return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
 
 
 def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:

@@ -1,11 +1,17 @@
-"""What does not go with an algorithm: client optimisers, and parts of the model that stay at the clients."""
+"""Parts of a scenario that do not go together: optimisers, personal parts of a model, data that are dealt anew."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import TaskSetting
+from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
 
 
@@ -28,3 +34,15 @@ def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
         )
     if server.dissimilarity_every is not None:
         raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
+
+
+def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
+    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
+    server, devices = scenario.server, scenario.devices
+    partition = scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
+    if server.data is not None:
+        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
+    partition.check_rounds(info, sizes, asked)
