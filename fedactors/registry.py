@@ -51,6 +51,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "sgd": "fedactors.optim.client_optimizers:SGD",
         "momentum": "fedactors.optim.client_optimizers:ClientMomentum",
         "adam": "fedactors.optim.client_optimizers:ClientAdam",
+        "adamw": "fedactors.optim.client_optimizers:ClientAdamW",
         "amsgrad": "fedactors.optim.client_optimizers:AMSGrad",
         "lamb": "fedactors.optim.client_optimizers:Lamb",
     },
@@ -76,6 +77,11 @@ BUILTIN: dict[str, dict[str, str]] = {
     },
     "schedules": {
         "constant": "fedactors.algorithms.schedule:ConstantRate",
+        "cosine": "fedactors.algorithms.schedule:CosineRate",
+        "exponential": "fedactors.algorithms.schedule:ExponentialRate",
+        "multistep": "fedactors.algorithms.schedule:MultiStepRate",
+        "polynomial": "fedactors.algorithms.schedule:PolynomialRate",
+        "step": "fedactors.algorithms.schedule:StepRate",
         "staircase": "fedactors.algorithms.schedule:StaircaseRate",
     },
     "timing": {
@@ -157,7 +163,7 @@ _ABLE = {
     "optimizers": ("start", "step"),
     "participation": ("weights",),
     "partitions": ("sizes", "split"),
-    "schedules": ("rate",),
+    "schedules": ("rate", "at"),
     "selection": ("start",),
     "server_data": ("size", "check", "draw"),
 }

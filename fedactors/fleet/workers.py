@@ -155,7 +155,7 @@ class CentralHost(Worker):
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner compute in a round."""
-        found = self._algorithm.contribute(_tensors(public | private), facts, self._central)
+        found = self._algorithm.in_round(facts).contribute(_tensors(public | private), facts, self._central)
         return Contribution({name: np.ascontiguousarray(value.cpu().numpy()) for name, value in found.items()})
 
     def broadcast(self, facts: Round, public: Vectors, private: Vectors) -> Vectors:
@@ -230,7 +230,7 @@ class ServerWorker(Worker):
         self, state: State, sums: State, facts: Round, kept_by_departed: Sequence[Mapping[str, torch.Tensor]]
     ) -> State:
         """Return the state after a round with the `sums` over its clients, which may be empty."""
-        algorithm = self._task.algorithm
+        algorithm = self._task.algorithm.in_round(facts)
         if sums:
             after = algorithm.aggregate(state, sums, facts, self._central)
         else:

@@ -169,8 +169,8 @@ class Trainer:
         moments = algorithm.moments(given, held)
         zeros = rows.starts.new_zeros(1)
         optimizer = self._work.optimizer
-        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.holds}
-        return replace(rows, optimizer=optimizer, state=state)
+        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.vectors}
+        return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
 
     def _uploaded(
         self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, keeping: int
@@ -257,7 +257,7 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, steps=steps, lr=1.0, prepared=[])
+        once = replace(alone, clip=None, steps=steps, lr=1.0, prepared=[])
         return -self._batching.train(self._dataset, once).deltas
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:

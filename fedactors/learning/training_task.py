@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
@@ -92,6 +93,7 @@ class TrainingTask:
     holdout: Holdings | None = None  # of the test set, where it follows the members
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
+    clip: Clip | None = None  # of the clients' gradients
 
     @property
     def local_work(self) -> LocalWork:
@@ -101,6 +103,7 @@ class TrainingTask:
             model=self.model,
             workloads=self.workloads,
             optimizer=algorithm.optimizer(self.setting),
+            clip=self.clip,
             prox=algorithm.prox,
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from fedactors.clip import Clip
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
     Algorithm,
@@ -34,6 +35,8 @@ class LocalOptions(Options):
     """What counts as work done when time runs out: single steps, or whole passes."""
     optimizer: Optimizer = Field(default="sgd", validate_default=True)
     """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
+    clip: Clip | None = None
+    """Bound of each gradient of the loss: `{norm: 1.0}` or `{value: 0.5}`."""
 
     @model_validator(mode="after")
     def _one_measure(self) -> LocalOptions:
@@ -61,6 +64,17 @@ def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
     if timing is None or algorithm is None:  # they have errors of their own, which are reported
         return "samples"
     return timing.weighting or algorithm.weighting
+
+
+def _over_all_rounds(schedule: Any, checked: ValidationInfo) -> Any:
+    """Return a schedule that has a rate above 0 for every round of the run."""
+    rounds = checked.data.get("rounds")
+    if rounds is None:  # it has an error of its own, which is reported
+        return schedule
+    lasting = schedule.lasting(rounds)
+    if problem := lasting.problem(rounds):
+        raise ValueError(problem)
+    return lasting
 
 
 class ServerOptions(Options):
@@ -94,7 +108,12 @@ class ServerOptions(Options):
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
     over those asked, and the whole test set counts."""
-    schedule: Schedule = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    schedule: Annotated[Schedule, AfterValidator(_over_all_rounds)] = Field(
+        default={"name": "constant", "lr": 0.1}, validate_default=True
+    )
+    """The clients' learning rate, round by round."""
+    server_schedule: Annotated[Schedule, AfterValidator(_over_all_rounds)] | None = None
+    """The server's rate, round by round, in place of the algorithm's `global_lr` or `server_optimizer.lr`."""
     data: ServerData | None = None
     """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
     pretraining: PretrainingOptions | None = None
@@ -132,6 +151,21 @@ class ServerOptions(Options):
     def _the_server_has_data(self) -> ServerOptions:
         if self.data is None and (user := self._user_of_data()):
             raise ValueError(f"{user} needs data of the server's own; give server.data")
+        return self
+
+    @model_validator(mode="after")
+    def _one_rate_of_the_server(self) -> ServerOptions:
+        if self.server_schedule is None:
+            return self
+        key = self.algorithm.server_rate_key
+        if not key:
+            raise ValueError(
+                f'server_schedule: algorithm "{self.algorithm.name}" has no rate of the server to follow it'
+            )
+        owner = self.algorithm if key == "global_lr" else self.algorithm.server_optimizer
+        option = key.rpartition(".")[2]
+        if getattr(owner, option) != type(owner).model_fields[option].default:
+            raise ValueError(f"give server_schedule or algorithm.{key}, not both")
         return self
 
     @model_validator(mode="after")

@@ -112,6 +112,12 @@ def refuse_engine(prepared: Prepared) -> None:
 
     algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
     task = TrainingTask(
-        prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.task.engine
+        prepared.model,
+        algorithm,
+        scenario.seed,
+        workloads,
+        prepared.setting,
+        engine=scenario.task.engine,
+        clip=scenario.server.local.clip,
     )
     check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

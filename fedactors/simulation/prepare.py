@@ -227,10 +227,12 @@ def _setting(
 def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
     """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
     asked, name = setting.optimizer.name, algorithm.name
-    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
-        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
-    if asked != "sgd" and (reason := algorithm.wants_sgd):
-        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
+    if not setting.optimizer.plain and algorithm.optimizer(setting) is not setting.optimizer:
+        found = "sgd with options" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}", but "{name}" brings its own (accepted: none)')
+    if not setting.optimizer.follows_gradient and (reason := algorithm.wants_sgd):
+        found = "sgd with momentum" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}" with "{name}": {reason} (accepted: sgd)')
 
 
 def _cohort(scenario: Scenario) -> int:
