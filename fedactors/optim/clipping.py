@@ -18,5 +18,5 @@ def clipped(grad: Tensor, clip: Clip | None) -> Tensor:
         return grad
     if clip.norm is None:
         return grad.clamp(-clip.value, clip.value) if clip.value is not None else grad
-    shrink = clip.norm / (grad.norm(dim=-1, keepdim=True) + _EPS)
+    shrink: Tensor = clip.norm / (grad.norm(dim=-1, keepdim=True) + _EPS)
     return grad * shrink.clamp(max=1.0)
