@@ -105,8 +105,8 @@ class ClientBatch(BatchPlan):
     """The trips that an engine trains in one call, as rows.
 
     An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state`, `clip` and
-    `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore `chunks`, `bases`
-    and `prepared`, and `sums` is set only for engines with `sums_updates`.
+    `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore
+    `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
     """
 
     starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model

@@ -260,7 +260,7 @@ class Evaluator(Worker):
 
     def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
         super().__init__(device)
-        self._evaluator = ModelEvaluator(task.model, evaluation_set, device)
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
         self._holdout = task.holdout
 
     def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:

@@ -16,6 +16,7 @@ from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
+from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
 
@@ -94,6 +95,7 @@ class TrainingTask:
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     clip: Clip | None = None  # of the clients' gradients
+    metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
 
     @property
     def local_work(self) -> LocalWork:

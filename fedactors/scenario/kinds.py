@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fedactors.data.server.server_data import ServerData
     from fedactors.learning.algorithm import Algorithm
     from fedactors.models.builder import ModelBuilder
+    from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
 else:
     Algorithm = Annotated[Any, Choice("algorithms")]
@@ -34,6 +35,7 @@ else:
     Selection = Annotated[Any, Choice("selection")]
     ServerData = Annotated[Any, Choice("server_data")]
     SourceSplit = Annotated[Any, Choice("splits")]
+    TaskLoss = Annotated[Any, Choice("losses")]
     Timing = Annotated[Any, Choice("timing")]
     Weighting = Annotated[Any, Choice("participation")] | None  # null is replaced before it is validated
 
@@ -48,6 +50,7 @@ __all__ = [
     "Selection",
     "ServerData",
     "SourceSplit",
+    "TaskLoss",
     "Timing",
     "Weighting",
 ]

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.scenario.choice import RegisteredName
-from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit
+from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit, TaskLoss
+from fedactors.scenario.metric_options import Metric, named
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.population import GroupOptions
@@ -30,11 +31,26 @@ class TaskOptions(Options):
     dataset: Dataset
     model: ModelBuilder
     partition: Partition
+    loss: TaskLoss | None = None
+    """What training makes small; by default what the model's paper has, mostly cross entropy."""
+    metrics: list[Annotated[Metric, BeforeValidator(named, json_schema_input_type=str | Metric)]] = Field(
+        default_factory=list
+    )
+    """What is measured on the test set besides accuracy and loss: `[f1_macro, top5]`."""
     split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
     engine: Annotated[str | None, RegisteredName("engines")] = None
     """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
     device; engines differ in the last bits and in speed."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _once_each(cls, metrics: list[Metric]) -> list[Metric]:
+        names = [metric.name for metric in metrics]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f'found "{name}" twice (accepted: each metric once)')
+        return metrics
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""

@@ -25,6 +25,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
+from fedactors.simulation.prepare_task import check_metrics, model_of
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 
@@ -164,7 +165,8 @@ def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
-    model = replace(task.model.build(info.input_shape, info.classes), precision=scenario.precision)
+    model = replace(model_of(task, info), precision=scenario.precision)
+    check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
     central = server.data.size(info) if server.data else 0
