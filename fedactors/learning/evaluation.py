@@ -121,8 +121,10 @@ def _share_right(answers: Tensor, y: Tensor, ignored: Option) -> Tensor:
     right = (answers.argmax(-1) == y).double().reshape(len(y), -1)
     if ignored is None:
         return right.mean(1)
-    there = (y != ignored).double().reshape(len(y), -1)
-    return (right * there).sum(1) / there.sum(1).clamp(min=1)
+    assert not isinstance(ignored, tuple)
+    there = torch.ne(y, ignored).double().reshape(len(y), -1)
+    share: Tensor = (right * there).sum(1) / there.sum(1).clamp(min=1)
+    return share
 
 
 def _summary(prefix: str, columns: dict[str, Float64]) -> dict[str, float]:

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
 Precision = Literal["fp32", "tf32", "bf16"]  # of products and convolutions in training; see `precision`
 Loss = Literal["cross_entropy", "binary", "squared", "hinge", "spreadout"]  # see `losses`
-REGULARISERS: frozenset[Loss | LossDescription] = frozenset({"spreadout"})  # functions of the model alone: they look at no sample
+REGULARISERS: frozenset[Loss | LossDescription] = frozenset({"spreadout"})  # functions of the model alone, of no sample
 
 
 @dataclass(frozen=True)

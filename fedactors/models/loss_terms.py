@@ -47,13 +47,15 @@ def terms(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
 def _class_terms(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
     weights = loss.option("class_weights")
     ignored = loss.option("ignore_index")
+    assert not isinstance(ignored, tuple)
     weight = None if weights is None else outputs.new_tensor(weights)
     smoothing = loss.option("label_smoothing") or 0.0
     assert isinstance(smoothing, float)
     places = outputs.flatten(0, -2)
     labels = y.flatten()
-    there = torch.ones_like(labels, dtype=outputs.dtype) if ignored is None else (labels != ignored).to(outputs.dtype)
-    known = labels if ignored is None else torch.where(labels == ignored, 0, labels)
+    counts_not = torch.zeros_like(labels, dtype=torch.bool) if ignored is None else torch.eq(labels, ignored)
+    there = (~counts_not).to(outputs.dtype)
+    known = labels.masked_fill(counts_not, 0)
     each = functional.cross_entropy(places, known, weight, reduction="none", label_smoothing=smoothing) * there
     added = each.view(len(y), -1).mean(1)
     if weight is None and ignored is None:

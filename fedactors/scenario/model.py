@@ -12,6 +12,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit, TaskLoss
+from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.metric_options import Metric, named
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
@@ -42,6 +43,16 @@ class TaskOptions(Options):
     engine: Annotated[str | None, RegisteredName("engines")] = None
     """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
     device; engines differ in the last bits and in speed."""
+
+    @property
+    def own_metrics(self) -> dict[str, bool]:
+        """The measures that are named, each with whether higher values are better."""
+        return {metric.name: metric.rises for metric in self.metrics}
+
+    @property
+    def of_values(self) -> bool:
+        """Whether the loss says that labels are values, or nothing of them: there may be no accuracy."""
+        return self.loss is not None and self.loss.judges not in ("class", "multi-label")
 
     @field_validator("metrics")
     @classmethod
@@ -132,6 +143,21 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
+    def _groups_have_work(self) -> Scenario:
+        for number, group in enumerate(self.population):
+            try:
+                self.local_of(number)
+            except ValueError as error:
+                raise ValueError(f"population.{number}.local.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _stops_by_what_is_measured(self) -> Scenario:
+        if self.server.stop is not None:
+            self.server.stop.check(self.task.own_metrics, values=self.task.of_values)
+        return self
+
+    @model_validator(mode="after")
     def _tf32_has_a_gpu(self) -> Scenario:
         if self.precision == "tf32" and not self.cluster.gpus_per_actor:
             raise ValueError(
@@ -139,6 +165,12 @@ class Scenario(Options):
                 " (accepted: cluster.gpus_per_actor above 0, or fp32 or bf16)"
             )
         return self
+
+    def local_of(self, number: int) -> LocalOptions:
+        """Return what the devices of group `number` do in a trip."""
+        local = self.server.local
+        own = self.population[number].local
+        return local if own is None else own.over(local)
 
     @property
     def devices(self) -> int:

@@ -1,4 +1,4 @@
-"""How the server runs its rounds, and what a client does in one."""
+"""How the server runs its rounds."""
 
 from __future__ import annotations
 
@@ -6,45 +6,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from fedactors.clip import Clip
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
     Algorithm,
     Membership,
-    Optimizer,
     Schedule,
     Selection,
     ServerData,
     Timing,
     Weighting,
 )
+from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.stop_options import StopOptions
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
 Window = Annotated[Duration | None, NONE_IS_NULL]
-
-
-class LocalOptions(Options):
-    """What a client does with a model: passes over its data, or a number of steps."""
-
-    epochs: int | None = Field(default=None, ge=1, le=100_000)
-    steps: int | None = Field(default=None, ge=1, le=10_000_000)
-    batch: int = Field(default=10, ge=1, le=1_000_000)
-    drop_last: bool = False
-    """Leave out the short batch at the end of a pass."""
-    update_unit: Literal["step", "epoch"] = "step"
-    """What counts as work done when time runs out: single steps, or whole passes."""
-    optimizer: Optimizer = Field(default="sgd", validate_default=True)
-    """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
-    clip: Clip | None = None
-    """Bound of each gradient of the loss: `{norm: 1.0}` or `{value: 0.5}`."""
-
-    @model_validator(mode="after")
-    def _one_measure(self) -> LocalOptions:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give either epochs or steps")
-        if self.steps is not None and self.update_unit == "epoch":
-            raise ValueError("update_unit: epoch counts whole passes (accepted: epochs in place of steps)")
-        return self
 
 
 class PretrainingOptions(Options):
@@ -124,6 +100,8 @@ class ServerOptions(Options):
     """Virtual time of the server's own learning, per sample."""
     evaluate_every: int = Field(default=1, ge=1)
     """Rounds between evaluations on the test set; the last round is always evaluated."""
+    stop: StopOptions | None = None
+    """When the run ends before its last round: `{accuracy: 0.9}`, or `{loss: {below: 0.3}, patience: 5}`."""
 
     bad_updates: Literal["fail", "quarantine", "stop"] = "fail"
     """When an update holds NaN or Inf: an error, or go on without it, or end the run there as diverged."""
@@ -162,7 +140,7 @@ class ServerOptions(Options):
             raise ValueError(
                 f'server_schedule: algorithm "{self.algorithm.name}" has no rate of the server to follow it'
             )
-        owner = self.algorithm if key == "global_lr" else self.algorithm.server_optimizer
+        owner = self.algorithm if key == "global_lr" else getattr(self.algorithm, "server_optimizer", None)
         option = key.rpartition(".")[2]
         if getattr(owner, option) != type(owner).model_fields[option].default:
             raise ValueError(f"give server_schedule or algorithm.{key}, not both")

@@ -22,7 +22,7 @@ from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.server_options import LocalOptions
+from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.prepare_task import check_metrics, model_of
@@ -173,7 +173,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
         raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
-    works = workloads_of(held, server.local)
+    works = workloads_of(held, scenario)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model)
@@ -245,8 +245,16 @@ def _cohort(scenario: Scenario) -> int:
     return scenario.devices if server.cohort == "all" else server.cohort
 
 
-def workloads_of(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
-    """Return what each client is asked to do, from the samples it trains on."""
+def workloads_of(sizes: NDArray[np.int64], scenario: Scenario) -> list[Workload]:
+    """Return what each client is asked to do, from the samples it trains on and the group it belongs to."""
+    found: list[Workload] = []
+    for number, group in enumerate(scenario.population):
+        mine = sizes[len(found) : len(found) + group.count]
+        found += _workloads_of_group(mine, scenario.local_of(number))
+    return found
+
+
+def _workloads_of_group(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
 
     @cache
     def of(samples: int) -> Workload:

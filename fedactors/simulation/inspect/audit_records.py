@@ -76,7 +76,7 @@ class Recorded:
     @cached_property
     def workloads(self) -> list[Workload]:
         """What each client is asked to do."""
-        return workloads_of(self.held, self.scenario.server.local)
+        return workloads_of(self.held, self.scenario)
 
     @property
     def trained(self) -> bool:

@@ -1,0 +1,95 @@
+"""When a run ends before its last round: a measure is good enough, or has not improved for a while.
+
+stop: {accuracy: 0.9}                          # at least: higher accuracies are better
+stop: {loss: {below: 0.3}, patience: 5}        # or 5 evaluations without a better loss
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from fedactors.errors import suggestion
+from fedactors.metric_names import WRITTEN, higher_is_better, info_of
+from fedactors.options import Options
+
+
+class Level(Options):
+    """A bound of a measure: the run ends at it and beyond."""
+
+    above: float | None = None
+    """Ends the run at this value and above it."""
+    below: float | None = None
+    """Ends the run at this value and below it."""
+
+    @model_validator(mode="after")
+    def _one_side(self) -> Level:
+        if (self.above is None) == (self.below is None):
+            raise ValueError("give either above or below")
+        return self
+
+
+class StopOptions(Options):
+    """Levels of measures, by name, and patience."""
+
+    reach: dict[str, float | Level] = Field(default_factory=dict)
+    """The levels; each may stand beside the other keys under the name of its measure. A bare number is to be reached
+    from the worse side. The first one that is reached ends the run."""
+    patience: int | None = Field(default=None, ge=1, le=1_000_000)
+    """How many evaluations without a better value of `metric` end the run."""
+    metric: str | None = None
+    """What `patience` and the best model go by; by default the first measure that has a level, else the accuracy, or
+    the loss where labels are values."""
+    min_delta: float = Field(default=0.0, ge=0.0)
+    """By how much a value has to be better than the best one before it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_by_name(cls, data: Any) -> Any:
+        """Let a level stand under the name of its measure."""
+        if not isinstance(data, dict):
+            return data
+        known = set(cls.model_fields)
+        levels = {key: value for key, value in data.items() if key not in known}
+        if not levels:
+            return data
+        rest = {key: value for key, value in data.items() if key in known}
+        return {**rest, "reach": {**rest.get("reach", {}), **levels}}
+
+    @model_validator(mode="after")
+    def _something(self) -> StopOptions:
+        if not self.reach and self.patience is None:
+            raise ValueError("nothing ends the run (accepted: the level of a measure, as accuracy: 0.9, or patience)")
+        if self.patience is None and self.min_delta:
+            raise ValueError("min_delta goes with patience")
+        return self
+
+    def check(self, own: Mapping[str, bool], *, values: bool) -> None:
+        """Raise ValueError if a measure is none of the run: `own` are those that the task names, with their directions.
+
+        `values` says whether labels are values, which have no accuracy.
+        """
+        there = [*WRITTEN, "train_loss"]
+        names = [*self.reach, *([self.metric] if self.metric else [])]
+        for name in names:
+            bare = name.removeprefix("federated_").removeprefix("central_")
+            if bare not in (*there, *own):
+                raise ValueError(self._missing(name, [*there, *own]))
+
+    @staticmethod
+    def _missing(name: str, there: list[str]) -> str:
+        if info_of(name) is not None and name not in there:
+            return f'server.stop: "{name}" is not measured (accepted: it in task.metrics, or {", ".join(there)})'
+        return f'server.stop: no measure "{name}"{suggestion(name, there)}'
+
+    def watched(self, *, values: bool) -> str:
+        """Return the measure that patience and the best model go by."""
+        return self.metric or next(iter(self.reach), "loss" if values else "accuracy")
+
+
+def rises(name: str, own: Mapping[str, bool]) -> bool:
+    """Return whether higher values of a measure are better; `own` are those that the task names."""
+    known = higher_is_better(name)
+    return own.get(name.removeprefix("federated_").removeprefix("central_"), False) if known is None else known
