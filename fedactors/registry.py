@@ -77,6 +77,14 @@ BUILTIN: dict[str, dict[str, str]] = {
         "ctc": "fedactors.models.task_losses:CtcLoss",
         "torch": "fedactors.models.task_losses:TorchLoss",
     },
+    "aggregations": {
+        "mean": "fedactors.algorithms.aggregation:MeanAggregation",
+        "median": "fedactors.algorithms.aggregation:MedianAggregation",
+        "trimmed_mean": "fedactors.algorithms.aggregation:TrimmedMeanAggregation",
+        "krum": "fedactors.algorithms.aggregation:KrumAggregation",
+        "multi_krum": "fedactors.algorithms.aggregation:MultiKrumAggregation",
+        "geometric_median": "fedactors.algorithms.aggregation:GeometricMedianAggregation",
+    },
     "participation": {
         "samples": "fedactors.algorithms.participation:SampleWeights",
         "uniform": "fedactors.algorithms.participation:UniformWeights",
@@ -175,6 +183,8 @@ _ABLE = {
     "engines": ("supports", "train"),
     "models": ("build",),
     "optimizers": ("start", "step"),
+    "losses": ("describe", "outputs"),
+    "aggregations": ("combine",),
     "participation": ("weights",),
     "partitions": ("sizes", "split"),
     "schedules": ("rate", "at"),

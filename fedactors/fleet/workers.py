@@ -23,6 +23,7 @@ from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
+from fedactors.learning.aggregation import combined
 from fedactors.learning.algorithm import Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
@@ -220,6 +221,8 @@ class ServerWorker(Worker):
                 state |= _tensors(result.vectors)
         kept_by_departed = [_tensors(result) for result in later if isinstance(result, dict)]
         sums = _tensors(learned.sums)
+        if (rule := self._task.aggregation) is not None:
+            sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, sums, facts, kept_by_departed)
         moved["x"] = with_buffers(self._task.model, before, moved["x"], buffers, facts)

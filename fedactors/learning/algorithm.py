@@ -175,6 +175,12 @@ class Algorithm(Options):
         return ""
 
     @property
+    def sums_updates_only(self) -> bool:
+        """Whether all that is summed over clients are the updates of their models, as a mean."""
+        own = type(self).upload is Algorithm.upload and not self.keeps and not self.plain
+        return own and self.centre not in ("before", "beside")
+
+    @property
     def server_rate_key(self) -> str:
         """The option that is the server's rate, which a schedule may take the place of; empty if there is none."""
         if getattr(self, "server_optimizer", None) is not None:

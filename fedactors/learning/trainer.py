@@ -25,7 +25,7 @@ from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import GradientSum, gradient_sum
 from fedactors.learning.row_vectors import apart, gathered, parts_of, timed
 from fedactors.learning.sent_examples import SentExamples
-from fedactors.learning.summing import client_losses, finite, summed
+from fedactors.learning.summing import client_losses, finite, one_by_one, summed
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
 from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
@@ -66,7 +66,7 @@ class Trainer:
         self._planner = BatchPlanner(task, samples.split, self._device)
         algorithm = task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
-        self._adds_up = differences and self._engine.sums_updates
+        self._adds_up = differences and self._engine.sums_updates and task.aggregation is None
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
         self._batch_invariant = dict[Workload, bool]()
         self._ahead: _Ahead | None = None
@@ -184,7 +184,11 @@ class Trainer:
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
             own = {name: vectors[mine] for name, vectors in uploads.items()}
-            learned.append(self._learned(one, *summed(one, own, its_losses, algorithm.plain), its_losses))
+            if self._task.aggregation is None:
+                found = summed(one, own, its_losses, algorithm.plain)
+            else:
+                found = one_by_one(one, own, its_losses)
+            learned.append(self._learned(one, *found, its_losses))
         if not keeping:
             return learned
         (only,) = learned

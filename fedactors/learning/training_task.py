@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.engines.local_work import LocalWork
+from fedactors.learning.aggregation import Aggregation
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
@@ -60,7 +61,10 @@ class MemoryLimit(NamedTuple):
 
 
 class ChunkResult(NamedTuple):
-    """What a chunk gives back: weighted sums over its trips, whatever their number."""
+    """What a chunk gives back: weighted sums over its trips, whatever their number.
+
+    Where the server combines single updates, `sums` holds a row for each trip: `(trips, parameters)`.
+    """
 
     first: int  # client of the chunk: says where its sums belong among those of other chunks
     sums: Vectors
@@ -96,6 +100,7 @@ class TrainingTask:
     engine: str | None = None  # name of the engine; None for the first that suits
     clip: Clip | None = None  # of the clients' gradients
     metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
+    aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
 
     @property
     def local_work(self) -> LocalWork:

@@ -56,6 +56,8 @@ def check(figures: Figures) -> str:
         f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
         f"  memory     {size(memory['data'])} of data on each node, {size(memory['host'])} for each client host",
     ]
+    if updates := memory.get("updates"):
+        lines.append(f"             {size(updates)} at the server for the single updates of a round")
     if figures["forecast"]:
         lines.append(_forecast(figures["forecast"]))
     if figures["too_slow_devices"]:

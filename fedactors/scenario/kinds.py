@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from fedactors.data.base import Dataset, SourceSplit
     from fedactors.data.partitions.partition import Partition
     from fedactors.data.server.server_data import ServerData
+    from fedactors.learning.aggregation import Aggregation
     from fedactors.learning.algorithm import Algorithm
     from fedactors.models.builder import ModelBuilder
     from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
 else:
+    Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]
     Dataset = Annotated[Any, Choice("datasets")]
     Membership = Annotated[Any, Choice("membership")]
@@ -40,6 +42,7 @@ else:
     Weighting = Annotated[Any, Choice("participation")] | None  # null is replaced before it is validated
 
 __all__ = [
+    "Aggregation",
     "Algorithm",
     "Dataset",
     "Membership",

@@ -50,9 +50,10 @@ class TaskOptions(Options):
         return {metric.name: metric.rises for metric in self.metrics}
 
     @property
-    def of_values(self) -> bool:
-        """Whether the loss says that labels are values, or nothing of them: there may be no accuracy."""
-        return self.loss is not None and self.loss.judges not in ("class", "multi-label")
+    def has_accuracy(self) -> bool | None:
+        """Whether an accuracy is measured; None where that depends on the data."""
+        judges = "class" if self.loss is None else self.loss.judges
+        return True if judges in ("class", "multi-label") else False if judges == "value" else None
 
     @field_validator("metrics")
     @classmethod
@@ -154,7 +155,7 @@ class Scenario(Options):
     @model_validator(mode="after")
     def _stops_by_what_is_measured(self) -> Scenario:
         if self.server.stop is not None:
-            self.server.stop.check(self.task.own_metrics, values=self.task.of_values)
+            self.server.stop.check(self.task.own_metrics, self.task.has_accuracy)
         return self
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
+    Aggregation,
     Algorithm,
     Membership,
     Schedule,
@@ -80,6 +81,8 @@ class ServerOptions(Options):
         default=None, validate_default=True
     )
     """What weight each update has; by default what the algorithm's paper has."""
+    aggregation: Aggregation = Field(default="mean", validate_default=True)
+    """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
     local: LocalOptions = LocalOptions(epochs=1)
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
@@ -170,6 +173,23 @@ class ServerOptions(Options):
             )
         if reason := self.algorithm.undefined(timing.mixes):
             raise ValueError(f'algorithm "{self.algorithm.name}" is undefined under timing "{timing.name}": {reason}')
+        return self
+
+    @model_validator(mode="after")
+    def _updates_can_be_combined(self) -> ServerOptions:
+        """Refuse a rule for single updates where what is summed is no mean of updates, with the reason."""
+        rule = self.aggregation
+        if not rule.single:
+            return self
+        reasons = {
+            f'algorithm "{self.algorithm.name}" sums more than the updates of models': not self.algorithm.sums_updates_only,
+            f'timing "{self.timing.name}" weighs updates by their age': self.timing.asynchronous,
+            f'participation "{self.participation.name}" does not make a mean of them': self.participation.of_those_asked,
+            "membership fast-reboot weighs updates by their arrival": self.membership is not None
+            and self.membership.name != "vanilla",
+        }
+        if reason := next((text for text, holds in reasons.items() if holds), ""):
+            raise ValueError(f'aggregation: "{rule.name}" combines updates one by one, and {reason} (accepted: mean)')
         return self
 
     def _user_of_data(self) -> str:

@@ -66,12 +66,12 @@ class StopOptions(Options):
             raise ValueError("min_delta goes with patience")
         return self
 
-    def check(self, own: Mapping[str, bool], *, values: bool) -> None:
+    def check(self, own: Mapping[str, bool], has_accuracy: bool | None) -> None:
         """Raise ValueError if a measure is none of the run: `own` are those that the task names, with their directions.
 
-        `values` says whether labels are values, which have no accuracy.
+        `has_accuracy` is None where that depends on the data.
         """
-        there = [*WRITTEN, "train_loss"]
+        there = [name for name in (*WRITTEN, "train_loss") if name != "accuracy" or has_accuracy is not False]
         names = [*self.reach, *([self.metric] if self.metric else [])]
         for name in names:
             bare = name.removeprefix("federated_").removeprefix("central_")
@@ -84,9 +84,9 @@ class StopOptions(Options):
             return f'server.stop: "{name}" is not measured (accepted: it in task.metrics, or {", ".join(there)})'
         return f'server.stop: no measure "{name}"{suggestion(name, there)}'
 
-    def watched(self, *, values: bool) -> str:
+    def watched(self, has_accuracy: bool | None) -> str:
         """Return the measure that patience and the best model go by."""
-        return self.metric or next(iter(self.reach), "loss" if values else "accuracy")
+        return self.metric or next(iter(self.reach), "accuracy" if has_accuracy else "loss")
 
 
 def rises(name: str, own: Mapping[str, bool]) -> bool:

@@ -77,8 +77,8 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
 
 
 def is_near(server: ServerOptions) -> bool:
-    """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
-    return not server.algorithm.keeps and not server.timing.asynchronous
+    """Whether a run has few vectors at a time: neither one for each client nor models of many versions."""
+    return not server.algorithm.keeps and not server.timing.asynchronous and not server.aggregation.single
 
 
 def has_centre(prepared: Prepared) -> bool:

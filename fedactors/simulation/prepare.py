@@ -179,6 +179,8 @@ def _prepared(scenario: Scenario) -> Prepared:
     setting = _setting(scenario, info, sizes, works, central, model)
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
+    if problem := server.aggregation.problem(setting.cohort):
+        raise ScenarioError(f"server.aggregation: {problem}")
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:

@@ -163,6 +163,7 @@ def load(prepared: Prepared) -> Loaded:
         task.engine,
         server.local.clip,
         tuple(metric.spec() for metric in task.metrics),
+        server.aggregation if server.aggregation.single else None,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

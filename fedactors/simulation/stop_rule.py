@@ -30,7 +30,7 @@ class StopRule:
         self.best: dict[str, Any] | None = None  # metric, round, value
         self._since = 0  # evaluations without a better value
         if self._options is not None:
-            self._metric = self._options.watched(values=scenario.task.of_values)
+            self._metric = self._options.watched(scenario.task.has_accuracy)
 
     def recall(self, row: Row) -> None:
         """Take in a round that was recorded before."""
