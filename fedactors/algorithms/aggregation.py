@@ -114,7 +114,8 @@ class MultiKrumAggregation(_Krum):
     def problem(self, updates: int) -> str:
         """Say if there are too few updates, or more would be kept than can be good."""
         if self.keep is not None and self.keep > updates - self.malicious:
-            return f"keep {self.keep} of {updates} updates with {self.malicious} malicious: at most {updates - self.malicious}"
+            good = updates - self.malicious
+            return f"keep {self.keep} of {updates} updates with {self.malicious} malicious: at most {good}"
         return super().problem(updates)
 
 

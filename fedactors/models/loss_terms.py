@@ -89,8 +89,13 @@ def _log_likelihood(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
 
 
 def _margin(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
-    options: dict[str, Any] = dict(loss.options)
-    return Terms(functional.multi_margin_loss(outputs, y, reduction="none", **options))
+    """By hand: torch has no rule by which vmap computes its own function at once."""
+    margin = loss.option("margin")
+    assert isinstance(margin, float)
+    classes = outputs.shape[-1]
+    beyond = functional.relu(margin - outputs.gather(1, y[:, None]) + outputs)
+    others = 1 - functional.one_hot(y, classes).to(outputs.dtype)
+    return Terms((beyond * others).sum(1) / classes)
 
 
 def _ctc(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:

@@ -145,7 +145,7 @@ class Scenario(Options):
 
     @model_validator(mode="after")
     def _groups_have_work(self) -> Scenario:
-        for number, group in enumerate(self.population):
+        for number in range(len(self.population)):
             try:
                 self.local_of(number)
             except ValueError as error:

@@ -181,12 +181,13 @@ class ServerOptions(Options):
         rule = self.aggregation
         if not rule.single:
             return self
+        algorithm, timing, participation = self.algorithm, self.timing, self.participation
+        fast = self.membership is not None and self.membership.name != "vanilla"
         reasons = {
-            f'algorithm "{self.algorithm.name}" sums more than the updates of models': not self.algorithm.sums_updates_only,
-            f'timing "{self.timing.name}" weighs updates by their age': self.timing.asynchronous,
-            f'participation "{self.participation.name}" does not make a mean of them': self.participation.of_those_asked,
-            "membership fast-reboot weighs updates by their arrival": self.membership is not None
-            and self.membership.name != "vanilla",
+            f'algorithm "{algorithm.name}" sums more than the updates of models': not algorithm.sums_updates_only,
+            f'timing "{timing.name}" weighs updates by their age': timing.asynchronous,
+            f'participation "{participation.name}" does not make a mean of them': participation.of_those_asked,
+            "membership fast-reboot weighs updates by their arrival": fast,
         }
         if reason := next((text for text, holds in reasons.items() if holds), ""):
             raise ValueError(f'aggregation: "{rule.name}" combines updates one by one, and {reason} (accepted: mean)')

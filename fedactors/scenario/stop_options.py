@@ -7,9 +7,9 @@ stop: {loss: {below: 0.3}, patience: 5}        # or 5 evaluations without a bett
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.errors import suggestion
 from fedactors.metric_names import WRITTEN, higher_is_better, info_of
@@ -19,6 +19,8 @@ from fedactors.options import Options
 class Level(Options):
     """A bound of a measure: the run ends at it and beyond."""
 
+    at: float | None = None
+    """To be reached from the worse side; what a bare number means."""
     above: float | None = None
     """Ends the run at this value and above it."""
     below: float | None = None
@@ -26,15 +28,22 @@ class Level(Options):
 
     @model_validator(mode="after")
     def _one_side(self) -> Level:
-        if (self.above is None) == (self.below is None):
+        if sum(given is not None for given in (self.at, self.above, self.below)) != 1:
             raise ValueError("give either above or below")
         return self
+
+
+def _bare(value: Any) -> Any:
+    """Let a number stand for a level."""
+    return {"at": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 class StopOptions(Options):
     """Levels of measures, by name, and patience."""
 
-    reach: dict[str, float | Level] = Field(default_factory=dict)
+    reach: dict[str, Annotated[Level, BeforeValidator(_bare, json_schema_input_type=float | Level)]] = Field(
+        default_factory=dict
+    )
     """The levels; each may stand beside the other keys under the name of its measure. A bare number is to be reached
     from the worse side. The first one that is reached ends the run."""
     patience: int | None = Field(default=None, ge=1, le=1_000_000)

@@ -21,8 +21,8 @@ from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.model import Scenario
 from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.model import Scenario
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
 from fedactors.simulation.prepare_task import check_metrics, model_of

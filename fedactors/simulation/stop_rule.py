@@ -85,10 +85,11 @@ class StopRule:
                 return f"{name} {value:.6g} is at most {bound.below:g}, as server.stop asks"
         return ""
 
-    def _bound(self, name: str, level: float | Level) -> Level:
-        if isinstance(level, Level):
+    def _bound(self, name: str, level: Level) -> Level:
+        """Return a level with the side from which it is reached."""
+        if level.at is None:
             return level
-        return Level(above=level) if rises(name, self._own) else Level(below=level)
+        return Level(above=level.at) if rises(name, self._own) else Level(below=level.at)
 
     def _exhausted(self, options: StopOptions) -> str:
         if options.patience is None or self._since < options.patience:

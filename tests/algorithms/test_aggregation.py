@@ -103,7 +103,9 @@ BASE = {
     "name": "robust",
     "task": {"dataset": "digits", "model": {"name": "mlp", "hidden": [16]}, "partition": "iid"},
     "population": [{"name": "phones", "count": 30}],
-    "server": {"rounds": 3, "cohort": 24, "local": {"epochs": 1, "batch": 5}, "schedule": {"name": "constant", "lr": 0.1}},
+    "server": {
+        "rounds": 3, "cohort": 24, "local": {"epochs": 1, "batch": 5}, "schedule": {"name": "constant", "lr": 0.1},
+    },
 }  # fmt: skip
 
 
@@ -122,7 +124,7 @@ def scenario(aggregation, **server):
     ids=str,
 )  # fmt: skip
 def test_a_run_learns_under_every_rule(aggregation, tmp_path):
-    result = run(scenario(aggregation, rounds=8), tmp_path / "run", fleet="local", report=False)
+    result = run(scenario(aggregation, rounds=12), tmp_path / "run", fleet="local", report=False)
     assert result.summary["final"]["accuracy"] > 0.5
 
 
@@ -163,6 +165,6 @@ def test_check_says_what_memory_single_updates_take():
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_refused(aggregation, server, says):
-    with pytest.raises(ScenarioError, match=".") as refused:
+    with pytest.raises(ScenarioError) as refused:
         check(scenario(aggregation, **server))
     assert says in str(refused.value)

@@ -7,7 +7,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
-    "plan", "errors", "clip", "metric_names", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
+    "plan", "errors", "clip", "metric_names", "extras", "streams", "options", "registry", "user_code", "paths",
+    "workload", "version",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),
