@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fedactors.learning.aggregation import Aggregation
+from fedactors.learning.combining import Aggregation
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.engines.local_work import LocalWork
-from fedactors.learning.aggregation import Aggregation
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
+from fedactors.learning.combining import Aggregation
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.workload import Workload

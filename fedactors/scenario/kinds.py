@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fedactors.data.base import Dataset, SourceSplit
     from fedactors.data.partitions.partition import Partition
     from fedactors.data.server.server_data import ServerData
-    from fedactors.learning.aggregation import Aggregation
     from fedactors.learning.algorithm import Algorithm
+    from fedactors.learning.combining import Aggregation
     from fedactors.models.builder import ModelBuilder
     from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer

@@ -145,7 +145,8 @@ class ServerOptions(Options):
             )
         owner = self.algorithm if key == "global_lr" else getattr(self.algorithm, "server_optimizer", None)
         option = key.rpartition(".")[2]
-        if getattr(owner, option) != type(owner).model_fields[option].default:
+        default = {name: field.default for name, field in getattr(type(owner), "model_fields", {}).items()}.get(option)
+        if getattr(owner, option) != default:
             raise ValueError(f"give server_schedule or algorithm.{key}, not both")
         return self
 
@@ -181,7 +182,8 @@ class ServerOptions(Options):
         rule = self.aggregation
         if not rule.single:
             return self
-        algorithm, timing, participation = self.algorithm, self.timing, self.participation
+        algorithm, timing = self.algorithm, self.timing
+        participation = self.participation
         fast = self.membership is not None and self.membership.name != "vanilla"
         reasons = {
             f'algorithm "{algorithm.name}" sums more than the updates of models': not algorithm.sums_updates_only,

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from fedactors.errors import suggestion
 from fedactors.metric_names import WRITTEN, higher_is_better, info_of
@@ -53,6 +55,13 @@ class StopOptions(Options):
     the loss where labels are values."""
     min_delta: float = Field(default=0.0, ge=0.0)
     """By how much a value has to be better than the best one before it."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Allow levels under the names of measures."""
+        found = handler(schema)
+        handler.resolve_ref_schema(found)["additionalProperties"] = {"type": ["number", "object"]}
+        return found
 
     @model_validator(mode="before")
     @classmethod

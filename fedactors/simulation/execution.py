@@ -36,10 +36,10 @@ from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
+from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
-from fedactors.simulation.stop_rule import StopRule
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import task_of, with_last
 

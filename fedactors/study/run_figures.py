@@ -79,7 +79,8 @@ def row(cell: StudyCell, folder: Path) -> StudyRow:
 def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figures:
     """Return the figures of a run, and what its scenario measures besides.
 
-    Accuracies are means over the last `window` rounds. `target` is the accuracy that the measures ending in `_to` tell the way to. A run that diverged has no figures.
+    Accuracies are means over the last `window` rounds. `target` is the accuracy that the measures ending in `_to` tell
+    the way to. A run that diverged has no figures.
     """
     found: dict[str, float | None] = dict.fromkeys((*MEASURES, *one.records.measures))
     if one.failure or not one.records.rounds:

@@ -16,7 +16,7 @@ from fedactors.algorithms.aggregation import (
     TrimmedMeanAggregation,
 )
 from fedactors.errors import ScenarioError
-from fedactors.learning.aggregation import combined
+from fedactors.learning.combining import combined
 from fedactors.simulation.check import check
 from fedactors.simulation.verify import verify
 

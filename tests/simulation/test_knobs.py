@@ -231,7 +231,7 @@ def test_reports_and_comparisons_can_do_without_an_accuracy(tmp_path, capsys):
     assert main(["report", str(tmp_path / "run")]) == 0
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(merged(KNOBS["regression"])))
     path = tmp_path / "again"
-    assert main(["run", str(tmp_path / "scenario.yaml"), "--fleet", "local", "--out", str(path), "--quiet"]) == 0
+    assert main(["run", str(tmp_path / "scenario.yaml"), "--fleet", "local", "--out", str(path)]) == 0
     said = capsys.readouterr().out
     assert "rmse" in said
     page = (path / "report.html").read_text()
