@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol
 
@@ -21,11 +21,10 @@ from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
-from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
-from fedactors.simulation.prepare_task import check_metrics, model_of
+from fedactors.simulation.prepare_task import check_metrics, model_of, workloads_of
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, workload
 
@@ -245,31 +244,6 @@ def _cohort(scenario: Scenario) -> int:
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
-
-
-def workloads_of(sizes: NDArray[np.int64], scenario: Scenario) -> list[Workload]:
-    """Return what each client is asked to do, from the samples it trains on and the group it belongs to."""
-    found: list[Workload] = []
-    for number, group in enumerate(scenario.population):
-        mine = sizes[len(found) : len(found) + group.count]
-        found += _workloads_of_group(mine, scenario.local_of(number))
-    return found
-
-
-def _workloads_of_group(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
-
-    @cache
-    def of(samples: int) -> Workload:
-        return workload(
-            samples,
-            local.batch,
-            epochs=local.epochs,
-            steps=local.steps,
-            drop_last=local.drop_last,
-            whole_passes=local.update_unit == "epoch",
-        )
-
-    return [of(samples) for samples in sizes.tolist()]
 
 
 def _check_deadline(prepared: Prepared) -> None:

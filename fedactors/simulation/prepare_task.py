@@ -1,10 +1,14 @@
-"""The model of a scenario with the loss that the scenario names, fitted to its data; and whether metrics go with it."""
+"""What a scenario trains, and how much: the model with the loss that it names, its metrics, and the clients' work."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError
@@ -12,7 +16,9 @@ from fedactors.metric_names import CLASS, LABELS, VALUES, info_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.task_losses import TaskLoss
-from fedactors.scenario.model import TaskOptions
+from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.model import Scenario, TaskOptions
+from fedactors.workload import Workload, workload
 
 
 def model_of(task: TaskOptions, info: Info) -> Model:
@@ -78,3 +84,27 @@ def _kinds(model: Model) -> tuple[str, ...]:
     if model.loss.judges == "any":
         return CLASS, VALUES, LABELS
     return (model.loss.judges,)
+
+
+def workloads_of(sizes: NDArray[np.int64], scenario: Scenario) -> list[Workload]:
+    """Return what each client is asked to do, from the samples it trains on and the group it belongs to."""
+    found: list[Workload] = []
+    for number, group in enumerate(scenario.population):
+        mine = sizes[len(found) : len(found) + group.count]
+        found += _workloads_of_group(mine, scenario.local_of(number))
+    return found
+
+
+def _workloads_of_group(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
+    @cache
+    def of(samples: int) -> Workload:
+        return workload(
+            samples,
+            local.batch,
+            epochs=local.epochs,
+            steps=local.steps,
+            drop_last=local.drop_last,
+            whole_passes=local.update_unit == "epoch",
+        )
+
+    return [of(samples) for samples in sizes.tolist()]
