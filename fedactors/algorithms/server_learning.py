@@ -119,6 +119,11 @@ class Incremental(ServerLearning):
         """The conference version's rate of the server is its own."""
         return super().wants_sgd if self.version == "journal" else ""
 
+    @property
+    def server_rate_key(self) -> str:
+        """The conference version has no eta_g."""
+        return super().server_rate_key if self.version == "journal" else ""
+
     def step(self, setting: TaskSetting) -> float:
         """Return eta_g."""
         return 1.0 if self.version == "conference" else super().step(setting)

@@ -176,7 +176,8 @@ def _laws_of_group(scenario: Scenario, number: int) -> Sequence[Law | None]:
     if server.deadline is None or not group.deadline_aware:
         problem = "sampled participation needs server.deadline and deadline_aware: true"
         raise ScenarioError(f"population.{number}.sampled: {problem}")
-    levels = wanted.levels or server.local.epochs or min(server.local.steps or 1, _FINEST)
+    local = scenario.local_of(number)
+    levels = wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
     found = [(trace, levels) for trace in wanted.traces]
     for trace, _ in found:
         law(trace, levels)  # raises where so few levels cannot have the moments

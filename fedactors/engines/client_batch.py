@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedactors.clip import Clip
 from fedactors.models.layers import Model
 from fedactors.models.losses import mean_loss
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
@@ -103,9 +104,9 @@ class BatchPlan:
 class ClientBatch(BatchPlan):
     """The trips that an engine trains in one call, as rows.
 
-    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state` and `second_loss`
-    where it supports them. The last four fields help engines that can use them; an engine may ignore `chunks`, `bases`
-    and `prepared`, and `sums` is set only for engines with `sums_updates`.
+    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state`, `clip` and
+    `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore
+    `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
     """
 
     starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model
@@ -115,6 +116,8 @@ class ClientBatch(BatchPlan):
     optimizer: Optimizer = PLAIN
     state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
     """Of the optimiser at the start of each trip, (rows, parameters)."""
+    clip: Clip | None = None
+    """Of the gradient of the loss, before corrections and the pull of `prox` are added to it."""
     weight: float = 1.0
     """Of the loss: multiplies every gradient."""
     second_loss: SecondLoss | None = None
@@ -126,6 +129,11 @@ class ClientBatch(BatchPlan):
     """Where the engine adds the updates up; it then returns no updates of single rows."""
     prepared: list[Any] = field(default_factory=list)
     """One object, the result of `Engine.prepare` for exactly these rows, or nothing. Emptied where memory lacks."""
+
+    @property
+    def plain_sgd(self) -> bool:
+        """Whether steps are y <- y - lr g, without state, penalty or clipping."""
+        return self.optimizer.plain and self.clip is None
 
     def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order; nothing is prepared for them."""

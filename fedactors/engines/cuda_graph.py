@@ -41,8 +41,12 @@ Record = Callable[[Step], Step]
 
 
 def can(model: Model) -> bool:
-    """Whether steps of `model` can be recorded: no module, and no table, whose gradient the host helps to sort."""
-    return not any(isinstance(layer, Embedding | Bag | ModuleLayer) for layer in model.layers)
+    """Whether steps of `model` can be recorded.
+
+    There is no module, no table, whose gradient the host helps to sort, and no loss with options from the host.
+    """
+    tables = any(isinstance(layer, Embedding | Bag | ModuleLayer) for layer in model.layers)
+    return isinstance(model.loss, str) and not tables
 
 
 class CudaGraphEngine(LongestFirstEngine):

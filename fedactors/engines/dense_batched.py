@@ -34,7 +34,6 @@ from fedactors.engines.local_work import CACHED, LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
 from fedactors.models.network import views
-from fedactors.optim.client_optimizers import SGD
 
 _GATHERED = 2**22  # input values copied at a time: 16 MB
 _ROWS = 100  # of chunks that are trained together
@@ -60,7 +59,7 @@ class DenseBatchedEngine(LongestFirstEngine):
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows, longest first."""
         blocks = blocks_of(dataset.model)
-        sgd = isinstance(rows.optimizer, SGD)
+        sgd = rows.plain_sgd
         local = _InPlace(dataset.model, rows) if sgd else _Collected(dataset.model, rows)
         padding = PaddingRow(local.tensors if sgd else ())
         losses = list[Tensor]()

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from fedactors.clip import Clip
 from fedactors.engines.client_batch import ClientBatch
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
-from fedactors.optim.client_optimizers import SGD, WHOLE, Optimizer
+from fedactors.optim.client_optimizers import WHOLE, Optimizer
+from fedactors.optim.clipping import clipped
 
 
 def descend(
@@ -48,6 +50,7 @@ class Descent:
         correction, prox: what is added to every gradient, besides it.
         lr: of every step.
         layers: of the model.
+        clip: of every gradient, before anything is added to it.
 
     """
 
@@ -61,11 +64,13 @@ class Descent:
         correction: Tensor | None = None,
         prox: float = 0.0,
         layers: Layers = WHOLE,
+        clip: Clip | None = None,
     ) -> None:
         self._optimizer = optimizer
         self._start = start
         self._lr = lr
         self._layers = layers
+        self._clip = clip
         self._correction = correction
         self._prox = prox
         self.y = start.clone()
@@ -75,6 +80,7 @@ class Descent:
         """Move `y` and `state` by local step `number`, from 1, along `grad`; of a cohort, its first `rows` rows."""
         some = slice(rows)
         y = self.y[some]
+        grad = clipped(grad, self._clip)
         if self._prox:
             grad = grad.add(y - self._start[some], alpha=self._prox)
         if self._correction is not None:
@@ -98,7 +104,14 @@ class LocalModels:
         correction = None if rows.corrections is None else rows.corrections[one]
         state = {name: vectors[one] for name, vectors in rows.state.items()}
         self._descent = Descent(
-            rows.optimizer, start, state, lr=rows.lr, correction=correction, prox=rows.prox, layers=model.runs
+            rows.optimizer,
+            start,
+            state,
+            lr=rows.lr,
+            correction=correction,
+            prox=rows.prox,
+            layers=model.runs,
+            clip=rows.clip,
         )
         self._start = start
         self._axis = start.dim() - 1
@@ -114,7 +127,7 @@ class LocalModels:
 
         The model's buffers become what the forward pass has `written`.
         """
-        if isinstance(self._rows.optimizer, SGD):
+        if self._rows.plain_sgd:
             mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
             corrections = self._corrections and [part[:active] for part in self._corrections]
             descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)

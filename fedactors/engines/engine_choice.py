@@ -27,8 +27,9 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
     Raises ScenarioError if the engine called `name` does not support the work.
     """
     if name is None:
-        engines = (_new(known) for known in BUILTIN["engines"])
-        return next(engine for engine in engines if engine.supports(work, device) and engine.suits(work, device))
+        engines = [_new(known) for known in BUILTIN["engines"]]
+        able = [engine for engine in engines if engine.supports(work, device)]
+        return next((engine for engine in able if engine.suits(work, device)), able[0])
     engine = _new(name)
     if not engine.supports(work, device):
         model, called = work.model, name.rpartition(":")[2]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedactors.clip import Clip
 from fedactors.models.layers import Model
-from fedactors.optim.client_optimizers import PLAIN, SGD, Optimizer
+from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.workload import Workload
 
 CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
@@ -19,6 +20,7 @@ class LocalWork:
     model: Model
     workloads: Sequence[Workload] = ()  # one per client
     optimizer: Optimizer = PLAIN
+    clip: Clip | None = None  # of every gradient
     prox: float = 0.0  # weight of the pull towards the start
     corrects: bool = False  # whether steps follow more than the gradient: a correction, or `prox`
     loss_weight: float = 1.0  # multiplies every gradient
@@ -27,5 +29,5 @@ class LocalWork:
 
     @property
     def plain_sgd(self) -> bool:
-        """Whether steps are taken by SGD, which has no state."""
-        return isinstance(self.optimizer, SGD)
+        """Whether steps are y <- y - lr g, without state, penalty or clipping."""
+        return self.optimizer.plain and self.clip is None

@@ -17,7 +17,9 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import CACHED, LocalWork
 from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
 from fedactors.models.losses import losses as each_loss
+from fedactors.models.losses import weighted_loss
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.torch_modules import written_buffers
 
@@ -29,6 +31,8 @@ class VmapEngine(LongestFirstEngine):
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Modules that vmap can run; those whose samples depend on each other only where all batches are full."""
+        if isinstance(work.model.loss, LossDescription) and not work.model.loss.vmappable:
+            return False
         full = all(one.pass_samples % one.batch == 0 for one in work.workloads)
         modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
         return all(layer.vmappable and (full or not layer.mixes) for layer in modules)
@@ -83,7 +87,7 @@ def gradient_of(model: Model, weight: float, second: tuple[Model, float] | None)
         *further: Tensor,
     ) -> tuple[Tensor, tuple[Tensor, tuple[Tensor, ...]]]:
         with written_buffers() as written:
-            own = (each_loss(model, tensors, x, y, key, step) * weights).sum()
+            own = weighted_loss(model, tensors, x, y, weights, key, step)
         found = own, tuple(written)
         if second is None:
             return own * weight, found

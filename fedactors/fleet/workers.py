@@ -28,6 +28,7 @@ from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
 from fedactors.learning.client_evaluation import client_model, evaluate_clients
+from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
@@ -162,7 +163,7 @@ class CentralHost(Worker):
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner compute in a round."""
-        found = self._algorithm.contribute(_tensors(public | private), facts, self._central)
+        found = self._algorithm.in_round(facts).contribute(_tensors(public | private), facts, self._central)
         return Contribution({name: np.ascontiguousarray(value.cpu().numpy()) for name, value in found.items()})
 
     def broadcast(self, facts: Round, public: Vectors, private: Vectors) -> Vectors:
@@ -227,6 +228,8 @@ class ServerWorker(Worker):
                 state |= _tensors(result.vectors)
         kept_by_departed = [_tensors(result) for result in later if isinstance(result, dict)]
         sums = _tensors(learned.sums)
+        if (rule := self._task.aggregation) is not None:
+            sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, sums, facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
@@ -238,7 +241,7 @@ class ServerWorker(Worker):
         self, state: State, sums: State, facts: Round, kept_by_departed: Sequence[Mapping[str, torch.Tensor]]
     ) -> State:
         """Return the state after a round with the `sums` over its clients, which may be empty."""
-        algorithm = self._task.algorithm
+        algorithm = self._task.algorithm.in_round(facts)
         if sums:
             after = algorithm.aggregate(state, sums, facts, self._central)
         else:
@@ -268,7 +271,7 @@ class Evaluator(Worker):
 
     def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
         super().__init__(device)
-        self._evaluator = ModelEvaluator(task.model, evaluation_set, device)
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
         self._holdout = task.holdout
         self._personal = task.personal
         self._on_all = task.evaluates_on_all

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.options import Options
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fedactors.optim.server_optimizers import ServerOptimizer
 
     Vectors = Mapping[str, Tensor]
+
+
+A = TypeVar("A", bound="Algorithm")
 
 
 class TaskSetting(NamedTuple):
@@ -72,6 +75,7 @@ class Round(NamedTuple):
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
     steps: int = 0  # local steps behind the updates received: sum of K_i
+    server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
 
 
 class CentralData(Protocol):
@@ -176,6 +180,29 @@ class Algorithm(Options):
     def wants_sgd(self) -> str:
         """Why the clients' steps must be plain SGD; empty if any optimiser will do."""
         return ""
+
+    @property
+    def sums_updates_only(self) -> bool:
+        """Whether all that is summed over clients are the updates of their models, as a mean."""
+        own = type(self).upload is Algorithm.upload and not self.keeps and not self.plain
+        return own and self.centre not in ("before", "beside")
+
+    @property
+    def server_rate_key(self) -> str:
+        """The option that is the server's rate, which a schedule may take the place of; empty if there is none."""
+        if getattr(self, "server_optimizer", None) is not None:
+            return "server_optimizer.lr"
+        return "global_lr" if "global_lr" in type(self).model_fields else ""
+
+    def in_round(self: A, round: Round) -> A:
+        """Return the same algorithm with the server's rate of a round, where a schedule gives it."""
+        if round.server_lr is None:
+            return self
+        if self.server_rate_key == "global_lr":
+            return self.model_copy(update={"global_lr": round.server_lr})
+        optimizer = getattr(self, "server_optimizer", None)
+        assert optimizer is not None  # a scenario without a rate of the server is refused
+        return self.model_copy(update={"server_optimizer": optimizer.model_copy(update={"lr": round.server_lr})})
 
     def check(self, setting: TaskSetting) -> None:
         """Check that the options go with the scenario. Raises ScenarioError if not."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.learning.metrics import kind_of, measured
+from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec
 from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription, Option
+from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.network import forward, views
 
 _BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
 _RECALL = 10  # answers that a recommender may give
-_RANKED = ("margin", "positive")  # columns that make the AUC
+_HIDDEN = ("margin", "positive", "counted")  # columns that make the AUC, and how much samples count in the loss
 
 Float64 = NDArray[np.float64]
 
@@ -22,11 +28,19 @@ Float64 = NDArray[np.float64]
 class ModelEvaluator:
     """Evaluates models on one test set, on one device."""
 
-    def __init__(self, model: Model, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        model: Model,
+        evaluation_set: EvaluationSet,
+        device: str = "cpu",
+        metrics: Sequence[MetricSpec] = (),
+    ) -> None:
+        self._metrics = [spec for spec in metrics if spec.name not in WRITTEN]
         self._model = model
         self._evaluation_set = evaluation_set
         self._device = torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
+        self._kind = kind_of(model, self._y)
 
     @torch.no_grad()
     def evaluate(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
@@ -41,25 +55,55 @@ class ModelEvaluator:
         if not len(labels):
             return {}
         batches = zip(torch.split(samples, _BATCH), torch.split(labels, _BATCH), strict=True)
-        found = [self._batch(tensors, *batch) for batch in batches]
-        measures = self._by_part({name: np.concatenate([part[name] for part in found]) for name in found[0]}, rows)
+        answers: list[Tensor] = []
+        found = [self._batch(tensors, *batch, answers) for batch in batches]
+        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+        measures = self._by_part(columns, answers, labels, rows)
         if self._model.loss == "hinge":
             measures["spreadout"] = float(spreadout(tensors[0]))
         return measures
 
-    def _by_part(self, columns: dict[str, Float64], rows: NDArray[np.int64] | None) -> dict[str, float]:
-        """Return means over each part of the test set that has any of the samples `rows`; `columns` are of these."""
+    def _by_part(
+        self,
+        columns: dict[str, Float64],
+        answers: list[Tensor],
+        labels: Tensor,
+        rows: NDArray[np.int64] | None,
+    ) -> dict[str, float]:
+        """Return measures of each part of the test set that has any of the samples `rows`; `columns` are of these."""
         measures = dict[str, float]()
         for prefix, members in self._evaluation_set.parts().items():
             some = members if rows is None else members[rows]
             if some.any():
                 measures |= _summary(prefix, {name: column[some] for name, column in columns.items()})
+                measures |= self._named(prefix, answers, labels, some)
         return measures
 
-    def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor) -> dict[str, Float64]:
-        """Return the measures of each sample, `(batch,)`."""
+    def _named(self, prefix: str, answers: list[Tensor], labels: Tensor, some: NDArray[np.bool_]) -> dict[str, float]:
+        """Return the measures that the scenario names, of `some` samples."""
+        if not self._metrics:
+            return {}
+        chosen = torch.from_numpy(some).to(self._device)
+        loss = self._model.loss
+        ignored = loss.option("ignore_index") if isinstance(loss, LossDescription) else None
+        found = measured(
+            self._metrics,
+            self._kind,
+            torch.cat(answers)[chosen],
+            labels[chosen],
+            ignored if isinstance(ignored, int) else None,
+        )
+        return {prefix + name: value for name, value in found.items()}
+
+    def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: list[Tensor]) -> dict[str, Float64]:
+        """Return the measures of each sample, `(batch,)`; answers are `kept` if the scenario names measures."""
         outputs = forward(self._model, tensors, x)
         answers = scores(self._model, tensors, outputs)
+        if self._metrics:
+            kept.append(answers)
+        if isinstance(self._model.loss, LossDescription):
+            columns = described_columns(self._model.loss, self._kind, outputs, answers, y)
+            return {name: column.cpu().numpy() for name, column in columns.items()}
         right = (answers.argmax(-1) == y).double().reshape(len(y), -1).mean(1)
         columns = {"accuracy": right, "loss": judged(self._model, tensors, outputs, y).double()}
         if self._model.loss == "hinge":
@@ -70,9 +114,37 @@ class ModelEvaluator:
         return {name: column.cpu().numpy() for name, column in columns.items()}
 
 
+def described_columns(
+    loss: LossDescription, kind: str, outputs: Tensor, answers: Tensor, y: Tensor
+) -> dict[str, Tensor]:
+    """Return the measures of each sample, `(batch,)`, under a loss that a scenario describes."""
+    found = terms(loss, outputs, y)
+    columns = {"loss": found.added.double()}
+    if found.counts is not None:
+        columns["counted"] = found.counts.double()
+    if kind == LABELS:
+        columns["accuracy"] = ((outputs > 0) == (y > 0)).double().flatten(1).mean(1)
+    elif kind == CLASS and answers.shape[:-1] == y.shape:
+        columns["accuracy"] = _share_right(answers, y, loss.option("ignore_index"))
+    return columns
+
+
+def _share_right(answers: Tensor, y: Tensor, ignored: Option) -> Tensor:
+    """Return the share of right answers among the places of each sample that count."""
+    right = (answers.argmax(-1) == y).double().reshape(len(y), -1)
+    if ignored is None:
+        return right.mean(1)
+    assert not isinstance(ignored, tuple)
+    there = torch.ne(y, ignored).double().reshape(len(y), -1)
+    share: Tensor = (right * there).sum(1) / there.sum(1).clamp(min=1)
+    return share
+
+
 def _summary(prefix: str, columns: dict[str, Float64]) -> dict[str, float]:
     """Return means over samples, and the AUC if they are of both kinds."""
-    means = {prefix + name: float(column.mean()) for name, column in columns.items() if name not in _RANKED}
+    means = {prefix + name: float(column.mean()) for name, column in columns.items() if name not in _HIDDEN}
+    if "counted" in columns:
+        means[f"{prefix}loss"] = float(columns["loss"].sum() / max(float(columns["counted"].sum()), 1e-12))
     if "margin" in columns and 0 < (positive := columns["positive"] == 1).sum() < len(positive):
         means[f"{prefix}auc"] = auc(columns["margin"], positive)
     return means

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedactors.learning.training_task import ChunkResult
 
 BRANCHES = 64  # of a round's sum; part of its bits where there are more chunks
@@ -43,9 +46,14 @@ def size(parts: Sequence[ChunkResult]) -> int:
     return sum(vector.nbytes for part in parts for vector in part.sums.values())
 
 
+def _joined(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the sum of two sums, or the rows of single updates below each other."""
+    return one + other if one.ndim == 1 else np.concatenate([one, other])
+
+
 def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     """Return the sum of two, the first one's first."""
-    sums = {name: vector + other.sums[name] for name, vector in one.sums.items()}
+    sums = {name: _joined(vector, other.sums[name]) for name, vector in one.sums.items()}
     return one._replace(
         sums=sums,
         loss=one.loss + other.loss,

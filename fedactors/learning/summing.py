@@ -37,6 +37,13 @@ def summed(
     return sums, bad
 
 
+def one_by_one(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[Vectors, tuple[tuple[int, int], ...]]:
+    """Return the rows of `uploads`, one for each client, and (client, step) of each that is bad."""
+    rows = {name: np.ascontiguousarray(vectors.cpu().numpy()) for name, vectors in uploads.items()}
+    good = finite(rows) and math.isfinite(float(losses.sum()))
+    return rows, () if good else _bad(chunk, uploads, losses)
+
+
 def finite(sums: Vectors) -> bool:
     """Whether all sums are numbers."""
     return all(bool(np.isfinite(total).all()) for total in sums.values())

@@ -27,7 +27,7 @@ from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
 from fedactors.learning.row_vectors import apart, gathered, parts_of, timed
 from fedactors.learning.sent_examples import SentExamples
-from fedactors.learning.summing import client_losses, finite, summed
+from fedactors.learning.summing import client_losses, finite, one_by_one, summed
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
 from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
@@ -69,7 +69,7 @@ class Trainer:
         self._personal = PersonalParts(np.zeros(0, np.int64) if task.personal is None else task.personal, self._device)
         algorithm = task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not task.keeps_state and not algorithm.plain
-        self._adds_up = differences and self._engine.sums_updates
+        self._adds_up = differences and self._engine.sums_updates and task.aggregation is None
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
         self._batch_invariant = dict[Workload, bool]()
         self._ahead: _Ahead | None = None
@@ -184,8 +184,8 @@ class Trainer:
         moments = algorithm.moments(given, held)
         zeros = rows.starts.new_zeros(1)
         optimizer = self._work.optimizer
-        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.holds}
-        return replace(rows, optimizer=optimizer, state=state)
+        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.vectors}
+        return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
 
     def _uploaded(
         self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], keeping: int
@@ -199,7 +199,11 @@ class Trainer:
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
             own = {name: vectors[mine] for name, vectors in uploads.items()}
-            learned.append(self._learned(one, *summed(one, own, its_losses, algorithm.plain), its_losses))
+            if self._task.aggregation is None:
+                found = summed(one, own, its_losses, algorithm.plain)
+            else:
+                found = one_by_one(one, own, its_losses)
+            learned.append(self._learned(one, *found, its_losses))
         if not keeping:
             return learned
         (only,) = learned
@@ -272,7 +276,7 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, steps=steps, lr=1.0, prepared=[])
+        once = replace(alone, clip=None, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:

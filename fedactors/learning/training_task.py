@@ -12,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
+from fedactors.learning.combining import Aggregation
+from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.workload import Workload
 
@@ -66,7 +69,10 @@ class MemoryLimit(NamedTuple):
 
 
 class ChunkResult(NamedTuple):
-    """What a chunk gives back: weighted sums over its trips, whatever their number."""
+    """What a chunk gives back: weighted sums over its trips, whatever their number.
+
+    Where the server combines single updates, `sums` holds a row for each trip: `(trips, parameters)`.
+    """
 
     first: int  # client of the chunk: says where its sums belong among those of other chunks
     sums: Vectors
@@ -104,6 +110,10 @@ class TrainingTask:
     evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
     evaluates_own: bool = True  # whether they are evaluated with what they have of their own
 
+    clip: Clip | None = None  # of the clients' gradients
+    metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
+    aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
+
     @property
     def has_personal(self) -> bool:
         """Whether parts of the model stay at the clients."""
@@ -122,6 +132,7 @@ class TrainingTask:
             model=self.model,
             workloads=self.workloads,
             optimizer=algorithm.optimizer(self.setting),
+            clip=self.clip,
             prox=algorithm.prox,
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,

@@ -16,12 +16,13 @@ from typing import ClassVar, Literal, NamedTuple
 from typing_extensions import override  # comes with pydantic and torch
 
 from fedactors.errors import DataError
+from fedactors.models.loss_description import LossDescription
 
 Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
 Precision = Literal["fp32", "tf32", "bf16"]  # of products and convolutions in training; see `precision`
 Loss = Literal["cross_entropy", "binary", "squared", "hinge", "spreadout"]  # see `losses`
-REGULARISERS: frozenset[Loss] = frozenset({"spreadout"})  # functions of the model alone: they look at no sample
+REGULARISERS: frozenset[Loss | LossDescription] = frozenset({"spreadout"})  # functions of the model alone, of no sample
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class Model:
     input_shape: Shape
     layers: tuple[Layer, ...]
     zeros: bool = False  # start from zero instead of from random weights
-    loss: Loss = "cross_entropy"  # minimised by training
+    loss: Loss | LossDescription = "cross_entropy"  # minimised by training
     precision: Precision = "fp32"  # of training; a model is always evaluated in float32
     origin: Layer | None = None  # the module of the user whose chain of layers this is, and whose first values it has
 

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
 from fedactors.models.layers import REGULARISERS, Model
+from fedactors.models.loss_description import LossDescription
+from fedactors.models.loss_terms import terms
 from fedactors.models.network import forward
 from fedactors.models.precision import autocast
 
@@ -35,11 +38,29 @@ def losses(
 def mean_loss(
     model: Model, tensors: Sequence[Tensor], x: Tensor, y: Tensor, keys: Tensor | None = None, step: int | Tensor = 0
 ) -> Tensor:
-    """Return the mean of `losses`, a scalar."""
+    """Return the mean of `losses`, a scalar; where classes have weights, that of torch."""
     if model.loss == "cross_entropy":
         outputs = _outputs(model, tensors, x, keys, step)
         return functional.cross_entropy(outputs.flatten(0, -2), y.flatten())
+    if isinstance(model.loss, LossDescription):
+        found = terms(model.loss, _outputs(model, tensors, x, keys, step), y)
+        return found.mean(torch.full_like(found.added, 1 / len(y)))
     return losses(model, tensors, x, y, keys, step).mean()
+
+
+def weighted_loss(
+    model: Model,
+    tensors: Sequence[Tensor],
+    x: Tensor,
+    y: Tensor,
+    weights: Tensor,
+    keys: Tensor | None = None,
+    step: int | Tensor = 0,
+) -> Tensor:
+    """Return the loss of a batch whose samples have `weights` that sum to 1, or are 0 for what fills it up."""
+    if isinstance(model.loss, LossDescription):
+        return terms(model.loss, _outputs(model, tensors, x, keys, step), y).mean(weights)
+    return (losses(model, tensors, x, y, keys, step) * weights).sum()
 
 
 def _outputs(model: Model, tensors: Sequence[Tensor], x: Tensor, keys: Tensor | None, step: int | Tensor) -> Tensor:
@@ -52,6 +73,8 @@ def _outputs(model: Model, tensors: Sequence[Tensor], x: Tensor, keys: Tensor | 
 
 def judged(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) -> Tensor:
     """Return the loss of each sample, `(batch,)`, from the model's outputs; for losses that look at samples."""
+    if isinstance(model.loss, LossDescription):
+        return terms(model.loss, outputs, y).added
     if model.loss == "cross_entropy":
         return _cross_entropy(outputs, y)
     if model.loss == "binary":
@@ -67,7 +90,7 @@ def scores(model: Model, tensors: Sequence[Tensor], outputs: Tensor) -> Tensor:
 
     Of a binary model the column of label 0 is 0.
     """
-    if model.loss == "binary":
+    if model.loss == "binary" or (isinstance(model.loss, LossDescription) and model.loss.name == "bce"):
         return functional.pad(outputs, (1, 0))
     return _unit(outputs) @ _unit(tensors[0]).T if model.loss == "hinge" else outputs
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Stepped = tuple[Tensor, State]  # params, state
 
 Decay = Annotated[float, Field(ge=0.0, le=1.0)]  # of a running mean
+Penalty = Annotated[float, Field(ge=0.0)]  # lambda, of lambda / 2 |y|^2
 
 
 WHOLE = Layers()  # all parameters are one layer
@@ -38,19 +39,72 @@ class Optimizer(Options):
 
     name: str
 
+    @property
+    def plain(self) -> bool:
+        """Whether a step is y <- y - lr g and nothing else, which fast engines compute in place."""
+        return False
+
+    @property
+    def follows_gradient(self) -> bool:
+        """Whether a step is -lr times a gradient at y, of the loss with or without a penalty."""
+        return False
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The names in `holds` that are used under these options."""
+        return self.holds
+
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
         """Return (params, state) after local step `number` of the trip, counted from 1, along `grad`."""
         raise TypeError(f"{type(self).__name__} does not say how it steps")
 
 
 class SGD(Optimizer):
-    """y <- y - lr g."""
+    """y <- y - lr g; with a penalty and momentum, which torch.optim.SGD has too, in its order.
+
+    g <- g + lambda y ; m <- momentum m + g ; y <- y - lr m, or along g + momentum m (Nesterov).
+    """
+
+    holds: ClassVar[tuple[str, ...]] = ("m",)
 
     name: Literal["sgd"] = "sgd"
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """What is left of the momentum after a step; it starts from zero in every trip."""
+    weight_decay: Penalty = 0.0
+    """Weight of the parameters in every gradient (lambda)."""
+    nesterov: bool = False
+    """Look ahead: step along g + momentum m."""
+
+    @model_validator(mode="after")
+    def _ahead_of_what(self) -> SGD:
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov needs momentum above 0")
+        return self
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is neither momentum nor a penalty."""
+        return not self.momentum and not self.weight_decay
+
+    @property
+    def follows_gradient(self) -> bool:
+        """Whether there is no momentum."""
+        return not self.momentum
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The momentum, if there is one."""
+        return self.holds if self.momentum else ()
 
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
-        """Return params - lr grad."""
-        return params.add(grad, alpha=-lr), state
+        """Return params - lr (grad + lambda params), or along the new m."""
+        if self.weight_decay:
+            grad = grad.add(params, alpha=self.weight_decay)
+        if not self.momentum:
+            return params.add(grad, alpha=-lr), state
+        m = grad.add(state["m"], alpha=self.momentum)
+        along = grad.add(m, alpha=self.momentum) if self.nesterov else m
+        return params.add(along, alpha=-lr), {**state, "m": m}
 
 
 class ClientMomentum(Optimizer):
@@ -99,11 +153,31 @@ class ClientAdam(Adaptive):
     holds: ClassVar[tuple[str, ...]] = ("m", "v")
 
     name: Literal["adam"] = "adam"
+    weight_decay: Penalty = 0.0
+    """Weight of the parameters in every gradient (lambda), as in torch.optim.Adam."""
 
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
-        """Return params - lr mh / (sqrt(vh) + eps)."""
+        """Return params - lr mh / (sqrt(vh) + eps), the means being of grad + lambda params."""
+        if self.weight_decay:
+            grad = grad.add(params, alpha=self.weight_decay)
         m, v = self.moments(grad, state)
         return params.add(self.ratio(m, v, number), alpha=-lr), {"m": m, "v": v}
+
+
+class ClientAdamW(Adaptive):
+    """AdamW: Loshchilov and Hutter 2019, Algorithm 2; the penalty shrinks parameters and is in no mean."""
+
+    holds: ClassVar[tuple[str, ...]] = ("m", "v")
+
+    name: Literal["adamw"] = "adamw"
+    weight_decay: Penalty = 0.01
+    """What part of the parameters each step takes away, times lr (lambda)."""
+
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+        """Return (1 - lr lambda) params - lr mh / (sqrt(vh) + eps)."""
+        m, v = self.moments(grad, state)
+        kept = params.mul(1 - lr * self.weight_decay)
+        return kept.add(self.ratio(m, v, number), alpha=-lr), {"m": m, "v": v}
 
 
 class AMSGrad(Adaptive):

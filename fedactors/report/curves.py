@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.metric_names import higher_is_better
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
@@ -68,7 +69,25 @@ def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
         charts.append(_loss(runs, names))
     if len(runs) == 1 and _any(runs, "client_accuracy"):
         charts.append(_clients(runs))
-    return charts
+    named = dict.fromkeys(name for records in runs for name in records.measures)
+    return charts + [_named(runs, names, name) for name in named if any(_has(records, name) for records in runs)]
+
+
+def _has(records: Records, column: str) -> bool:
+    return column in records.metrics and bool(np.isfinite(records.metrics[column]).any())
+
+
+def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
+    """Return the chart of a measure that scenarios name."""
+    shown = column.replace("_", " ")
+    made, ways = blank(280, "round", f"{shown} on the test set"), axes(runs)
+    made.xaxis.tags = ["progress"]
+    drawn = [k for k, records in enumerate(runs) if _has(records, column)]
+    said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k]) for k in drawn}
+    zoomable(made)
+    last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
+    way = {True: "Higher is better.", False: "Lower is better.", None: ""}[higher_is_better(column)]
+    return Chart(column, shown.capitalize(), way, made, f"{shown} against progress: {last}.", _sampled(runs))
 
 
 def _clients(runs: Sequence[Records]) -> Chart:
@@ -114,8 +133,13 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     return Chart("accuracy", "Accuracy", text, made, f"Accuracy against progress: {last}.", _sampled(runs))
 
 
+def _loss_of(runs: Sequence[Records]) -> str:
+    """Return what the axis of losses says: cross entropy, unless a scenario names a loss."""
+    return "loss" if any("\n  loss:\n" in records.scenario for records in runs) else "cross-entropy"
+
+
 def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
-    made, ways = blank(280, "round", "cross-entropy"), axes(runs)
+    made, ways = blank(280, "round", _loss_of(runs)), axes(runs)
     made.xaxis.tags = ["progress"]
     alone = len(runs) == 1
     said = []

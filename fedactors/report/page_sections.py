@@ -63,11 +63,12 @@ class PageTable:
 
 
 def finals(records: Records) -> dict[str, float]:
-    """Return the last accuracy and loss that are known."""
+    """Return the last accuracy and loss that are known, and what else the scenario measures."""
+    names = ("accuracy", "loss", *records.measures)
     written = records.summary.get("final")
     if isinstance(written, dict):
-        return {name: float(written[name]) for name in ("accuracy", "loss") if written.get(name) is not None}
-    found = {name: records.metrics[name] for name in ("accuracy", "loss")}
+        return {name: float(written[name]) for name in names if written.get(name) is not None}
+    found = {name: records.metrics[name] for name in names}
     finite = {name: values[np.isfinite(values)] for name, values in found.items()}
     return {name: float(values[-1]) for name, values in finite.items() if len(values)}
 
@@ -111,6 +112,9 @@ def cards(records: Records) -> list[Card]:
     wall, virtual = wall_seconds(records), virtual_span(records)
     found = [Card("Final accuracy", f"{learned['accuracy']:.1%}", "of the test set")] if "accuracy" in learned else []
     found += [Card("Final loss", f"{learned['loss']:.3f}", "on the test set")] if "loss" in learned else []
+    for name in records.measures:
+        if name in learned:
+            found.append(Card(f"Final {name.replace('_', ' ')}", f"{learned[name]:.3f}", "on the test set"))
     found.append(Card("Virtual time", span(virtual), f"{records.rounds:,} rounds"))
     if wall == wall:
         faster = f"{virtual / wall:,.0f} times real time" if wall and virtual > wall else "on this machine"

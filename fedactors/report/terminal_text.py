@@ -11,7 +11,7 @@ Figures = Mapping[str, Any]
 def summary(figures: Figures) -> str:
     """Return the summary of a run."""
     final = figures["final"]
-    learned = f"accuracy {final['accuracy']:.4f}, loss {final['loss']:.4f}" if final else "never evaluated"
+    learned = ", ".join(_measures(final)) if final else "never evaluated"
     return "\n".join(
         [
             f"{figures['name']}: {learned}",
@@ -23,6 +23,13 @@ def summary(figures: Figures) -> str:
             f"  folder     {figures['folder']}",
         ]
     )
+
+
+def _measures(final: Figures) -> list[str]:
+    """Return accuracy and loss, and what else was measured of the whole test set."""
+    first = [name for name in ("accuracy", "loss") if name in final]
+    others = [name for name in final if name not in first and not name.startswith(("federated_", "central_"))]
+    return [f"{name} {final[name]:.4f}" for name in (*first, *others) if final[name] is not None]
 
 
 def replay(figures: Figures) -> str:
@@ -59,6 +66,8 @@ def check(figures: Figures) -> str:
         f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
         f"  memory     {size(memory['data'])} of data on each node, {size(memory['host'])} for each client host",
     ]
+    if updates := memory.get("updates"):
+        lines.append(f"             {size(updates)} at the server for the single updates of a round")
     if figures["forecast"]:
         lines.append(_forecast(figures["forecast"]))
     if figures["too_slow_devices"]:

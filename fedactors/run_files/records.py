@@ -72,6 +72,7 @@ class Records:
     groups: tuple[DeviceGroup, ...] = ()
     missing: tuple[str, ...] = field(default=())
     moves: tuple[Move, ...] = ()
+    measures: tuple[str, ...] = ()  # columns of `metrics` that a scenario named, besides accuracy and loss
 
     @property
     def rounds(self) -> int:
@@ -95,8 +96,9 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     scenario = scenario_text(path) if (path / SCENARIO).exists() else ""
     resolved = yaml_of(path / SCENARIO, scenario)
     summary = _summary(path)
+    named = _named(resolved)
     groups = _groups(resolved)
-    metrics, moves = _metrics(path / METRICS, groups)
+    metrics, moves = _metrics(path / METRICS, named, groups)
     return Records(
         path=path,
         name=str(summary.get("name") or resolved.get("name") or path.name),
@@ -109,7 +111,16 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
         groups=groups,
         missing=tuple(name for name in (SUMMARY, "plans.parquet", "orders.parquet") if not (path / name).exists()),
         moves=moves,
+        measures=named,
     )
+
+
+def _named(resolved: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the measures in `task.metrics` of a resolved scenario."""
+    task = resolved.get("task")
+    metrics = task.get("metrics") if isinstance(task, dict) else None
+    names = [one.get("name") for one in metrics or () if isinstance(one, dict)] if isinstance(metrics, list) else []
+    return tuple(name for name in names if isinstance(name, str) and name not in (*_FIGURES, *OUTCOMES))
 
 
 def check_run_folder(path: Path) -> None:
@@ -136,30 +147,32 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
         yield from objects_in(path, whole_lines(path))
 
 
-def _metrics(path: Path, groups: Sequence[DeviceGroup]) -> tuple[Table, tuple[Move, ...]]:
+def _metrics(path: Path, named: tuple[str, ...], groups: Sequence[DeviceGroup]) -> tuple[Table, tuple[Move, ...]]:
     """Return the columns of metrics, and every arrival and departure that the objective has answered.
 
     The accuracy at the clients of each of the `groups` is a column under `AT_CLIENTS` and its name.
     """
     by_group = [AT_CLIENTS + group.name for group in groups]
-    columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *OUTCOMES, *by_group)}
+    columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
     moves: list[Move] = []
     for number, row in enumerate(_objects(path)):
         of = row.get(AT_CLIENTS[:-1])
         figures = {name: of.get(name.removeprefix(AT_CLIENTS)) if isinstance(of, dict) else None for name in by_group}
-        for name, value in (*_figures(path, number + 1, row), *_numbers(path, number + 1, figures)):
+        for name, value in (*_figures(path, number + 1, row, named), *_numbers(path, number + 1, figures)):
             columns[name].append(np.nan if value is None else value)
         found = row.get("moves")
         moves += [(number, move) for move in (found if isinstance(found, list) else ()) if isinstance(move, dict)]
     return {name: np.array(values, np.float64) for name, values in columns.items()}, tuple(moves)
 
 
-def _figures(path: Path, line: int, row: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def _figures(
+    path: Path, line: int, row: Mapping[str, Any], named: tuple[str, ...]
+) -> Iterator[tuple[str, float | None]]:
     """Yield the figures of a row of metrics by name. Raises RunFolderError if one is no number."""
     outcomes = row.get("outcomes", {})
     if not isinstance(outcomes, dict):
         raise problem(path, f"outcomes: found {outcomes}", "a JSON object", line)
-    figures = {name: row.get(name) for name in _FIGURES} | {name: outcomes.get(name, 0) for name in OUTCOMES}
+    figures = {name: row.get(name) for name in (*_FIGURES, *named)} | {name: outcomes.get(name, 0) for name in OUTCOMES}
     yield from _numbers(path, line, figures)
 
 

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from fedactors.data.server.server_data import ServerData
     from fedactors.data.transforms.torchvision_transforms import TorchvisionTransforms as SampleTransforms
     from fedactors.learning.algorithm import Algorithm
+    from fedactors.learning.combining import Aggregation
     from fedactors.models.builder import ModelBuilder
+    from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
 else:
+    Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]
     Dataset = Annotated[Any, Choice("datasets")]
     Membership = Annotated[Any, Choice("membership")]
@@ -36,10 +39,12 @@ else:
     Selection = Annotated[Any, Choice("selection")]
     ServerData = Annotated[Any, Choice("server_data")]
     SourceSplit = Annotated[Any, Choice("splits")]
+    TaskLoss = Annotated[Any, Choice("losses")]
     Timing = Annotated[Any, Choice("timing")]
     Weighting = Annotated[Any, Choice("participation")] | None  # null is replaced before it is validated
 
 __all__ = [
+    "Aggregation",
     "Algorithm",
     "Dataset",
     "Membership",
@@ -51,6 +56,7 @@ __all__ = [
     "Selection",
     "ServerData",
     "SourceSplit",
+    "TaskLoss",
     "Timing",
     "Weighting",
 ]

@@ -13,6 +13,7 @@ from pydantic import (
     PrivateAttr,
     ValidationError,
     ValidationInfo,
+    field_validator,
     model_validator,
 )
 from typing_extensions import Self
@@ -22,7 +23,9 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.own_plugins import engine_path
 from fedactors.scenario.choice import RegisteredName
-from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit
+from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit, TaskLoss
+from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.metric_options import Metric, named
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.plugin_files import PluginFile, plugins_in
@@ -47,6 +50,12 @@ class TaskOptions(Options):
     dataset: Dataset
     model: ModelBuilder
     partition: Partition
+    loss: TaskLoss | None = None
+    """What training makes small; by default what the model's paper has, mostly cross entropy."""
+    metrics: list[Annotated[Metric, BeforeValidator(named, json_schema_input_type=str | Metric)]] = Field(
+        default_factory=list
+    )
+    """What is measured on the test set besides accuracy and loss: `[f1_macro, top5]`."""
     split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
     transform: Annotated[SampleTransforms | None, _TRANSFORMS] = None
@@ -54,6 +63,26 @@ class TaskOptions(Options):
     engine: Annotated[str | None, RegisteredName("engines")] = None
     """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
     device; engines differ in the last bits and in speed."""
+
+    @property
+    def own_metrics(self) -> dict[str, bool]:
+        """The measures that are named, each with whether higher values are better."""
+        return {metric.name: metric.rises for metric in self.metrics}
+
+    @property
+    def has_accuracy(self) -> bool | None:
+        """Whether an accuracy is measured; None where that depends on the data."""
+        judges = "class" if self.loss is None else self.loss.judges
+        return True if judges in ("class", "multi-label") else False if judges == "value" else None
+
+    @field_validator("metrics")
+    @classmethod
+    def _once_each(cls, metrics: list[Metric]) -> list[Metric]:
+        names = [metric.name for metric in metrics]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f'found "{name}" twice (accepted: each metric once)')
+        return metrics
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
@@ -172,6 +201,21 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
+    def _groups_have_work(self) -> Scenario:
+        for number in range(len(self.population)):
+            try:
+                self.local_of(number)
+            except ValueError as error:
+                raise ValueError(f"population.{number}.local.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _stops_by_what_is_measured(self) -> Scenario:
+        if self.server.stop is not None:
+            self.server.stop.check(self.task.own_metrics, self.task.has_accuracy)
+        return self
+
+    @model_validator(mode="after")
     def _tf32_has_a_gpu(self) -> Scenario:
         if self.precision == "tf32" and not self.cluster.gpus_per_actor:
             raise ValueError(
@@ -179,6 +223,12 @@ class Scenario(Options):
                 " (accepted: cluster.gpus_per_actor above 0, or fp32 or bf16)"
             )
         return self
+
+    def local_of(self, number: int) -> LocalOptions:
+        """Return what the devices of group `number` do in a trip."""
+        local = self.server.local
+        own = self.population[number].local
+        return local if own is None else own.over(local)
 
     @property
     def devices(self) -> int:

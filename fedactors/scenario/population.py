@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
+from fedactors.scenario.local_options import GroupLocal
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
 from fedactors.scenario.sampled_participation import Laws, SampledParticipation, short
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
@@ -127,6 +128,8 @@ class GroupOptions(Options):
     """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
     energy: Consumption | None = None
     """What steps and bytes cost in joules; where no group says so, none are counted."""
+    local: GroupLocal | None = None
+    """What its devices do in a trip, in place of what `server.local` says: `batch`, and `epochs` or `steps`."""
     deadline_aware: bool = True
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""
     on_interruption: Literal["pause", "abort"] = "pause"

@@ -1,47 +1,27 @@
-"""How the server runs its rounds, and what a client does in one."""
+"""How the server runs its rounds."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
+    Aggregation,
     Algorithm,
     Membership,
-    Optimizer,
     Schedule,
     Selection,
     ServerData,
     Timing,
     Weighting,
 )
+from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.stop_options import StopOptions
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
 Window = Annotated[Duration | None, NONE_IS_NULL]
-
-
-class LocalOptions(Options):
-    """What a client does with a model: passes over its data, or a number of steps."""
-
-    epochs: int | None = Field(default=None, ge=1, le=100_000)
-    steps: int | None = Field(default=None, ge=1, le=10_000_000)
-    batch: int = Field(default=10, ge=1, le=1_000_000)
-    drop_last: bool = False
-    """Leave out the short batch at the end of a pass."""
-    update_unit: Literal["step", "epoch"] = "step"
-    """What counts as work done when time runs out: single steps, or whole passes."""
-    optimizer: Optimizer = Field(default="sgd", validate_default=True)
-    """What takes the steps, at the rate of `schedule`; its state restarts with every trip."""
-
-    @model_validator(mode="after")
-    def _one_measure(self) -> LocalOptions:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give either epochs or steps")
-        if self.steps is not None and self.update_unit == "epoch":
-            raise ValueError("update_unit: epoch counts whole passes (accepted: epochs in place of steps)")
-        return self
 
 
 class PretrainingOptions(Options):
@@ -76,6 +56,17 @@ def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
     return timing.weighting or algorithm.weighting
 
 
+def _over_all_rounds(schedule: Any, checked: ValidationInfo) -> Any:
+    """Return a schedule that has a rate above 0 for every round of the run."""
+    rounds = checked.data.get("rounds")
+    if rounds is None:  # it has an error of its own, which is reported
+        return schedule
+    lasting = schedule.lasting(rounds)
+    if problem := lasting.problem(rounds):
+        raise ValueError(problem)
+    return lasting
+
+
 class ServerOptions(Options):
     """How the server runs its rounds."""
 
@@ -105,11 +96,18 @@ class ServerOptions(Options):
         default=None, validate_default=True
     )
     """What weight each update has; by default what the algorithm's paper has."""
+    aggregation: Aggregation = Field(default="mean", validate_default=True)
+    """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
     local: LocalOptions = LocalOptions(epochs=1)
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
     over those asked, and the whole test set counts."""
-    schedule: Schedule = Field(default={"name": "constant", "lr": 0.1}, validate_default=True)
+    schedule: Annotated[Schedule, AfterValidator(_over_all_rounds)] = Field(
+        default={"name": "constant", "lr": 0.1}, validate_default=True
+    )
+    """The clients' learning rate, round by round."""
+    server_schedule: Annotated[Schedule, AfterValidator(_over_all_rounds)] | None = None
+    """The server's rate, round by round, in place of the algorithm's `global_lr` or `server_optimizer.lr`."""
     data: ServerData | None = None
     """Data of the server's own, for algorithms that learn from them, for pretraining and for `dissimilarity_every`."""
     pretraining: PretrainingOptions | None = None
@@ -120,6 +118,8 @@ class ServerOptions(Options):
     """Virtual time of the server's own learning, per sample."""
     evaluate_every: int = Field(default=1, ge=1)
     """Rounds between evaluations on the test set; the last round is always evaluated."""
+    stop: StopOptions | None = None
+    """When the run ends before its last round: `{accuracy: 0.9}`, or `{loss: {below: 0.3}, patience: 5}`."""
 
     evaluation: ClientEvaluation | None = None
     """How good models are at single clients; by default that is not measured."""
@@ -152,6 +152,22 @@ class ServerOptions(Options):
         return self
 
     @model_validator(mode="after")
+    def _one_rate_of_the_server(self) -> ServerOptions:
+        if self.server_schedule is None:
+            return self
+        key = self.algorithm.server_rate_key
+        if not key:
+            raise ValueError(
+                f'server_schedule: algorithm "{self.algorithm.name}" has no rate of the server to follow it'
+            )
+        owner = self.algorithm if key == "global_lr" else getattr(self.algorithm, "server_optimizer", None)
+        option = key.rpartition(".")[2]
+        default = {name: field.default for name, field in getattr(type(owner), "model_fields", {}).items()}.get(option)
+        if getattr(owner, option) != default:
+            raise ValueError(f"give server_schedule or algorithm.{key}, not both")
+        return self
+
+    @model_validator(mode="after")
     def _both_losses_have_a_weight(self) -> ServerOptions:
         measured = self.dissimilarity_every is not None and self.algorithm.centre in ("before", "beside")
         if measured and not 0 < self.algorithm.central_share < 1:
@@ -175,6 +191,25 @@ class ServerOptions(Options):
             )
         if reason := self.algorithm.undefined(timing.mixes):
             raise ValueError(f'algorithm "{self.algorithm.name}" is undefined under timing "{timing.name}": {reason}')
+        return self
+
+    @model_validator(mode="after")
+    def _updates_can_be_combined(self) -> ServerOptions:
+        """Refuse a rule for single updates where what is summed is no mean of updates, with the reason."""
+        rule = self.aggregation
+        if not rule.single:
+            return self
+        algorithm, timing = self.algorithm, self.timing
+        participation = self.participation
+        fast = self.membership is not None and self.membership.name != "vanilla"
+        reasons = {
+            f'algorithm "{algorithm.name}" sums more than the updates of models': not algorithm.sums_updates_only,
+            f'timing "{timing.name}" weighs updates by their age': timing.asynchronous,
+            f'participation "{participation.name}" does not make a mean of them': participation.of_those_asked,
+            "membership fast-reboot weighs updates by their arrival": fast,
+        }
+        if reason := next((text for text, holds in reasons.items() if holds), ""):
+            raise ValueError(f'aggregation: "{rule.name}" combines updates one by one, and {reason} (accepted: mean)')
         return self
 
     def _user_of_data(self) -> str:

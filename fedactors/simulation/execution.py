@@ -24,6 +24,7 @@ from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
+from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, reason
@@ -37,6 +38,7 @@ from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
+from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
@@ -74,6 +76,7 @@ class Execution:
         scenario = prepared.scenario
         folder.clients(prepared)
         self._recorder = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
+        self._stop = StopRule(scenario, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
         self._faults = FaultNotes(folder, progress)
@@ -124,7 +127,9 @@ class Execution:
         for row, (made, last) in zip(recorded_rows, plans, strict=False):
             self._recall(row, made, last)
         self._recorder.check_recorded(self._start)
-        if ended := diverged(self._recorder.rows.last, self._prepared.scenario.server.divergence_threshold):
+        self._stop.settled()
+        ended = diverged(self._recorder.rows.last, self._prepared.scenario.server.divergence_threshold)
+        if ended := ended or self._stop.reason:
             return ended
         if ended := self._new_rounds(plans, stop) or self._drain():
             return ended
@@ -138,6 +143,7 @@ class Execution:
         plan = quarantined(made, self._aside.get(made.version, ()))
         self._recorder.recall(plan, self._task(plan, objective_state, last=last), row)
         self._before = row
+        self._stop.recall(row)
         self._feed_back(row)
 
     def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
@@ -161,7 +167,7 @@ class Execution:
 
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
-        if self._objective is None and "accuracy" not in self._recorder.rows.last[-1]:
+        if self._objective is None and "loss" not in self._recorder.rows.last[-1]:
             self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
@@ -207,7 +213,8 @@ class Execution:
             self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
         self._feed_back(row)
         self._progress.round(row)
-        return diverged([row], server.divergence_threshold)
+        ended = diverged([row], server.divergence_threshold)
+        return ended or self._stop.after(row, partial(self._pipeline.state, self._recorder.plans))
 
     def _record(self, due: _Due, outcomes: Outcomes) -> None:
         """Enter a round that is done: its plan, its task, and what was learned."""
@@ -280,6 +287,8 @@ class Execution:
         scenario, state = self._prepared.scenario, self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
+        if self._stop.best:
+            said["best"] = self._stop.best
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)

@@ -78,7 +78,8 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
 def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     server = prepared.scenario.server
-    return not server.algorithm.keeps and not len(prepared.personal) and not server.timing.asynchronous
+    many = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or server.aggregation.single
+    return not many and not server.timing.asynchronous
 
 
 def has_centre(prepared: Prepared) -> bool:
@@ -111,5 +112,13 @@ def refuse_engine(prepared: Prepared) -> None:
     from fedactors.learning.training_task import TrainingTask
 
     algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
-    task = TrainingTask(prepared.model, algorithm, scenario.seed, workloads, prepared.setting, engine=scenario.engine)
+    task = TrainingTask(
+        prepared.model,
+        algorithm,
+        scenario.seed,
+        workloads,
+        prepared.setting,
+        engine=scenario.engine,
+        clip=scenario.server.local.clip,
+    )
     check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol
 
@@ -20,14 +20,13 @@ from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
-from fedactors.models.module_layer import InputSpec
 from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.server_options import LocalOptions
 from fedactors.simulation.checks.algorithm_checks import refuse_optimizer, refuse_personal
 from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import check_deadline, check_labels, check_reallocation
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.user_errors import user_errors
@@ -183,8 +182,9 @@ def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
-    model = replace(_model(task.model, info), precision=scenario.precision)
+    model = replace(model_of(task, info), precision=scenario.precision)
     check_labels(model, info)
+    check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
     if info.variants > 1 and server.data:
@@ -196,12 +196,14 @@ def _prepared(scenario: Scenario) -> Prepared:
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
         raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
-    works = workloads_of(held, server.local)
+    works = workloads_of(held, scenario)
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model)
     refuse_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
+    if problem := server.aggregation.problem(setting.cohort):
+        raise ScenarioError(f"server.aggregation: {problem}")
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if len(prepared.personal):
@@ -216,15 +218,6 @@ def _prepared(scenario: Scenario) -> Prepared:
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
-
-
-def _model(options: Any, info: Info) -> Model:
-    """Return the model for the data: those that can take what a sample consists of are told."""
-    if info.inputs and hasattr(options, "describe"):
-        described: Model = options.describe(tuple(InputSpec(*part) for part in info.inputs), info.outputs)
-        return described
-    built: Model = options.build(info.input_shape, info.outputs)
-    return built
 
 
 def _setting(
@@ -255,23 +248,6 @@ def _cohort(scenario: Scenario) -> int:
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
-
-
-def workloads_of(sizes: NDArray[np.int64], local: LocalOptions) -> list[Workload]:
-    """Return what each client is asked to do, from the samples it trains on."""
-
-    @cache
-    def of(samples: int) -> Workload:
-        return workload(
-            samples,
-            local.batch,
-            epochs=local.epochs,
-            steps=local.steps,
-            drop_last=local.drop_last,
-            whole_passes=local.update_unit == "epoch",
-        )
-
-    return [of(samples) for samples in sizes.tolist()]
 
 
 def least_times(prepared: Prepared) -> NDArray[np.int64]:

@@ -165,6 +165,7 @@ def load(prepared: Prepared) -> Loaded:
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
+    evaluation = server.evaluation
     training_task = TrainingTask(
         prepared.model,
         server.algorithm,
@@ -174,10 +175,13 @@ def load(prepared: Prepared) -> Loaded:
         before,
         task.partition.holdout(data, scenario.devices, scenario.seed) if holds_out(server) else None,
         server.selection.steers,
-        scenario.engine,
-        prepared.personal,
-        server.evaluation is not None and server.evaluation.on == "test",
-        server.evaluation is None or server.evaluation.model == "own",
+        engine=scenario.engine,
+        personal=prepared.personal,
+        evaluates_on_all=evaluation is not None and evaluation.on == "test",
+        evaluates_own=evaluation is None or evaluation.model == "own",
+        clip=server.local.clip,
+        metrics=tuple(metric.spec() for metric in task.metrics),
+        aggregation=server.aggregation if server.aggregation.single else None,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

@@ -44,11 +44,12 @@ def task_of(
         plan.version,
         len(counted),
         sum(weight for _, weight in counted),
-        server.schedule.rate(plan.version + shift),
+        server.schedule.at(plan.version + shift),
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(counted, bases) if server.timing.mixes else (),
         steps=sum(order.steps for order, _ in counted),
+        server_lr=server.server_schedule.at(plan.version + shift) if server.server_schedule else None,
     )
     evaluate = last or (plan.version + 1) % server.evaluate_every == 0
     audience = objective_state.audience if objective_state else None
@@ -110,7 +111,7 @@ Counted = Sequence[tuple[Order, float]]  # with its weight
 
 def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, Counted]]:
     """Yield (learning rate, trips) of each run of trips with the same rate, which is that of their base version."""
-    rates = {base: float(schedule.rate(base + shift)) for base in {order.base for order, _ in part}}
+    rates = {base: float(schedule.at(base + shift)) for base in {order.base for order, _ in part}}
     for rate, run in groupby(part, lambda one: rates[one[0].base]):
         yield rate, list(run)
 

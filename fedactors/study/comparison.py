@@ -14,7 +14,7 @@ from typing import Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_figures import MEASURES, Figures, StudyRow, common_target, figures, row
+from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, row
 from fedactors.study.runs import StudyRun, each, finished, on_cluster
 from fedactors.study.statistics import Interval, interval, paired
 from fedactors.study.study_cells import StudyAxis, StudyCell, axis, crossed
@@ -63,12 +63,12 @@ class Comparison:
         return [
             self._estimate(found, variant, measure)
             for variant in self.variants
-            for measure in MEASURES
-            if any(one[measure] is not None for runs in found.values() for one in runs)
+            for measure in dict.fromkeys(name for runs in found.values() for one in runs for name in one)
+            if any(one.get(measure) is not None for runs in found.values() for one in runs)
         ]
 
     def _estimate(self, found: Mapping[str, Sequence[Figures]], variant: str, measure: str) -> Estimate:
-        values, base = ([one[measure] for one in found[name]] for name in (variant, self.baseline))
+        values, base = ([one.get(measure) for one in found[name]] for name in (variant, self.baseline))
         mean = interval([value for value in values if value is not None], self.confidence)
         apart = None if variant == self.baseline else paired(values, base, self.confidence)
         return Estimate(variant, measure, mean, apart)

@@ -8,8 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from fedactors.metric_names import higher_is_better
 from fedactors.study.comparison import Comparison, Estimate
-from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures
+from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, measure_of
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -18,8 +19,11 @@ _NONE = "-"
 
 def columns(comparison: Comparison) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
-    there = {estimate.measure for estimate in comparison.estimates()}
-    return [name for name in _SHOWN if name in there] or ["accuracy"]
+    there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
+    own = [name for name in there if name not in MEASURES]
+    return [*(name for name in _SHOWN[:2] if name in there), *own, *(name for name in _SHOWN[2:] if name in there)] or [
+        "accuracy"
+    ]
 
 
 def text(comparison: Comparison) -> str:
@@ -38,7 +42,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def heads(comparison: Comparison) -> list[str]:
     """Return the heads of the table: the first measure is followed by its difference."""
-    first, *rest = (MEASURES[name].name for name in columns(comparison))
+    first, *rest = (measure_of(name).name for name in columns(comparison))
     return ["", first, "difference", *rest]
 
 
@@ -63,6 +67,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(f'Target: accuracy {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
     if comparison.window > 1:
         found.append(f"Accuracies are means over the last {comparison.window} rounds.")
+    found += _directions(comparison)
     unlike = comparison.unlike()
     if not unlike:
         found.append("All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed.")
@@ -75,10 +80,17 @@ def notes(comparison: Comparison) -> list[str]:
     return [*found, *(f"Not finished: {why}" for why in failed)]
 
 
+def _directions(comparison: Comparison) -> list[str]:
+    """Return which of the measures that scenarios name are better when they are lower."""
+    own = [name for name in columns(comparison) if name not in MEASURES]
+    lower = [measure_of(name).name for name in own if higher_is_better(name) is False]
+    return [f"Lower is better: {', '.join(['loss', *lower])}."] if lower else []
+
+
 def _line(comparison: Comparison, variant: str, shown: Sequence[str]) -> list[str]:
     found = {one.measure: one for one in comparison.estimates() if one.variant == variant}
     runs = len(comparison.variants[variant])
-    first, *rest = (written(found[name].value, MEASURES[name], runs) for name in shown)
+    first, *rest = (written(found[name].value, measure_of(name), runs) for name in shown)
     return [variant, first, _difference(found[shown[0]], comparison), *rest]
 
 
@@ -86,7 +98,7 @@ def _difference(estimate: Estimate, comparison: Comparison) -> str:
     apart = estimate.difference
     if apart is None:
         return "" if estimate.variant == comparison.baseline else _NONE
-    measure = MEASURES[estimate.measure]
+    measure = measure_of(estimate.measure)
     sign = "+" if apart.mean >= 0 else ""
     half = "" if apart.half is None else f" ± {measure.show(apart.half)}"
     return f"{sign}{measure.show(apart.mean)}{half}{' *' if apart.apart else ''}"
@@ -126,11 +138,12 @@ def _ends(value: Interval | None) -> list[Any]:
 def runs_csv(rows: Sequence[StudyRow], target: float | None, window: int) -> str:
     """Return a line for each run: where it stands, its figures, its folder, and why it failed if it did."""
     axes = list(dict.fromkeys(axis for one in rows for axis in one.labels))
-    body = [
-        [*map(one.labels.get, axes), one.seed, *figures(one, target, window).values(), one.folder, one.failure]
-        for one in rows
-    ]
-    return sheet([[*axes, "seed", *MEASURES, "folder", "failure"], *body])
+    names = dict.fromkeys((*MEASURES, *(name for one in rows for name in one.records.measures)))
+    body = []
+    for one in rows:
+        values = figures(one, target, window)
+        body.append([*map(one.labels.get, axes), one.seed, *map(values.get, names), one.folder, one.failure])
+    return sheet([[*axes, "seed", *names, "folder", "failure"], *body])
 
 
 def sheet(rows: Sequence[Sequence[Any]]) -> str:

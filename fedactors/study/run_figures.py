@@ -49,6 +49,11 @@ MEASURES = {
 }
 
 
+def measure_of(name: str) -> Measure:
+    """Return what is known of a measure: one of the above, or one that a scenario names."""
+    return MEASURES.get(name) or Measure(name.replace("_", " "), "share")
+
+
 @dataclass(frozen=True)
 class StudyRow:
     """One run of a study: where it stands, and the records it left; `failure` says why it could not be finished."""
@@ -72,11 +77,12 @@ def row(cell: StudyCell, folder: Path) -> StudyRow:
 
 
 def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figures:
-    """Return the figures of a run; accuracies are means over the last `window` rounds.
+    """Return the figures of a run, and what its scenario measures besides.
 
-    `target` is the accuracy that the measures ending in `_to` tell the way to. A run that diverged has no figures.
+    Accuracies are means over the last `window` rounds. `target` is the accuracy that the measures ending in `_to` tell
+    the way to. A run that diverged has no figures.
     """
-    found: dict[str, float | None] = dict.fromkeys(MEASURES)
+    found: dict[str, float | None] = dict.fromkeys((*MEASURES, *one.records.measures))
     if one.failure or not one.records.rounds:
         return found
     metrics = one.records.metrics
@@ -88,15 +94,17 @@ def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figu
 
 
 def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int) -> dict[str, float]:
-    """Return accuracy and loss at the end, and what was spent until the accuracy reached `target`."""
+    """Return all measures at the end, and what was spent until the accuracy reached `target`."""
     metrics = records.metrics
+    ends = {name: metrics[name][np.isfinite(metrics[name])] for name in ("loss", *records.measures)}
+    found = {name: float(values[-1]) for name, values in ends.items() if len(values)}
     seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
     if not len(seen):
-        return {}
+        return found
     accuracy = metrics["accuracy"][seen]
     if window > 1:
         accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
-    found = {"accuracy": float(accuracy[-1]), "loss": float(metrics["loss"][seen[-1]])}
+    found["accuracy"] = float(accuracy[-1])
     reached = np.flatnonzero(accuracy >= target)
     if len(reached):
         at = seen[reached[0]]

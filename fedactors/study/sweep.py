@@ -16,7 +16,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import Tell, run_all, seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import MEASURES, StudyRow, figures
+from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of
 from fedactors.study.statistics import Interval, interval
 from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
 
@@ -37,7 +37,7 @@ class Swept:
     def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
         """Return a measure of the runs at a place, of all seeds that have it."""
         rows = [row for row in self.rows if all(row.labels.get(name) == label for name, label in at.items())]
-        found = (figures(row, self.target, self.window)[measure] for row in rows)
+        found = (figures(row, self.target, self.window).get(measure) for row in rows)
         return [value for value in found if value is not None]
 
     def places(self) -> list[tuple[dict[str, Label], Interval | None]]:
@@ -68,7 +68,7 @@ class Swept:
         """Draw the heat maps; return the matplotlib figure. Needs matplotlib."""
         from fedactors.study.study_plots import heat_maps
 
-        return heat_maps(self.maps(), MEASURES[self.measure], figure)
+        return heat_maps(self.maps(), measure_of(self.measure), figure)
 
 
 def _places(axes: Sequence[StudyAxis]) -> list[dict[str, Label]]:
@@ -107,8 +107,9 @@ def sweep(
     if base.sweep is None:
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
     shown = measure or base.sweep.measure
-    if shown not in MEASURES:
-        raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, MEASURES)}')
+    known = (*MEASURES, *base.task.own_metrics)
+    if shown not in known:
+        raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, known)}')
     if shown.endswith("_to") and target is None:
         raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
     axes = axes_of(base.sweep)

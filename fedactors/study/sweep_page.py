@@ -12,7 +12,7 @@ from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.study.comparison_tables import aligned, written
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import MEASURES
+from fedactors.study.run_figures import measure_of
 from fedactors.study.sweep import Swept
 
 
@@ -29,17 +29,17 @@ def text(found: Swept) -> str:
 def title(found: Swept) -> str:
     """Return what was swept, in a line."""
     places, runs = len(found.places()), len(found.rows)
-    return f"{found.name}: {places} places, {runs} runs, mean {MEASURES[found.measure].name}"
+    return f"{found.name}: {places} places, {runs} runs, mean {measure_of(found.measure).name}"
 
 
 def _heads(found: Swept) -> list[str]:
-    return [*(axis.name for axis in found.axes), MEASURES[found.measure].name]
+    return [*(axis.name for axis in found.axes), measure_of(found.measure).name]
 
 
 def _lines(found: Swept) -> list[list[str]]:
     places = found.places()
     runs = len(found.rows) // len(places)
-    measure = MEASURES[found.measure]
+    measure = measure_of(found.measure)
     return [[*map(str, at.values()), written(value, measure, runs)] for at, value in places]
 
 
@@ -53,7 +53,7 @@ def write(found: Swept, path: Path) -> Path:
     heads = tuple(_heads(found))
     sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), (len(heads) - 1,))
     sections = [
-        Section("maps", MEASURES[found.measure].name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
+        Section("maps", measure_of(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),
     ]
     return save(Page(found.name, "sweep", f"{title(found).partition(': ')[2]}.", sections), path)
@@ -62,7 +62,7 @@ def write(found: Swept, path: Path) -> Path:
 def _chart(found: Swept, one: HeatMap, number: int, limits: tuple[float, float]) -> Chart:
     name = ", ".join(str(label) if axis == "variant" else f"{axis} = {label}" for axis, label in one.at.items())
     ticks = [str(label) for label in one.across.values], [str(label) for label in one.up.values]
-    shown = MEASURES[found.measure]
+    shown = measure_of(found.measure)
     return heat(
         f"map-{number}",
         name or shown.name.capitalize(),

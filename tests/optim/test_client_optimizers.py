@@ -22,7 +22,7 @@ from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Layers
 from fedactors.models.network import initial
 from fedactors.models.paper_models import LambCnn, LambMlp
-from fedactors.optim.client_optimizers import SGD, AMSGrad, ClientAdam, ClientMomentum, Lamb, layerwise
+from fedactors.optim.client_optimizers import SGD, AMSGrad, ClientAdam, ClientAdamW, ClientMomentum, Lamb, layerwise
 from tests.engines.test_engines import MODELS, Pulled, chunk, samples, task, with_engine
 
 OPTIMISERS = [registry.lookup("optimizers", name)() for name in registry.names("optimizers")]
@@ -47,6 +47,15 @@ def walked(optimizer, start, gradients, lr, layers=LAYERS):
         (SGD(), lambda p: torch.optim.SGD(p, lr=0.05)),
         (ClientMomentum(beta=0.8), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.8)),
         (ClientMomentum(nesterov=True), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True)),
+        (SGD(momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
+        (SGD(weight_decay=0.01), lambda p: torch.optim.SGD(p, lr=0.05, weight_decay=0.01)),
+        (
+            SGD(momentum=0.9, weight_decay=1e-4, nesterov=True),
+            lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-4, nesterov=True),
+        ),
+        (ClientAdam(weight_decay=0.01), lambda p: torch.optim.Adam(p, lr=0.05, weight_decay=0.01)),
+        (ClientAdamW(), lambda p: torch.optim.AdamW(p, lr=0.05)),
+        (ClientAdamW(weight_decay=0.3), lambda p: torch.optim.AdamW(p, lr=0.05, weight_decay=0.3)),
         (ClientAdam(), lambda p: torch.optim.Adam(p, lr=0.05)),
         (
             ClientAdam(beta1=0.5, beta2=0.9, eps=1e-3),
@@ -174,6 +183,8 @@ WORK = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.
         (SGD(), FedAMS()),
         (SGD(), FedLAMB(weight_decay=0.1)),
         (ClientMomentum(), FedProx(mu=0.5)),
+        (SGD(momentum=0.9, weight_decay=0.01, nesterov=True), FedAvg()),
+        (SGD(weight_decay=0.05), FedProx(mu=0.5)),
     ],
     ids=lambda o: getattr(o, "name", ""),
 )

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import TaskSetting
+from fedactors.learning.algorithm import Algorithm, TaskSetting
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
 
 
-def refuse_optimizer(algorithm: Any, setting: TaskSetting) -> None:
+def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:
     """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
-    asked, name = setting.optimizer.name, algorithm.name
-    if asked != "sgd" and algorithm.optimizer(setting) is not setting.optimizer:
-        raise ScenarioError(f'server.local.optimizer: found "{asked}", but "{name}" brings its own (accepted: none)')
-    if asked != "sgd" and (reason := algorithm.wants_sgd):
-        raise ScenarioError(f'server.local.optimizer: found "{asked}" with "{name}": {reason} (accepted: sgd)')
+    asked = setting.optimizer.name
+    name = algorithm.name
+    if not setting.optimizer.plain and algorithm.optimizer(setting) is not setting.optimizer:
+        found = "sgd with options" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}", but "{name}" brings its own (accepted: none)')
+    if not setting.optimizer.follows_gradient and (reason := algorithm.wants_sgd):
+        found = "sgd with momentum" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}" with "{name}": {reason} (accepted: sgd)')
 
 
 def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.memory_forecast import refuse_too_much
+from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
@@ -82,4 +82,9 @@ def _memory(prepared: Prepared) -> dict[str, int]:
     for extent in info.input_shape:
         sample *= extent
     data = (info.train_size * info.variants + info.test_size) * (sample + 8)
-    return {"data": data, "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER}
+    updates = single_updates(prepared)
+    return {
+        **({"updates": updates} if updates else {}),
+        "data": data,
+        "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER,
+    }

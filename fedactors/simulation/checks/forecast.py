@@ -168,6 +168,7 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
         tuple(prepared.workloads),
         prepared.setting,
         engine=prepared.scenario.task.engine,
+        clip=server.local.clip,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())

@@ -12,6 +12,15 @@ _NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
 _MODELS = 4  # copies that are there at once whatever runs: the server's, a client's, its gradient, its update
 
 
+def single_updates(prepared: Prepared) -> int:
+    """Return the bytes of a round's updates where the server combines them one by one: twice, as they are joined."""
+    server = prepared.scenario.server
+    if not server.aggregation.single:
+        return 0
+    asked = prepared.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
+    return 2 * asked * prepared.model_bytes
+
+
 def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     """Return the bytes that a run keeps here at the least; of a cluster that is `joined`, clients' lie elsewhere."""
     info, server = prepared.info, prepared.scenario.server
@@ -22,6 +31,7 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     return {
         "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
         "the model": _MODELS * prepared.model_bytes,
+        "single updates": single_updates(prepared),
         "what clients keep": 0 if joined else ever * kept,
     }
 

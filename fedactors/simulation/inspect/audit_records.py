@@ -16,7 +16,7 @@ from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.prepare import workloads_of
+from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.workload import Workload
 
@@ -76,7 +76,7 @@ class Recorded:
     @cached_property
     def workloads(self) -> list[Workload]:
         """What each client is asked to do."""
-        return workloads_of(self.held, self.scenario.server.local)
+        return workloads_of(self.held, self.scenario)
 
     @property
     def trained(self) -> bool:

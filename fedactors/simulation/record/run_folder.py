@@ -8,6 +8,7 @@
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
     checkpoint/model.safetensors   the server's state
+    checkpoint/best.safetensors    the same after the best round, where `server.stop` says what is good
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
@@ -38,6 +39,7 @@ from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
+from fedactors.run_files.best_model import BEST
 from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
@@ -49,7 +51,7 @@ _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
     SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
-    "windows.parquet", SUMMARY, "report.html", _MODEL,
+    "windows.parquet", SUMMARY, "report.html", _MODEL, BEST,
 )  # fmt: skip
 
 

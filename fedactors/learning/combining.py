@@ -1,0 +1,42 @@
+"""How the server combines what clients upload: by default a weighted mean, which is summed where clients are trained.
+
+Any other rule needs the updates one by one: hosts return them as rows, `(clients, parameters)`, in place of a sum, in
+the order of the Plan. The rules themselves are in `fedactors.algorithms.aggregation`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from fedactors.options import Options
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Aggregation(Options):
+    """Base of all rules."""
+
+    single: ClassVar[bool] = True
+    """Whether the rule needs the updates one by one."""
+
+    name: str
+
+    def combine(self, rows: Tensor) -> Tensor:
+        """Return one update, `(parameters,)`, from those of one client or more, `(clients, parameters)`."""
+        raise TypeError(f"{type(self).__name__} does not say how it combines")
+
+    def problem(self, updates: int) -> str:
+        """Say why it cannot combine so many updates, which a round wants, or nothing."""
+        return ""
+
+
+def combined(rule: Aggregation, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return what all clients upload as one, by name: a rule sees all that a client uploads as one row."""
+    import torch
+
+    if not rows:
+        return {}
+    one = rule.combine(torch.cat(list(rows.values()), 1))
+    parts = torch.split(one, [vectors.shape[1] for vectors in rows.values()])
+    return dict(zip(rows, parts, strict=True))

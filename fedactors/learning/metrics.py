@@ -1,0 +1,149 @@
+"""Measures of models on a test set, by name; torchmetrics computes them, and is imported when the first one is wanted.
+
+A measure is a function of what a model answers and of the labels, over all samples at once. Sequences count place by
+place; places whose label the loss ignores do not count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedactors.errors import DataError
+from fedactors.extras import needed
+from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec
+from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
+
+Function = Callable[[Tensor, Tensor], Any]
+
+
+def kind_of(model: Model, y: Tensor) -> str:
+    """Return what the labels of a model are: classes, values, or several labels at once."""
+    if isinstance(model.loss, LossDescription):
+        if model.loss.judges == "any":
+            return VALUES if y.is_floating_point() else CLASS
+        if model.loss.judges in (VALUES, LABELS):
+            return model.loss.judges
+    return CLASS
+
+
+def measured(
+    specs: Sequence[MetricSpec], kind: str, outputs: Tensor, y: Tensor, ignored: int | None = None
+) -> dict[str, float]:
+    """Return the measures of `outputs`, `(n, …)`, against labels `y`; NaN where a measure is not defined.
+
+    Raises DataError if a function of the user raises or returns no number.
+    """
+    found = {}
+    places, labels = _rows(kind, outputs, y, ignored)
+    for spec in specs:
+        if spec.factory is not None:
+            found[spec.name] = _of_user(spec, outputs, y)
+        else:
+            found[spec.name] = _of_torchmetrics(spec.name, kind, places, labels)
+    return found
+
+
+def _rows(kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> tuple[Tensor, Tensor]:
+    """Return outputs and labels with one row for each answer."""
+    if kind == VALUES:
+        return outputs.double(), y.to(torch.float64).reshape(outputs.shape)
+    if kind == LABELS:
+        return outputs.double().sigmoid(), y.long()
+    places, labels = outputs.flatten(0, -2).double(), y.flatten()
+    there = labels >= 0 if ignored is None else labels != ignored
+    return (places, labels) if bool(there.all()) else (places[there], labels[there])
+
+
+def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor) -> float:
+    rule = {CLASS: _of_classes, VALUES: _of_values, LABELS: _of_labels}[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of classes without samples, and of too few samples
+        try:
+            value = rule(needed("torchmetrics.functional", "metrics"), name, outputs, y)
+        except (ValueError, IndexError, RuntimeError):  # too few samples, or of one kind only
+            return math.nan
+    return float(value.double().mean())
+
+
+def _of_classes(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
+    classes = outputs.shape[-1]
+    chances = outputs.softmax(-1)
+    if name.startswith("top"):
+        best = outputs.topk(min(int(name[3:]), classes), dim=-1).indices
+        return (best == y[:, None]).any(1).double()
+    if name == "perplexity":
+        return torch.as_tensor(functions.text.perplexity(outputs[None], y[None]))
+    if name in ("auroc", "average_precision") and classes == 2:
+        function = getattr(functions.classification, f"binary_{name}")
+        return torch.as_tensor(function(chances[:, 1], y))
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        "accuracy": ("accuracy", {"average": "micro"}),
+        "balanced_accuracy": ("accuracy", {"average": "macro"}),
+        "matthews": ("matthews_corrcoef", {}),
+        "cohen_kappa": ("cohen_kappa", {}),
+        "calibration_error": ("calibration_error", {}),
+        "auroc": ("auroc", {}),
+        "average_precision": ("average_precision", {}),
+    }
+    called, options = calls.get(name) or _averaged(name)
+    return torch.as_tensor(getattr(functions.classification, f"multiclass_{called}")(chances, y, classes, **options))
+
+
+def _averaged(name: str) -> tuple[str, dict[str, Any]]:
+    """Return function and average of names such as f1_macro."""
+    what, _, average = name.rpartition("_")
+    return {"f1": "f1_score"}.get(what, what), {"average": average}
+
+
+def _of_labels(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        "accuracy": ("accuracy", {"average": "micro"}),
+        "matthews": ("matthews_corrcoef", {}),
+        "exact_match": ("exact_match", {}),
+        "hamming": ("hamming_distance", {"average": "micro"}),
+        "auroc": ("auroc", {}),
+        "average_precision": ("average_precision", {}),
+    }
+    called, options = calls.get(name) or _averaged(name)
+    function = getattr(functions.classification, f"multilabel_{called}")
+    return torch.as_tensor(function(outputs, y, outputs.shape[-1], **options))
+
+
+def _of_values(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
+    called = {
+        "mse": "mean_squared_error",
+        "rmse": "mean_squared_error",
+        "mae": "mean_absolute_error",
+        "mape": "mean_absolute_percentage_error",
+        "r2": "r2_score",
+        "pearson": "pearson_corrcoef",
+        "spearman": "spearman_corrcoef",
+    }.get(name, name)
+    options = {"squared": False} if name == "rmse" else {}
+    one = outputs.shape[1:].numel() == 1
+    given = (outputs.flatten(), y.flatten()) if one or name in ("mse", "rmse", "mae", "mape") else (outputs, y)
+    return torch.as_tensor(getattr(functions, called)(*given, **options))
+
+
+@lru_cache(maxsize=32)
+def _made(spec: MetricSpec) -> Function:
+    assert spec.factory is not None
+    found, arguments = spec.factory.load(), json.loads(spec.arguments)
+    return found(**arguments) if isinstance(found, type) else partial(found, **arguments)
+
+
+def _of_user(spec: MetricSpec, outputs: Tensor, y: Tensor) -> float:
+    try:
+        return float(_made(spec)(outputs, y))
+    except Exception as error:
+        text = " ".join(str(error).split())[:300]
+        raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {type(error).__name__}: {text}") from error

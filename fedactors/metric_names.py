@@ -1,0 +1,72 @@
+"""The measures of models that a scenario may name, and which of their values are better. Nothing is computed here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from fedactors.user_code import Reference
+
+_PARTS = ("federated_", "central_")  # prefixes of the parts of a test set
+CLASS, VALUES, LABELS = "class", "value", "multi-label"  # what labels a measure is of
+_TOP = re.compile(r"top[1-9]\d{0,3}")
+
+
+class MetricSpec(NamedTuple):
+    """One measure of a run, as it travels to the evaluator."""
+
+    name: str
+    factory: Reference | None = None
+    arguments: str = "{}"  # as JSON
+
+
+class MetricInfo(NamedTuple):
+    """What is known of a measure by its name."""
+
+    higher_is_better: bool
+    of: tuple[str, ...]  # kinds of labels that it judges
+
+
+METRICS: dict[str, MetricInfo] = {
+    "accuracy": MetricInfo(True, (CLASS, LABELS)),
+    "balanced_accuracy": MetricInfo(True, (CLASS,)),
+    "precision_macro": MetricInfo(True, (CLASS, LABELS)),
+    "recall_macro": MetricInfo(True, (CLASS, LABELS)),
+    "f1_macro": MetricInfo(True, (CLASS, LABELS)),
+    "f1_micro": MetricInfo(True, (CLASS, LABELS)),
+    "f1_weighted": MetricInfo(True, (CLASS, LABELS)),
+    "auroc": MetricInfo(True, (CLASS, LABELS)),
+    "average_precision": MetricInfo(True, (CLASS, LABELS)),
+    "matthews": MetricInfo(True, (CLASS, LABELS)),
+    "cohen_kappa": MetricInfo(True, (CLASS,)),
+    "calibration_error": MetricInfo(False, (CLASS,)),
+    "perplexity": MetricInfo(False, (CLASS,)),
+    "exact_match": MetricInfo(True, (LABELS,)),
+    "hamming": MetricInfo(False, (LABELS,)),
+    "mse": MetricInfo(False, (VALUES,)),
+    "rmse": MetricInfo(False, (VALUES,)),
+    "mae": MetricInfo(False, (VALUES,)),
+    "mape": MetricInfo(False, (VALUES,)),
+    "r2": MetricInfo(True, (VALUES,)),
+    "explained_variance": MetricInfo(True, (VALUES,)),
+    "pearson": MetricInfo(True, (VALUES,)),
+    "spearman": MetricInfo(True, (VALUES,)),
+}
+_OTHERS = {"loss": False, "train_loss": False, "spreadout": False, "auc": True, "recall10": True}
+WRITTEN = ("accuracy", "loss", "auc", "recall10", "spreadout")  # measures that need not be named
+
+
+def info_of(name: str) -> MetricInfo | None:
+    """Return what is known of a measure that a scenario may name; None if there is no such."""
+    if _TOP.fullmatch(name):
+        return MetricInfo(True, (CLASS,))
+    return METRICS.get(name)
+
+
+def higher_is_better(name: str) -> bool | None:
+    """Return whether higher values of a column of metrics are better; None if the name says nothing."""
+    bare = next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
+    if bare in _OTHERS:
+        return _OTHERS[bare]
+    known = info_of(bare)
+    return None if known is None else known.higher_is_better

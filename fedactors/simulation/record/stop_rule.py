@@ -1,0 +1,98 @@
+"""Ends a run when a measure is good enough or does not improve any more, and keeps the best model until then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedactors.run_files.best_model import BestModel
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.stop_options import Level, StopOptions, rises
+
+Row = Mapping[str, Any]
+State = Mapping[str, Any]
+
+
+class StopRule:
+    """The rule of one run. Without `server.stop` it never ends a run, and keeps nothing.
+
+    Args:
+        scenario: of the run.
+        best: where the best model is kept.
+
+    """
+
+    def __init__(self, scenario: Scenario, best: BestModel) -> None:
+        self._options: StopOptions | None = scenario.server.stop
+        self._best_model = best
+        self._own = scenario.task.own_metrics
+        self.reason = ""
+        self.best: dict[str, Any] | None = None  # metric, round, value
+        self._since = 0  # evaluations without a better value
+        if self._options is not None:
+            self._metric = self._options.watched(scenario.task.has_accuracy)
+
+    def recall(self, row: Row) -> None:
+        """Take in a round that was recorded before."""
+        self._see(row)
+
+    def settled(self) -> None:
+        """Take note that all rounds recorded before are in: a best model of a later round than those is dropped."""
+        if self._options is not None:
+            self._best_model.keep_only(self.best["round"] if self.best else None)
+
+    def after(self, row: Row, state: Callable[[], State]) -> str:
+        """Take in a round; return why the run ends with it, or nothing. `state` gives the server's state after it."""
+        if self._options is None:
+            return ""
+        if self._see(row):
+            self._best_model.write(state(), row["round"])
+        return self.reason
+
+    def _see(self, row: Row) -> bool:
+        """Take in a row; return whether it is the best so far."""
+        options = self._options
+        if options is None:
+            return False
+        better = False
+        if self._metric in row:
+            better = self._is_better(row[self._metric])
+            if better:
+                self.best = {"metric": self._metric, "round": row["round"], "value": row[self._metric]}
+            self._since = 0 if better else self._since + 1
+        self.reason = self.reason or self._reached(options, row) or self._exhausted(options)
+        return better
+
+    def _is_better(self, value: float | None) -> bool:
+        """Return whether a value, None where it is no number, is better than the best one by `min_delta`."""
+        if value is None:
+            return False
+        if self.best is None:
+            return True
+        assert self._options is not None
+        gain = value - self.best["value"] if rises(self._metric, self._own) else self.best["value"] - value
+        return bool(gain > self._options.min_delta)
+
+    def _reached(self, options: StopOptions, row: Row) -> str:
+        for name, level in options.reach.items():
+            value = row.get(name)
+            if value is None:
+                continue
+            bound = self._bound(name, level)
+            if bound.above is not None and value >= bound.above:
+                return f"{name} {value:.6g} is at least {bound.above:g}, as server.stop asks"
+            if bound.below is not None and value <= bound.below:
+                return f"{name} {value:.6g} is at most {bound.below:g}, as server.stop asks"
+        return ""
+
+    def _bound(self, name: str, level: Level) -> Level:
+        """Return a level with the side from which it is reached."""
+        if level.at is None:
+            return level
+        return Level(above=level.at) if rises(name, self._own) else Level(below=level.at)
+
+    def _exhausted(self, options: StopOptions) -> str:
+        if options.patience is None or self._since < options.patience:
+            return ""
+        best = "" if self.best is None else f" than {self.best['value']:.6g} of round {self.best['round']}"
+        return f"no better {self._metric}{best} in {self._since} evaluations, as server.stop asks"
