@@ -203,6 +203,7 @@ Own = Mapping[str, Mapping[str, Any]]  # by kind, then by name
 _NO_OWN: Own = MappingProxyType({})
 _own: ContextVar[Own] = ContextVar("_own", default=_NO_OWN)
 
+_LONGEST_NAME = 60  # that a message shows whole
 _WITHOUT_OPTIONS = ("engines",)  # kinds whose classes take no options
 # Methods that a class of a kind must have; what else it lacks is found when it is used.
 ABLE = {
@@ -253,7 +254,8 @@ def lookup(kind: str, name: str) -> type[Any]:
         return mine
     plugins = _plugins(kind)
     if name not in plugins:
-        raise ScenarioError(f'no {kind} named "{name}"{suggestion(name, names(kind))}')
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+        raise ScenarioError(f'no {kind} named "{shown}"{suggestion(shown, names(kind))}')
     return _load(kind, plugins[name])
 
 
