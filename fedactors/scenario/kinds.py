@@ -14,7 +14,6 @@ from fedactors.scenario.choice import Choice
 if TYPE_CHECKING:
     from fedactors.algorithms.objective import Vanilla as Membership
     from fedactors.algorithms.participation import Weighting
-    from fedactors.algorithms.schedule import Schedule
     from fedactors.clock.selections.base import Selection
     from fedactors.clock.timings.base import Timing
     from fedactors.data.base import Dataset, SourceSplit
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from fedactors.models.builder import ModelBuilder
     from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
+    from fedactors.optim.schedule import Schedule
 else:
     Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]

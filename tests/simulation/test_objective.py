@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedactors.algorithms.objective import FastReboot, Vanilla
-from fedactors.algorithms.schedule import StaircaseRate
+from fedactors.optim.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Outcome, Plan
 from fedactors.simulation.objective_state import Objective, Verdict, settled
 
