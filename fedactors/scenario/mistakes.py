@@ -9,6 +9,11 @@ from fedactors.scenario.yaml_text import Lines
 
 # pydantic names the branch of a union in the path; users do not write it
 _BRANCHES = {"always", "trace", "synthetic", "int"}
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_PATTERNS = {
+    NAME: "must be made of the letters A to Z and a to z without accents, digits, dots, _ and -, and begin"
+    " with a letter or a digit, because folders are named after it"
+}
 
 
 def explain(error: ValidationError, source: str, lines: Lines) -> str:
@@ -32,5 +37,14 @@ def _message(detail: ErrorDetails) -> str:
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if detail["type"] in ("value_error", "choice", "unknown_key"):
         return message
-    found = repr(detail["input"])
-    return f"found {found if len(found) <= 60 else found[:57] + '...'}, {message}"
+    if detail["type"] == "string_pattern_mismatch":
+        message = _PATTERNS.get(detail["ctx"]["pattern"], message)
+    return f"found {_shown(detail['input'])}, {message}"
+
+
+def _shown(found: object) -> str:
+    try:
+        text = repr(found)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        return f"a {type(found).__name__} too large to print"
+    return text if len(text) <= 60 else text[:57] + "..."

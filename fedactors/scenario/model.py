@@ -12,7 +12,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit
-from fedactors.scenario.mistakes import explain
+from fedactors.scenario.mistakes import NAME, explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
@@ -77,7 +77,7 @@ class ClusterOptions(Options):
 class Scenario(Options):
     """One experiment: a task, a population, a server's policy, a cluster and a seed."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    name: str = Field(pattern=NAME, max_length=100)
     seed: int = Field(default=0, ge=0, lt=2**63)
     task: TaskOptions
     population: list[GroupOptions] = Field(min_length=1)
