@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 from yaml.composer import ComposerError
@@ -25,11 +25,6 @@ Lines = dict[tuple[str, ...], int | str]  # of each key: its line, or the option
 
 class _Loader(yaml.SafeLoader):
     """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text, and whose dates are texts."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -64,6 +59,10 @@ class _Loader(yaml.SafeLoader):
             ) from None
 
 
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver(
     f"{_TAG}float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII), list("-+.0123456789")
 )

@@ -100,7 +100,8 @@ def _seconds(values: object, word: str, name: str, source: RecordingFile) -> Int
     """Return a list of whole seconds as a column."""
     accepted = "a list of whole seconds up to 146 years"
     try:
-        column = np.array(values if isinstance(values, list) else None)
+        plain = isinstance(values, list) and set(map(type, values)) <= {int, float}
+        column = np.array(values if plain else None)
         number = column.ndim == 1 and column.dtype.kind in "iuf"
         if number and ((column >= 0) & (column <= NEVER // SECOND) & (column == np.trunc(column))).all():
             return column.astype(np.int64)
