@@ -28,7 +28,7 @@ from fedactors.traces.formats import (
     spot,
 )
 from fedactors.traces.series import Series
-from fedactors.traces.source import RecordingFile, RepairLog, load
+from fedactors.traces.source import RecordingFile, RepairLog, load, shown
 from fedactors.traces.timeline import Timeline
 
 Recording = Timeline | Series | DeviceTable | Matrix
@@ -170,7 +170,18 @@ def _parse(source: RecordingFile, kind: Format, when: str | None, strict: bool) 
         if str(error).startswith(f"{source.path}: "):
             raise
         raise source.error("", str(error)) from error  # from a type that does not know its file
+    _check_names(result.names, source)
     return result
+
+
+def _check_names(names: tuple[str, ...], source: RecordingFile) -> None:
+    """Refuse names that differ in blanks only: they are one device, or nobody can tell them apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.strip(), name)
+        if other is not name:
+            accepted = "names that differ in more than blanks around them"
+            raise source.error("", f"two names, {shown(other)} and {shown(name)}", accepted)
 
 
 def _choose(source: RecordingFile, wanted: str | None) -> Format:
