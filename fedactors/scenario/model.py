@@ -103,6 +103,13 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
+    def _a_share_of_the_devices_is_a_number(self) -> Scenario:
+        server = self.server.of(self.devices)
+        if server is not self.server:
+            self.__dict__["server"] = server  # frozen: nobody has seen it yet
+        return self
+
+    @model_validator(mode="after")
     def _there_are_devices_enough(self) -> Scenario:
         server, devices = self.server, self.devices
         if server.quorum is not None and server.quorum > devices:
