@@ -51,7 +51,8 @@ def table(source: RecordingFile, accepted: str) -> pa.Table:
         found = file.read(use_threads=False)
         found.validate(full=True)
         found = found.drop_columns([_INDEX]) if _INDEX in found.column_names else found
-        return found.rename_columns([str(name).strip().lower() for name in found.column_names])
+        renamed = found.rename_columns([str(name).strip().lower() for name in found.column_names])
+        return renamed.replace_schema_metadata(found.schema.metadata)
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", accepted) from error
 

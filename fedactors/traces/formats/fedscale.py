@@ -66,7 +66,7 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
         return f"{device(clients[row].name)}, window {k - int(starts[row])}"
 
     seen = ([0] * len(clients), [client.period * SECOND for client in clients])
-    return assemble([client.name for client in clients], found, seen, repair_log, place)
+    return assemble([client.name for client in clients], found, seen, repair_log, place, time_of_day=False)
 
 
 def _clients(source: RecordingFile) -> Iterator[_Client]:

@@ -31,6 +31,7 @@ COLUMNS = ("device", "on", "off", "first", "last")
 _NEEDED = COLUMNS[:3]
 _TIMED = COLUMNS[1:]
 _TIMES = "a number in the column's unit, or a time such as 90s, 2h; at most 146 years"
+_NO_TIME_OF_DAY = "# no time of day"
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
@@ -117,7 +118,13 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     def place(k: int) -> str:
         return device(names[found.row[k]], found.line[k])
 
-    return assemble(names, recorded, seen, repair_log, place)
+    return assemble(names, recorded, seen, repair_log, place, time_of_day=not _without_time_of_day(source))
+
+
+def _without_time_of_day(source: RecordingFile) -> bool:
+    """Whether a line above the header says that the epoch is no midnight."""
+    text = source.text()
+    return _NO_TIME_OF_DAY in text[: preface(text)[1]].splitlines()
 
 
 def _rows(source: RecordingFile) -> Iterator[_Row]:
@@ -193,7 +200,8 @@ def _time(fields: list[str], column: _Column | None, name: str, line: int, sourc
 
 
 def _csv(timeline: Timeline) -> str:
-    lines = [",".join((COLUMNS[0], *(f"{name}_ns" for name in _TIMED)))]
+    lines = [] if timeline.time_of_day else [_NO_TIME_OF_DAY]
+    lines += [",".join((COLUMNS[0], *(f"{name}_ns" for name in _TIMED)))]
     for number, name in enumerate(timeline.names):
         sheet.check_name(name)
         plain = _PLAIN.fullmatch(name) is not None

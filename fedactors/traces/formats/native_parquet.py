@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("device", "on", "off", "first", "last")
+_KIND = {True: "timeline 1", False: "timeline 1, no time of day"}
 _TIMES = COLUMNS[1:]
 _ACCEPTED = "Parquet with device text, first, last times, on, off lists of times"
 
@@ -40,7 +41,7 @@ def pack(timeline: Timeline) -> bytes:
         pa.array(timeline.last),
     ]
     sink = io.BytesIO()
-    table = pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({"fedactors": "timeline 1"})
+    table = pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({"fedactors": _KIND[timeline.time_of_day]})
     pq.write_table(table, sink, write_page_checksum=True)
     return sink.getvalue()
 
@@ -69,7 +70,9 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     def place(k: int) -> str:
         return device(names[int(row[k])])
 
-    return assemble(names, windows(row, begin, end), (first, last), repair_log, place)
+    told = (table.schema.metadata or {}).get(b"fedactors", b"").decode("utf-8", "replace")
+    recorded = windows(row, begin, end)
+    return assemble(names, recorded, (first, last), repair_log, place, time_of_day=told != _KIND[False])
 
 
 def _lists(column: pa.ChunkedArray, name: str, source: RecordingFile) -> tuple[Int64, pa.Array]:
