@@ -27,6 +27,7 @@ from fedactors.traces.formats import (
     planetlab,
     spot,
 )
+from fedactors.traces.nearest import nearest
 from fedactors.traces.series import Series
 from fedactors.traces.source import RecordingFile, RepairLog, load, shown
 from fedactors.traces.timeline import Timeline
@@ -190,7 +191,8 @@ def _choose(source: RecordingFile, wanted: str | None) -> Format:
         if wanted == kind.name or (wanted is None and kind.reader.looks_like(source.data)):
             return kind
     if wanted is None:
-        raise source.error("", "a file of no known format", _listed(formats()))
+        hint = nearest(source, {kind.name: kind.reader.read for kind in formats() if not kind.ruled})
+        raise source.error("", f"a file of no known format{hint}", _listed(formats()))
     raise source.error("", f'format "{wanted}"{suggestion(wanted, (kind.name for kind in formats()))}')
 
 
