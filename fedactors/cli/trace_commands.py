@@ -67,6 +67,7 @@ def _read(options: argparse.Namespace) -> Recording:
 
 
 def _describe(options: argparse.Namespace) -> int:
+    from fedactors.traces.doubts import doubts
     from fedactors.traces.summaries import bars, summarize
 
     recording = _read(options)
@@ -75,7 +76,9 @@ def _describe(options: argparse.Namespace) -> int:
 
         draw(bars(recording), options.png)
     summary = summarize(recording)
-    _print(options, {"path": options.path, **summary.data()}, summary.text())
+    found = doubts(recording)
+    text = "\n".join([summary.text(), *(f"doubtful: {doubt}" for doubt in found)])
+    _print(options, {"path": options.path, **summary.data(), "doubts": found}, text)
     return 0
 
 

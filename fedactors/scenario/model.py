@@ -26,7 +26,7 @@ from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit, TaskLoss
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.metric_options import Metric, named
-from fedactors.scenario.mistakes import explain
+from fedactors.scenario.mistakes import NAME, explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
@@ -144,7 +144,7 @@ class ClusterOptions(Options):
 class Scenario(Options):
     """One experiment: a task, a population, a server's policy, a cluster and a seed."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    name: str = Field(pattern=NAME, max_length=100)
     seed: int = Field(default=0, ge=0, lt=2**63)
     plugins: list[PluginFile] = Field(default_factory=list)
     """Python files, relative to the scenario, whose classes this scenario may name: algorithms, data sets, models, …"""
@@ -185,6 +185,13 @@ class Scenario(Options):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f'population: two groups are called "{name}"')
+        return self
+
+    @model_validator(mode="after")
+    def _a_share_of_the_devices_is_a_number(self) -> Scenario:
+        server = self.server.of(self.devices)
+        if server is not self.server:
+            self.__dict__["server"] = server  # frozen: nobody has seen it yet
         return self
 
     @model_validator(mode="after")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import floor
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
@@ -46,6 +48,20 @@ class ClientEvaluation(Options):
     """What a client would use: its own model or personal part, where it has one; or the server's model."""
 
 
+def _number_or_share(value: Any) -> Any:
+    """Return a cohort as a scenario may write it. Raises ValueError if it is none."""
+    if value == "all":
+        return "all"
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError("cohort must be at least 1")
+        return value
+    if isinstance(value, float) and 0 < value < 1:
+        return value
+    accepted = "a number of clients such as 10, a share of all devices between 0 and 1 such as 0.1, or all"
+    raise ValueError(f"found {str(value)[:60]!r} (accepted: {accepted})")
+
+
 def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
     """Return the participation that a scenario names; if none, that of its timing or else of its algorithm."""
     timing, algorithm = checked.data.get("timing"), checked.data.get("algorithm")
@@ -73,8 +89,14 @@ class ServerOptions(Options):
     rounds: int = Field(ge=1, le=10_000_000)
     timing: Timing = Field(default="synchronous", validate_default=True)
     """When the server aggregates: in rounds, or as updates come in, also from older models."""
-    cohort: int | Literal["all"] = "all"
-    """How many clients a round wants."""
+    cohort: Annotated[
+        int | Literal["all"],  # a share becomes a number when the devices are counted
+        PlainValidator(
+            _number_or_share,
+            json_schema_input_type=Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | Literal["all"],
+        ),
+    ] = "all"
+    """How many clients a round wants: a number, a share of all devices such as 0.1, or `all`."""
     deadline: Window = None
     """How long a round waits for them, or how long a trip may take where there are no rounds; `none` waits."""
     close_early: bool = True
@@ -130,8 +152,6 @@ class ServerOptions(Options):
 
     @model_validator(mode="after")
     def _a_round_can_end(self) -> ServerOptions:
-        if isinstance(self.cohort, int) and self.cohort < 1:
-            raise ValueError("cohort must be at least 1")
         if self.deadline == 0:
             raise ValueError("deadline must be longer than 0; write none to wait for everybody")
         if not self.close_early and self.deadline is None:
@@ -140,10 +160,27 @@ class ServerOptions(Options):
             if self.over_selection:
                 raise ValueError("over_selection needs a cohort that is a number, not all")
             return self
-        asked = self.cohort + self.over_selection
+        if isinstance(self.cohort, int):
+            self._check_quorum(self.cohort)
+        return self
+
+    def of(self, devices: int) -> ServerOptions:
+        """Return these options for a population of `devices`, with a number where the cohort is a share of them.
+
+        The share is rounded to the nearest number, halves up, and is at least 1. Raises ValueError if the quorum is
+        more than are asked.
+        """
+        share: object = self.cohort
+        if not isinstance(share, float):
+            return self
+        number = max(1, floor(Fraction(str(share)) * devices + Fraction(1, 2)))
+        self._check_quorum(number)
+        return self.model_copy(update={"cohort": number})
+
+    def _check_quorum(self, cohort: int) -> None:
+        asked = cohort + self.over_selection
         if self.quorum is not None and self.quorum > asked:
             raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
-        return self
 
     @model_validator(mode="after")
     def _the_server_has_data(self) -> ServerOptions:
