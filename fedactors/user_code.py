@@ -5,7 +5,8 @@ A file is imported as the module `fedactors_user_STEM_DIGEST`, so that two versi
 objects of its classes can be pickled: a process that calls `adopt` with the `sources()` of another one imports the
 same modules without having the files. A file is read when a scenario is validated, and executed by `Reference.load`.
 
-A run folder keeps copies of the files, in `code/`: where a file is not there, the copy in the same folder is read.
+A run folder keeps copies of the files, in `code/`. They are read in place of files that are not there. A run folder may
+come from others, so an audit executes them only where that is asked for by `copies_allowed`.
 """
 
 from __future__ import annotations
@@ -53,6 +54,17 @@ Files = dict[str, Source]  # by what the scenario calls them
 
 _sources: dict[str, Source] = {}  # by module name, of this process
 _noted: ContextVar[Files | None] = ContextVar("_noted", default=None)
+_copies: ContextVar[bool] = ContextVar("_copies", default=False)
+
+
+@contextmanager
+def copies_allowed() -> Iterator[None]:
+    """Let an audit execute code that came with a run folder, in the context."""
+    token = _copies.set(True)
+    try:
+        yield
+    finally:
+        _copies.reset(token)
 
 
 @contextmanager
@@ -64,6 +76,11 @@ def noted_files() -> Iterator[Files]:
         yield found
     finally:
         _noted.reset(token)
+
+
+def may_use_copies() -> bool:
+    """Whether code in a run folder may be executed."""
+    return _copies.get()
 
 
 def file_of(where: str, folder: Path) -> Source:

@@ -210,7 +210,36 @@ def test_a_run_folder_is_audited_where_the_files_are_not(tmp_path, capsys):
     file, out = written(tmp_path / "there"), tmp_path / "run"
     run(Scenario.load(file), out, fleet="local", report=False)
     shutil.rmtree(tmp_path / "there")
-    assert main(["audit", str(out)]) == 0, capsys.readouterr().err
+    assert main(["audit", str(out)]) == 2
+    assert "names Python code of a user: mine.py (accepted: --run-code" in capsys.readouterr().err
+    assert main(["audit", str(out), "--run-code"]) == 0, capsys.readouterr().err
+
+
+def test_an_audit_executes_no_code_of_a_folder_unasked(tmp_path, capsys):
+    """Not even a file that lies where the scenario of the folder says."""
+    out = tmp_path / "run"
+    run(Scenario.load(written(tmp_path)), out, fleet="local", report=False)
+    (out / "mine.py").write_text("raise SystemExit('executed')\n")
+    assert main(["audit", str(out)]) == 2
+    assert "executed" not in capsys.readouterr().err
+
+
+def test_a_model_of_a_file_is_audited_without_the_file(tmp_path, capsys):
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "nets.py").write_text(
+        "from torch import nn\n\ndef net():\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+    )
+    task = {**BASE["task"], "model": {"name": "torch", "factory": "nets.py:net"}}
+    server = {**BASE["server"], "algorithm": "fedavg"}
+    run(
+        Scenario.load(written(there, task=task, server=server, plugins=[])),
+        tmp_path / "run",
+        fleet="local",
+        report=False,
+    )
+    shutil.rmtree(there)
+    assert main(["audit", str(tmp_path / "run")]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["algorithm", "dataset", "model", "selection"])

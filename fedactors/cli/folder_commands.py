@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 
 from fedactors.cli import shared_options
 from fedactors.errors import RunFolderError
@@ -32,14 +33,17 @@ def report(options: argparse.Namespace) -> int:
 def extend_audit(command: argparse.ArgumentParser) -> None:
     """Declare the options of `audit`."""
     command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--run-code", action="store_true", help="execute the Python files of the user in the folder")
     shared_options.as_json(command)
 
 
 def audit(options: argparse.Namespace) -> int:
     """Compute the records of a run again from its folder; 0 if they agree, else 1."""
     from fedactors.simulation.inspect.audit import audit
+    from fedactors.user_code import copies_allowed
 
-    found = audit(options.run)
+    with copies_allowed() if options.run_code else nullcontext():
+        found = audit(options.run)
     shared_options.show(options, found, "audit")
     return 0 if found["sound"] else 1
 

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import Plan
-from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, summary_of
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem, summary_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.recorded_scenario import scenario_data
+from fedactors.user_code import CODE, may_use_copies
 from fedactors.workload import Workload
 
 
@@ -41,8 +42,13 @@ class Recorded:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The resolved scenario."""
-        return validate(scenario_data(self.path), str(self.path / SCENARIO), folder=self.path)
+        """The resolved scenario. Raises RunFolderError if that would execute code that came with the folder."""
+        found = scenario_data(self.path)
+        if found.get("plugins") and not may_use_copies():
+            named = ", ".join(map(str, found["plugins"])) if isinstance(found["plugins"], list) else "plugins"
+            accepted = f"--run-code, which executes the copies in {self.path / CODE}"
+            raise problem(self.path / SCENARIO, f"names Python code of a user: {named[:200]}", accepted)
+        return validate(found, str(self.path / SCENARIO), folder=self.path)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
