@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+
+from fedactors import bits
+
+bits.choose()  # before numpy is imported
+
 from hypothesis import HealthCheck, settings
 
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
+from fedactors import bits
 from fedactors.cli import check_commands as check
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> None:
     """Run the command line and leave the process."""
+    bits.choose()  # before numpy is imported
     stopping.listen()
     code = main()
     if code == _INTERRUPTED:  # nothing is left to do, and libraries that were interrupted crash in their own exits

@@ -48,7 +48,7 @@ class TaskOptions(Options):
 
 
 class ClusterOptions(Options):
-    """Where it is computed. Nothing in here changes a result."""
+    """Where it is computed. Nothing in here but `bits` changes a result."""
 
     actors: int | None = Field(default=None, ge=1, le=4096)
     """Client hosts; one per core when absent."""
@@ -70,6 +70,9 @@ class ClusterOptions(Options):
     """How many of them stay, the last ones; with more, `fedactors branch` has less to compute again."""
     resources: dict[str, dict[str, Annotated[float, Field(gt=0.0)]]] = Field(default_factory=dict)
     """Further Ray resources of a client host, by the population group it computes: `{phones: {arm: 1}}`."""
+    bits: Literal["portable", "native"] = "portable"
+    """Which instructions of the processor may be used: AVX2 and no later ones, for the same bits on every x86-64 processor
+    of the last ten years; or all there are, for bits of one family of processors."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 

@@ -38,6 +38,7 @@ from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
+from fedactors.simulation.resume.resume import programs
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import task_of, with_last
 
@@ -294,6 +295,9 @@ class Execution:
         scenario, state = self._prepared.scenario, self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
+        said["made_with"] = programs(scenario)
+        if self._start.made_with != said["made_with"]:
+            said["made_with_before"] = self._start.made_with
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)

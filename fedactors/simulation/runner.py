@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedactors import bits
 from fedactors.data.base import Data
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
 
 
+@bits.one_thread()
 def run(
     scenario: Scenario,
     out: str | Path | None = None,
@@ -58,6 +60,7 @@ def run(
     if out is not None:
         check_free(Path(out))
     with _opened(prepared, fleet, actors, address) as opened:
+        _note_bits(scenario, progress or Silent())
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -68,6 +71,7 @@ def run(
     return result
 
 
+@bits.one_thread()
 def resume(
     run: str | Path,
     overrides: Iterable[str] = (),
@@ -94,6 +98,7 @@ def resume(
     prepared = _ready(scenario, address)
     rows = recorded_rows(path, start)
     with _opened(prepared, fleet, actors, address) as opened:
+        _note_bits(scenario, shown)
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -105,6 +110,7 @@ def resume(
 
 def _ready(scenario: Scenario, address: str | None) -> Prepared:
     """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
+    bits.choose(scenario.cluster.bits)
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle(prepared)
@@ -119,6 +125,14 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     threading.Thread(target=_execution, name="imports", daemon=True).start()
     central, near = has_centre(prepared), is_near(scenario.server)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
+
+
+def _note_bits(scenario: Scenario, progress: Progress) -> None:
+    """Say so if bits are not as portable as the scenario wants them."""
+    if scenario.cluster.bits == "native" or not (late := bits.late()):
+        return
+    why = "they were used before fedactors was imported" if bits.available() else "the processor has no AVX2"
+    progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
 
 
 def _execution() -> type[Execution]:

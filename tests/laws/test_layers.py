@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
-    "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
+    "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version", "bits",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.bits import made_with
 from fedactors.errors import RunFolderError
 from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
 from fedactors.scenario.loading import apply_override, validate
@@ -37,8 +38,14 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
             "server": "cuda" if cluster.server_gpus else "cpu",
         },
         data=_data_digest(data),
-        made_with={"fedactors": VERSION, **{name: version(name) for name in ("torch", "numpy")}},
+        made_with=programs(scenario),
     )
+
+
+def programs(scenario: Scenario) -> dict[str, str]:
+    """Return what bits may depend on besides the scenario: versions of programs, and instructions of the processor."""
+    versions = {name: version(name) for name in ("torch", "numpy")}
+    return {"fedactors": VERSION, **versions, **made_with(scenario.cluster.bits)}
 
 
 def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> Scenario:
@@ -97,7 +104,7 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
     if now.data != start.data:
         raise RunFolderError(f"{run}: the data set is not the one of the checkpoint (accepted: the same files)")
     for change in differences(start.made_with, now.made_with):
-        note(f"{run}: another version than before, bits may differ: {change}")
+        note(f"{run}: not as before, bits may differ: {change}")
 
 
 def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
