@@ -79,7 +79,7 @@ def scenario(model, optimizer="sgd", **server):
             "partition": {"name": "iid"},
         },
         "population": POPULATION,
-        "server": {"rounds": 2, "cohort": 3, "algorithm": "fedavg", "local": local, "schedule": {"lr": 0.05}, **server},
+        "server": {"rounds": 2, "cohort": 3, "algorithm": "fedavg", "local": local, "schedule": {"name": "constant", "lr": 0.05}, **server},
     }
 
 

@@ -22,6 +22,7 @@ from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.population import GroupOptions, Trace
 from fedactors.scenario.server_options import LocalOptions
 from fedactors.scenario.units import show_duration
 from fedactors.simulation.machine_memory import refuse_too_many
@@ -178,6 +179,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     _check_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
+    _check_available(scenario, people)
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if prepared.reallocates:
         _check_reallocation(prepared)
@@ -188,6 +190,25 @@ def _prepared(scenario: Scenario) -> Prepared:
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
+
+
+def _check_available(scenario: Scenario, people: Population) -> None:
+    """Refuse a population of which no device is ever on. Raises ScenarioError."""
+    if people.ever_available():
+        return
+    rules = [f'population.{number}.availability: {_rule(group)}' for number, group in enumerate(scenario.population)]
+    raise ScenarioError(
+        f"{'; '.join(rules)}: no device is ever available under this rule (accepted: one that some device fits at some"
+        " time between its arrival and its departure)"
+    )
+
+
+def _rule(group: GroupOptions) -> str:
+    """Return what says when the devices of a group are on, in words."""
+    found = group.availability
+    if not isinstance(found, Trace):
+        return found.name
+    return f'{found.path}, when "{found.when}"' if found.when else found.path
 
 
 def _check_reallocation(prepared: Prepared) -> None:
