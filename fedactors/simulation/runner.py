@@ -31,6 +31,7 @@ from fedactors.simulation.record.run_folder import RunFolder, check_free, check_
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
+from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def resume(
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
     prepared = _ready(scenario, address)
+    refuse_other_tensors(start, prepared)
     rows = recorded_rows(path, start)
     with _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
