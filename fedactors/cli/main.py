@@ -17,7 +17,7 @@ from fedactors.cli import follow_commands as follow
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
-from fedactors.cli import stopping
+from fedactors.cli import standard_streams, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> None:
     """Run the command line and leave the process."""
+    standard_streams.prepare()
     bits.choose()  # before numpy is imported
     stopping.listen()
     code = main()

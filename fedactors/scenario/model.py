@@ -18,7 +18,7 @@ from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import NONE_IS_NULL, Size
-from fedactors.scenario.yaml_text import Lines, parse, read
+from fedactors.scenario.yaml_text import Lines, folder_of, parse, read
 
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
@@ -154,7 +154,7 @@ class Scenario(Options):
             given = apply_override(data, override, cls)
             lines = {key: line for key, line in lines.items() if key[: len(given)] != given}
             lines[given] = source_of(override)
-        return cls.from_data(data, str(path), lines, path.parent)
+        return cls.from_data(data, str(path), lines, folder_of(path))
 
     @classmethod
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
