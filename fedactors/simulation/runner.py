@@ -32,7 +32,14 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
-from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
+from fedactors.simulation.resume.resume import (
+    beginning,
+    died_at_once,
+    recorded_rows,
+    refuse_others,
+    scenario_at_once,
+    scenario_of,
+)
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -87,23 +94,32 @@ def resume(
 ) -> Result:
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
-    `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
+    A run that ended before its first checkpoint starts again. `overrides` may change the scenario's cluster and nothing
+    else. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
     began = time.perf_counter()
     path = Path(run)
     shown = progress or Silent()
     check_resumable(path)
-    start = load_checkpoint(path, previous=previous)
-    scenario = scenario_of(path, start, overrides)
+    start = None if not previous and died_at_once(path) else load_checkpoint(path, previous=previous)
+    scenario = scenario_of(path, start, overrides) if start else scenario_at_once(path, overrides)
     prepared = _ready(scenario, address)
-    refuse_other_tensors(start, prepared)
-    rows = recorded_rows(path, start)
+    if start is None:
+        shown.note(f"{path}: ended before its first checkpoint: it starts again from its scenario")
+        rows = []
+    else:
+        refuse_other_tensors(start, prepared)
+        rows = recorded_rows(path, start)
     with _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
-        refuse_others(start, beginning(scenario, data), path, shown.note)
-        with RunFolder(path, scenario, start.metrics_bytes) as folder:
+        now = beginning(scenario, data)
+        refuse_others(start or now, now, path, shown.note)
+        with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
+            if start is None:
+                start = now
+                save(path, start, None)
             discard_after(path, start)
             result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
     _draw(folder.path, prepared, shown, report=report)

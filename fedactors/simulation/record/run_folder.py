@@ -10,6 +10,7 @@
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
+    writer.json                    while a run goes on: its process and machine
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -39,6 +40,7 @@ from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
 from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
+from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
@@ -67,6 +69,7 @@ class RunFolder:
         self.path = path
         try:
             self._metrics: FileIO = _new(path) if past is None else _again(path, past)
+            note_writer(path, scenario.folder)
             write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
         except FileExistsError:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
@@ -126,6 +129,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Complete the tables."""
+        (self.path / WRITER).unlink(missing_ok=True)  # before the folder is free for another writer
         self._metrics.close()
         self._plans.close()
         self._orders.close()
@@ -189,7 +193,9 @@ def _claim(file: FileIO, path: Path) -> FileIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise RunFolderError(f"{path}: a run is writing to this folder (accepted: wait until it has ended)") from None
+        raise RunFolderError(
+            f"{path}: {writer_of(path)} is writing to this folder (accepted: wait until it has ended)"
+        ) from None
     return file
 
 

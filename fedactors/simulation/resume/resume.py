@@ -13,12 +13,13 @@ import numpy as np
 
 from fedactors.bits import made_with
 from fedactors.errors import RunFolderError
-from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
+from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.recorded_scenario import scenario_data
-from fedactors.simulation.resume.checkpoint import Checkpoint
+from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.version import VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
@@ -58,6 +59,26 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
         apply_override(kept, override)
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
+    return scenario
+
+
+def died_at_once(run: Path) -> bool:
+    """Whether `run` is the folder of a run that ended before its first checkpoint."""
+    there = all((run / name).exists() for name in (SCENARIO, METRICS))
+    return there and not (run / SUMMARY).exists() and not checkpoints(run)
+
+
+def scenario_at_once(run: Path, overrides: Iterable[str] = ()) -> Scenario:
+    """Return the scenario of a run without a checkpoint, its cluster changed by `overrides`.
+
+    Raises RunFolderError if anything else is not what the folder says.
+    """
+    kept = scenario_data(run)
+    before = json.loads(json.dumps(kept))
+    for override in overrides:
+        apply_override(kept, override)
+    scenario = validate(kept, str(run / SCENARIO), folder=scenario_folder(run))
+    refuse_changes(run, before, kept)
     return scenario
 
 
