@@ -18,6 +18,7 @@ from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
+from fedactors.models.builder import ModelBuilder
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
@@ -165,7 +166,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     task, clients = scenario.task, scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
-    model = replace(task.model.build(info.input_shape, info.classes), precision=scenario.precision)
+    model = replace(_built(task.model, info), precision=scenario.precision)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
     central = server.data.size(info) if server.data else 0
@@ -190,6 +191,18 @@ def _prepared(scenario: Scenario) -> Prepared:
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
+
+
+def _built(builder: ModelBuilder, info: Info) -> Model:
+    """Return the model for the data. Raises ScenarioError if what a plugin builds is none."""
+    model: object = builder.build(info.input_shape, info.classes)
+    if not isinstance(model, Model):
+        kind = type(model).__name__
+        raise ScenarioError(
+            f'task.model: "{builder.name}" builds {kind} (accepted: fedactors.models.layers.Model; a torch module is'
+            " named by the model torch)"
+        )
+    return model
 
 
 def _check_available(scenario: Scenario, people: Population) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedactors import bits
+from fedactors.data.accepted import accepted
 from fedactors.data.base import Data
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
@@ -175,7 +176,7 @@ def load(prepared: Prepared) -> Loaded:
     scenario = prepared.scenario
     task = scenario.task
     server = scenario.server
-    data = task.load(scenario.seed, scenario.devices)
+    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name)
     assigned = (data.y, data.classes, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)

@@ -100,7 +100,9 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _figures(final: Mapping[str, float] | None) -> str:
-    return "never evaluated" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
+    return "never evaluated" if not final else ", ".join(
+        f"{key} {'unknown' if value is None else format(value, '.4f')}" for key, value in final.items()
+    )
 
 
 def _short(value: Any) -> str:

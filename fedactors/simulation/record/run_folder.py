@@ -125,7 +125,7 @@ class RunFolder:
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        write(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
+        write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
         """Complete the tables."""
@@ -147,6 +147,15 @@ class RunFolder:
 def finite(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of metrics with null in place of numbers that JSON cannot hold."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+
+
+def _in_json(value: Any) -> Any:
+    """Return plain data with null in place of numbers that JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {key: _in_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_all(file: FileIO, content: bytes) -> None:
