@@ -9,7 +9,7 @@ from fedactors import bits
 
 bits.choose()  # before numpy is imported
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
 

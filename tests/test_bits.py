@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from fedactors import bits
-from fedactors.simulation.inspect.difference import diff
 
 pytestmark = pytest.mark.skipif(not bits.available(), reason="this processor has no AVX2")
 
@@ -79,7 +78,14 @@ def scenario(model, optimizer="sgd", **server):
             "partition": {"name": "iid"},
         },
         "population": POPULATION,
-        "server": {"rounds": 2, "cohort": 3, "algorithm": "fedavg", "local": local, "schedule": {"name": "constant", "lr": 0.05}, **server},
+        "server": {
+            "rounds": 2,
+            "cohort": 3,
+            "algorithm": "fedavg",
+            "local": local,
+            "schedule": {"name": "constant", "lr": 0.05},
+            **server,
+        },
     }
 
 

@@ -57,7 +57,8 @@ def law(trace: str, levels: int) -> tuple[float, ...]:
     v1 = (mean**2 + sd**2) / (1 - inactive) - m1**2
     active = _entropic(np.arange(1, levels + 1) / levels, m1, v1)
     if active is None:
-        problem = f"{trace} has mean {mean:.1%} and deviation {sd:.1%}, which {levels} level{'s' * (levels > 1)} cannot give"
+        moments = f"mean {mean:.1%} and deviation {sd:.1%}"
+        problem = f"{trace} has {moments}, which {levels} level{'s' * (levels > 1)} cannot give"
         raise ScenarioError(f"{problem} (accepted: 5 or more)")
     return (inactive, *((1 - inactive) * active).tolist())
 

@@ -1,4 +1,4 @@
-"""What the columns of a run folder's tables hold; a table in which one holds something else was not written by a run."""
+"""What the columns of a run folder's tables hold; a run has written no table in which one holds something else."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _check_available(scenario: Scenario, people: Population) -> None:
     """Refuse a population of which no device is ever on. Raises ScenarioError."""
     if people.ever_available():
         return
-    rules = [f'population.{number}.availability: {_rule(group)}' for number, group in enumerate(scenario.population)]
+    rules = [f"population.{number}.availability: {_rule(group)}" for number, group in enumerate(scenario.population)]
     raise ScenarioError(
         f"{'; '.join(rules)}: no device is ever available under this rule (accepted: one that some device fits at some"
         " time between its arrival and its departure)"

@@ -16,8 +16,8 @@ from safetensors.numpy import load_file, save_file
 from fedactors.simulation.resume import checkpoint
 
 ODD = (
-    None, True, False, 0, -1, 1, 3.5, -0.0, 1e308, float("nan"), float("inf"), 2**63, -(2**70), "", "x", "1", "\ud800", [],
-    [1], {}, {"a": 1}, [[]], "../x", "/etc/passwd", "cpu",
+    None, True, False, 0, -1, 1, 3.5, -0.0, 1e308, float("nan"), float("inf"), 2**63, -(2**70), "", "x", "1", "\ud800",
+    [], [1], {}, {"a": 1}, [[]], "../x", "/etc/passwd", "cpu",
 )  # fmt: skip
 
 
@@ -137,7 +137,8 @@ def sign(folder: Path) -> None:
         return
     header.pop("sha256", None)
     if isinstance(header.get("files"), dict):
-        header["files"] = {name: checkpoint._facts(folder / name) for name in header["files"] if (folder / name).exists()}
+        there = [name for name in header["files"] if (folder / name).exists()]
+        header["files"] = {name: checkpoint._facts(folder / name) for name in there}
     path.write_text(json.dumps(header | {"sha256": checkpoint._digest_of(header)}))
 
 
@@ -173,7 +174,7 @@ def damage(draw: random.Random, run: Path) -> str:
         _lines(draw, path)
     elif path.suffix == ".json":
         path.write_text(json.dumps(_json(draw, json.loads(path.read_text()))))
-    elif path.suffix == ".yaml":
+    else:
         path.write_text(yaml.safe_dump(_json(draw, yaml.safe_load(path.read_text()))))
     if path.parent.name.startswith("round-") and draw.random() < 0.8:
         sign(path.parent)

@@ -24,7 +24,6 @@ def written(folder, recording, **availability):
 COMMANDS = {"check": ["--quick"], "replay": ["--out", "{out}"], "run": ["--fleet", "local", "--out", "{out}"]}
 
 
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_spot_file_of_zeros_is_refused(command, tmp_path, capsys):
     path = written(tmp_path, "", format="spot")

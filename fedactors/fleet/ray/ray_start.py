@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -68,6 +69,7 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
 
 def _start(options: dict[str, Any]) -> None:
     """Start a Ray on this machine, at the second try if the first one fails. Raises ClusterError if both do."""
+    _have_a_token()
     for attempt in range(_ATTEMPTS):
         try:
             with _loopback():
@@ -84,6 +86,19 @@ def _start(options: dict[str, Any]) -> None:
                     " (accepted: --fleet local, which needs no Ray; or more memory, processes and open files)"
                 ) from None
             print(f"Ray did not start ({type(error).__name__}): it is tried again", file=sys.stderr, flush=True)
+
+
+def _have_a_token() -> None:
+    """Give Ray the token by which its processes know each other, where it cannot keep one in the home folder."""
+    if any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")):
+        return
+    try:
+        folder = Path.home() / ".ray"
+        kept = (folder / "auth_token").exists() or os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    except (OSError, RuntimeError):  # there is no home
+        kept = False
+    if not kept or os.statvfs(folder.parent).f_flag & os.ST_RDONLY:
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def _short_folder() -> str | None:
@@ -149,4 +164,3 @@ def _loopback() -> Iterator[None]:
             del os.environ[switch]
         else:
             os.environ[switch] = variable_before
-

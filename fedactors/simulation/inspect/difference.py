@@ -22,8 +22,8 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     """Compare two run folders. Raises RunFolderError if one cannot be read.
 
     {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
-    "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]}; `first` is the first round that differs, with what it has in
-    each run, or None.
+    "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]};
+    `first` is the first round that differs, with what it has in each run, or None.
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
@@ -100,8 +100,10 @@ def text(found: Mapping[str, Any]) -> str:
 
 
 def _figures(final: Mapping[str, float] | None) -> str:
-    return "never evaluated" if not final else ", ".join(
-        f"{key} {'unknown' if value is None else format(value, '.4f')}" for key, value in final.items()
+    return (
+        "never evaluated"
+        if not final
+        else ", ".join(f"{key} {'unknown' if value is None else format(value, '.4f')}" for key, value in final.items())
     )
 
 
