@@ -8,6 +8,7 @@ import secrets
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -94,10 +95,10 @@ def _have_a_token() -> None:
         return
     try:
         folder = Path.home() / ".ray"
-        kept = (folder / "auth_token").exists() or os.access(folder if folder.exists() else folder.parent, os.W_OK)
-    except (OSError, RuntimeError):  # there is no home
-        kept = False
-    if not kept or os.statvfs(folder.parent).f_flag & os.ST_RDONLY:
+        folder.mkdir(exist_ok=True)
+        if not (folder / "auth_token").exists():
+            tempfile.TemporaryFile(dir=folder).close()  # raises where the file system is read-only
+    except (OSError, RuntimeError):  # or there is no home
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
