@@ -32,6 +32,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    from fedactors.bits import choose
+
+    choose()  # numpy looks at the environment when it is imported
+
     found = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found
     return found

@@ -4,7 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+
+from fedactors import bits
+
+bits.choose()  # before numpy is imported
+
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
 

@@ -11,6 +11,7 @@ from functools import partial
 from importlib import metadata
 from typing import Any
 
+from fedactors import bits
 from fedactors.cli import check_commands as check
 from fedactors.cli import data_commands as data
 from fedactors.cli import folder_commands as folder
@@ -19,7 +20,7 @@ from fedactors.cli import new_command as new
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
-from fedactors.cli import shared_options, stopping
+from fedactors.cli import shared_options, standard_streams, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -72,6 +73,8 @@ def _of_the_user(error: Exception, otherwise: str) -> int:
 
 def console() -> None:
     """Run the command line and leave the process."""
+    standard_streams.prepare()
+    bits.choose()  # before numpy is imported
     stopping.listen()
     code = main()
     if code == _INTERRUPTED:  # nothing is left to do, and libraries that were interrupted crash in their own exits

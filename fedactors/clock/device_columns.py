@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock import ontime
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
 from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
@@ -69,6 +70,12 @@ class Population:
             return self
         slower = np.minimum(np.ceil(self.per_sample * effort), NEVER // 4)  # at most what `training_time` gives
         return replace(self, per_sample=slower.astype(np.int64))
+
+    def ever_available(self) -> bool:
+        """Whether any device is on at some time between its arrival and its departure."""
+        a, devices = self.availability, np.arange(len(self))
+        begun = ontime.elapsed(a, devices, np.maximum(self.arrive, 0))
+        return bool((ontime.reach(a, devices, begun + 1) - 1 < np.minimum(self.depart, NEVER - 1)).any())
 
     def belonging(self, at: Time) -> int:
         """Return how many devices have arrived and not departed at a moment."""
@@ -183,7 +190,10 @@ def _laws_of_group(scenario: Scenario, number: int) -> Sequence[Law | None]:
     levels = wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
     found = [(trace, levels) for trace in wanted.traces]
     for trace, _ in found:
-        law(trace, levels)  # raises where so few levels cannot have the moments
+        try:
+            law(trace, levels)
+        except ScenarioError as error:
+            raise ScenarioError(f"population.{number}.sampled: {error}") from None
     return [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
 
 

@@ -57,7 +57,8 @@ def law(trace: str, levels: int) -> tuple[float, ...]:
     v1 = (mean**2 + sd**2) / (1 - inactive) - m1**2
     active = _entropic(np.arange(1, levels + 1) / levels, m1, v1)
     if active is None:
-        problem = f"{trace} has mean {mean:.1%} and deviation {sd:.1%}, which {levels} levels cannot give"
+        moments = f"mean {mean:.1%} and deviation {sd:.1%}"
+        problem = f"{trace} has {moments}, which {levels} level{'s' * (levels > 1)} cannot give"
         raise ScenarioError(f"{problem} (accepted: 5 or more)")
     return (inactive, *((1 - inactive) * active).tolist())
 
@@ -74,7 +75,10 @@ def _entropic(z: Float64, mean: float, variance: float) -> Float64 | None:
             return p
         slope = (powers * p) @ powers.T - np.outer(powers @ p, powers @ p)
         step = np.linalg.lstsq(slope, miss, rcond=None)[0]
-        point = point - step * min(1.0, 50.0 / float(np.abs(step).max()))  # far from the root, small steps
+        length = float(np.abs(step).max())
+        if not length:
+            return None  # no step comes closer, as where there is one level
+        point = point - step * min(1.0, 50.0 / length)  # far from the root, small steps
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import torch
 
+from fedactors.bits import one_thread
 from fedactors.fleet.base import Actor, CallError, Fault, Handle, WorkerClass, perform
 
 T = TypeVar("T")
@@ -34,8 +36,9 @@ class LocalFleet:
         self.central_gpus = central_gpus
         self._started = False
         self._threads = torch.get_num_threads()
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()  # workers add filters
+        self._restored = ExitStack()
+        self._restored.enter_context(one_thread())
+        self._restored.enter_context(warnings.catch_warnings())  # workers add filters
 
     def put(self, value: T) -> Handle[T]:
         """Return `value` itself."""
@@ -87,9 +90,9 @@ class LocalFleet:
         return False
 
     def close(self) -> None:
-        """Restore torch's number of threads and Python's warning filters."""
+        """Restore the numbers of threads and Python's warning filters."""
         torch.set_num_threads(self._threads)
-        self._warnings.__exit__(None, None, None)
+        self._restored.close()
 
     def __enter__(self) -> LocalFleet:
         return self

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
+from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded
@@ -59,6 +60,7 @@ class Worker:
         self.spans = Spans()
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
         torch.set_num_threads(1)
+        stay_in_one_thread()
         # arrays from the object store are read-only views of shared memory, and no worker writes to them
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 

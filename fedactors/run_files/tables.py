@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedactors.plan import Order, Outcome, Plan
+from fedactors.run_files.column_types import refuse_other_types
 from fedactors.run_files.files import damaged, reading
 from fedactors.run_files.writing import PendingFile, replacing
 
@@ -135,13 +136,16 @@ def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 def columns_of(path: Path, columns: Sequence[str] = ()) -> Any:
     """Return an Arrow table of some columns, of all if none are named. Raises RunFolderError if it cannot be read."""
     with _parquet(path, columns) as file:
-        return file.read(columns=list(columns) or None)
+        table = file.read(columns=list(columns) or None)
+        refuse_other_types(path, table, table.column_names)
+        return table
 
 
 def rows_of(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table, a part of the file at a time. Raises RunFolderError if it cannot be read."""
     with _parquet(path, columns) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
+            refuse_other_types(path, batch, list(columns))
             yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 

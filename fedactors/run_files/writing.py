@@ -114,7 +114,7 @@ def write(path: Path, content: str | bytes) -> None:
 def write_page(path: Path, text: str) -> Path:
     """Write a file for a person, and return its path. Raises RunFolderError if it cannot be written."""
     with writable(path), replacing(path) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))  # names of files may hold odd bytes
     return path
 
 

@@ -33,7 +33,7 @@ from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import NONE_IS_NULL, Size
-from fedactors.scenario.yaml_text import Lines, parse, read
+from fedactors.scenario.yaml_text import Lines, folder_of, parse, read
 from fedactors.user_code import Source, noted_files
 from fedactors.user_errors import user_errors
 
@@ -115,7 +115,7 @@ class TaskOptions(Options):
 
 
 class ClusterOptions(Options):
-    """Where it is computed. Nothing in here changes a result."""
+    """Where it is computed. Nothing in here but `bits` changes a result."""
 
     actors: int | None = Field(default=None, ge=1, le=4096)
     """Client hosts; one per core when absent."""
@@ -137,6 +137,9 @@ class ClusterOptions(Options):
     """How many of them stay, the last ones; with more, `fedactors branch` has less to compute again."""
     resources: dict[str, dict[str, Annotated[float, Field(gt=0.0)]]] = Field(default_factory=dict)
     """Further Ray resources of a client host, by the population group it computes: `{phones: {arm: 1}}`."""
+    bits: Literal["portable", "native"] = "portable"
+    """Which instructions of the processor may be used: AVX2 and no later ones, for the same bits on all x86-64
+    processors that have them; or all there are, for bits of one family of processors."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""
 
@@ -279,7 +282,7 @@ class Scenario(Options):
             given = apply_override(data, override, cls)
             lines = {key: line for key, line in lines.items() if key[: len(given)] != given}
             lines[given] = source_of(override)
-        return cls.from_data(data, str(path), lines, path.parent)
+        return cls.from_data(data, str(path), lines, folder_of(path))
 
     @classmethod
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:

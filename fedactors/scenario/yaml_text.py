@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ _TAG = "tag:yaml.org,2002:"
 _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+STANDARD_INPUT = "-"
 Lines = dict[tuple[str, ...], int | str]  # of each key: its line, or the option that gave it
 
 
@@ -78,7 +80,12 @@ def _kind(node: yaml.Node) -> str:
 
 
 def read(path: Path) -> str:
-    """Return the text of a scenario file. Raises ScenarioError if it cannot be read or is too large."""
+    """Return the text of a scenario file, of a pipe, or of standard input if it is called "-".
+
+    Raises ScenarioError if it cannot be read or is too large.
+    """
+    if str(path) == STANDARD_INPUT or path.is_fifo():
+        return _piped(path)
     try:
         if path.exists() and not path.is_file():
             raise ScenarioError(f"{path}: cannot be read: not a file")
@@ -91,6 +98,27 @@ def read(path: Path) -> str:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not UTF-8 text: byte {error.start}") from None
+
+
+@cache  # a pipe can be read once, and some commands read their scenario several times
+def _piped(path: Path) -> str:
+    """Return the text that comes through a pipe. Raises ScenarioError if it cannot be read or is too large."""
+    try:
+        with open(0 if str(path) == STANDARD_INPUT else path, "rb", closefd=str(path) != STANDARD_INPUT) as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > _LARGEST_FILE:
+        raise ScenarioError(f"{path}: larger than a scenario file may be ({_LARGEST_FILE:,} bytes)")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 text: byte {error.start}") from None
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder in which relative paths of a scenario start: the current one if it comes through a pipe."""
+    return Path() if str(path) == STANDARD_INPUT or path.is_fifo() else path.parent
 
 
 def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:

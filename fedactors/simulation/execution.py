@@ -42,6 +42,7 @@ from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
+from fedactors.simulation.resume.resume import programs
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock, task_of
 
@@ -289,6 +290,9 @@ class Execution:
         said["wire"] = self._prepared.wire
         if self._stop.best:
             said["best"] = self._stop.best
+        said["made_with"] = programs(scenario)
+        if self._start.made_with != said["made_with"]:
+            said["made_with_before"] = self._start.made_with
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)

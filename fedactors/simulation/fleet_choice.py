@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
+from fedactors import bits
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
 from fedactors.scenario.model import ClusterOptions
@@ -48,6 +49,7 @@ def open_fleet(
         store=cluster.object_store,
         classes=classes(cluster, groups),
         transport=choose_transport(joined, few_vectors=near),
+        environment=bits.variables(cluster.bits),
     )
 
 

@@ -27,7 +27,12 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.algorithm_checks import refuse_optimizer, refuse_personal
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
-from fedactors.simulation.checks.scenario_checks import check_deadline, check_labels, check_reallocation
+from fedactors.simulation.checks.scenario_checks import (
+    check_available,
+    check_deadline,
+    check_labels,
+    check_reallocation,
+)
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
@@ -205,6 +210,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     if problem := server.aggregation.problem(setting.cohort):
         raise ScenarioError(f"server.aggregation: {problem}")
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
+    check_available(scenario, people)
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if len(prepared.personal):
         refuse_personal(server, setting)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedactors import bits
+from fedactors.data.accepted import accepted
 from fedactors.data.base import Data
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
@@ -38,13 +40,22 @@ from fedactors.simulation.record.run_folder import RunFolder, check_free, check_
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
-from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
+from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
+from fedactors.simulation.resume.resume import (
+    beginning,
+    died_at_once,
+    recorded_rows,
+    refuse_others,
+    scenario_at_once,
+    scenario_of,
+)
 from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
 
 
+@bits.one_thread()
 def run(
     scenario: Scenario,
     out: str | Path | None = None,
@@ -67,6 +78,7 @@ def run(
     if out is not None:
         check_free(Path(out))
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
+        _note_bits(scenario, progress or Silent())
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -77,6 +89,7 @@ def run(
     return result
 
 
+@bits.one_thread()
 def resume(
     run: str | Path,
     overrides: Iterable[str] = (),
@@ -92,25 +105,36 @@ def resume(
 ) -> Result:
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
-    `overrides` may change the scenario's cluster and nothing else; with `changed_code`, the user's own files may be
-    others than before. Raises RunFolderError if there is no checkpoint, it
-    is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
+    A run that ended before its first checkpoint starts again. `overrides` may change the scenario's cluster and nothing
+    else; with `changed_code`, the user's own files may be others than before. Raises RunFolderError if there is no
+    checkpoint, it is damaged, the scenario, data or device type is another one, or the run is still going on; and what
+    `run` raises.
     """
     began = time.perf_counter()
     path = Path(run)
     shown = progress or Silent()
     check_resumable(path)
-    start = load_checkpoint(path, previous=previous)
-    scenario = scenario_of(path, start, overrides)
-    if changes := code_changes(path, start.code, scenario, allowed=changed_code):
+    start = None if not previous and died_at_once(path) else load_checkpoint(path, previous=previous)
+    scenario = scenario_of(path, start, overrides) if start else scenario_at_once(path, overrides)
+    if start and (changes := code_changes(path, start.code, scenario, allowed=changed_code)):
         shown.note(f"{path}: other code than before, bits may differ: {changes}")
         start = replace(start, code=code_digests(scenario))
     prepared = _ready(scenario, address)
-    rows = recorded_rows(path, start)
+    if start is None:
+        shown.note(f"{path}: ended before its first checkpoint: it starts again from its scenario")
+        rows = []
+    else:
+        refuse_other_tensors(start, prepared)
+        rows = recorded_rows(path, start)
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
+        _note_bits(scenario, shown)
         data = load(prepared)
-        refuse_others(start, beginning(scenario, data), path, shown.note)
-        with RunFolder(path, scenario, start.metrics_bytes) as folder:
+        now = beginning(scenario, data)
+        refuse_others(start or now, now, path, shown.note)
+        with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
+            if start is None:
+                start = now
+                save(path, start, None)
             discard_after(path, start)
             result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
     _draw(folder.path, prepared, shown, report=report)
@@ -119,6 +143,7 @@ def resume(
 
 def _ready(scenario: Scenario, address: str | None) -> Prepared:
     """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
+    bits.choose(scenario.cluster.bits)
     prepared = prepare(scenario)
     check_files(scenario)
     refuse_idle(prepared)
@@ -133,6 +158,14 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     threading.Thread(target=_execution, name="imports", daemon=True).start()
     central, near = has_centre(prepared), is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
+
+
+def _note_bits(scenario: Scenario, progress: Progress) -> None:
+    """Say so if bits are not as portable as the scenario wants them."""
+    if scenario.cluster.bits == "native" or not (late := bits.late()):
+        return
+    why = "they were used before fedactors was imported" if bits.available() else "the processor has no AVX2"
+    progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
 
 
 def _execution() -> type[Execution]:
@@ -157,7 +190,7 @@ def load(prepared: Prepared) -> Loaded:
     scenario = prepared.scenario
     task = scenario.task
     server = scenario.server
-    data = task.load(scenario.seed, scenario.devices)
+    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name)
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)

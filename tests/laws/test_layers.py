@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
     "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
-    "own_plugins", "clip", "metric_names", "user_errors",
+    "bits", "own_plugins", "clip", "metric_names", "user_errors",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),

@@ -243,7 +243,7 @@ def test_folders_without_a_checkpoint_are_refused(tmp_path, capsys):
 def test_of_two_runs_in_one_folder_the_second_is_refused(broken):
     with (
         RunFolder(broken, scenario_of(), (broken / "metrics.jsonl").stat().st_size),
-        pytest.raises(RunFolderError, match="a run is writing to this folder"),
+        pytest.raises(RunFolderError, match="is writing to this folder"),
     ):
         resume(broken, fleet="local")
 

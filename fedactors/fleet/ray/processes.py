@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import ray
@@ -28,6 +28,7 @@ class ActorProcesses:
         may_grow: whether nodes may be added to the cluster, or be lost.
         torch: whether client hosts need it, so that they import it ahead.
         task_events: whether Ray notes calls for its dashboard.
+        environment: variables that the processes have besides those of Ray's own.
 
     """
 
@@ -40,6 +41,7 @@ class ActorProcesses:
         may_grow: bool,
         torch: bool,
         task_events: bool,
+        environment: Mapping[str, str],
     ) -> None:
         self._placement = placement
         self._kinds = kinds
@@ -48,6 +50,7 @@ class ActorProcesses:
         self._may_grow = may_grow or self._several_nodes
         self._torch = torch
         self._task_events = task_events
+        self._environment = environment
         self._wants: dict[Any, Want] = {}
         self._idle_hosts: list[tuple[int, Any]] = []  # with the kind of each
         self._idle_others: list[Any] = []
@@ -118,6 +121,8 @@ class ActorProcesses:
             "max_task_retries": 0,
             "enable_task_events": self._task_events,
         }
+        if self._environment:
+            options["runtime_env"] = {"env_vars": dict(self._environment)}
         if node is not None and self._several_nodes:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
             options["memory"] = _SOME_MEMORY  # Ray puts an actor that needs nothing anywhere, whatever the strategy

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil
 from types import TracebackType
@@ -51,6 +51,7 @@ class RayFleet:
         store: bytes of the object store of a cluster that is started here; None leaves it to Ray.
         classes: which hosts need which other resources.
         torch: whether hosts need it, so that they import it ahead.
+        environment: variables of the actors' processes; those of a Ray that is started here have this process's.
         transport: how calls travel; None for Ray's own calls. The fleet opens and closes it.
 
     Raises ClusterError if the cluster cannot be reached or is too small.
@@ -71,10 +72,12 @@ class RayFleet:
         store: int | None = None,
         classes: HostKinds = HostKinds(),  # noqa: B008 - a constant
         torch: bool = True,
+        environment: Mapping[str, str] | None = None,
         transport: Transport | None = None,
     ) -> None:
         self._transport: Transport = transport or RayTransport()
         self._classes = classes
+        self._environment = environment or {}
         self._central = central or Want()
         self.cheap_calls = self._transport.cheap_calls
         self.server_gpus = server_gpus
@@ -106,7 +109,13 @@ class RayFleet:
         self.placement = found.table
         # Ray notes 100,000 calls for a dashboard, which one that is started here does not have
         self._processes = ActorProcesses(
-            found, kinds, hosts, may_grow=self._joined, torch=torch, task_events=not self._own
+            found,
+            kinds,
+            hosts,
+            may_grow=self._joined,
+            torch=torch,
+            task_events=not self._own,
+            environment={} if self._own else self._environment,
         )
         self._processes.start_ahead(server=not self.server_gpus)
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
-import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, cast
 
 import ray
 from ray.exceptions import GetTimeoutError
 
 from fedactors.errors import ClusterError
+from fedactors.fleet.ray.ray_address import is_loopback, reachable
 
-_CONNECT_SECONDS = 10.0
+_ATTEMPTS = 2
+_USUAL_FOLDER = "/tmp"
+_LONGEST_FOLDER = 44  # bytes: Ray adds 62 for its session and socket, and the path of a socket has 107 at most
 _PRIORITY = {
     "worker_niceness": 0
 }  # that of this process; under Ray's own 15, hosts wait while the driver records rounds
@@ -50,18 +56,71 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
         return True
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
     if address is None:
-        with _loopback():
-            # "local" never joins a cluster that happens to be around
-            own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store}
-            ray.init("local", **own, _system_config=_PRIORITY, **quiet)
+        own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store}
+        _start(own | quiet)
         return False
-    host = _knock(address)
+    found = reachable(address)
     try:
-        with _loopback() if host in ("127.0.0.1", "localhost", "::1") else nullcontext():
-            ray.init(address, **quiet)
+        with _loopback() if is_loopback(found) else nullcontext():
+            ray.init(found, **quiet)
     except (ConnectionError, ValueError, RuntimeError, GetTimeoutError) as error:
-        raise ClusterError(f"no Ray cluster at {address}: {' '.join(str(error).split())[:500]}") from None
+        raise ClusterError(f"no Ray cluster at {address}: {_line(error)}") from None
     return False
+
+
+def _start(options: dict[str, Any]) -> None:
+    """Start a Ray on this machine, at the second try if the first one fails. Raises ClusterError if both do."""
+    _have_a_token()
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _loopback():
+                # "local" never joins a cluster that happens to be around
+                ray.init("local", **options, _system_config=_PRIORITY, _temp_dir=_short_folder())
+            return
+        except ClusterError:
+            raise
+        except Exception as error:  # of any kind: its services are processes that fail for reasons of their own
+            disconnect(tidy=True)
+            if attempt + 1 == _ATTEMPTS:
+                raise ClusterError(
+                    f"Ray does not start on this machine: {type(error).__name__}: {_line(error)}"
+                    " (accepted: --fleet local, which needs no Ray; or more memory, processes and open files)"
+                ) from None
+            print(f"Ray did not start ({type(error).__name__}): it is tried again", file=sys.stderr, flush=True)
+
+
+def _have_a_token() -> None:
+    """Give Ray the token by which its processes know each other, where it cannot keep one in the home folder."""
+    if any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")):
+        return
+    try:
+        folder = Path.home() / ".ray"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "auth_token").exists():
+            tempfile.TemporaryFile(dir=folder).close()  # raises where the file system is read-only
+    except (OSError, RuntimeError):  # or there is no home
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _short_folder() -> str | None:
+    """Return where Ray is to make its files, if its own choice gives sockets too long a path; None if it does not.
+
+    Raises ClusterError if there is no other folder.
+    """
+    chosen = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or _USUAL_FOLDER
+    if len(os.fsencode(Path(chosen) / "ray")) <= _LONGEST_FOLDER:
+        return None
+    if not os.access(_USUAL_FOLDER, os.W_OK | os.X_OK):
+        variable = "RAY_TMPDIR" if os.environ.get("RAY_TMPDIR") else "TMPDIR"
+        raise ClusterError(
+            f"{variable}: {chosen}: Ray's sockets there would have too long a path"
+            f" (accepted: a folder of up to {_LONGEST_FOLDER - 4} bytes)"
+        )
+    return f"{_USUAL_FOLDER}/ray"
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:500]
 
 
 def disconnect(*, tidy: bool) -> None:
@@ -106,15 +165,3 @@ def _loopback() -> Iterator[None]:
             del os.environ[switch]
         else:
             os.environ[switch] = variable_before
-
-
-def _knock(address: str) -> str:
-    """Return the host of an address. Raises ClusterError if no process listens there: Ray would try for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdigit():
-        return ""  # "auto", or an address that Ray checks
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise ClusterError(f"no Ray cluster at {address}: {error}") from None
-    return host

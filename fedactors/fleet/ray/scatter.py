@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import ray
 from ray.exceptions import RayTaskError
 
+from fedactors.bits import variables
 from fedactors.fleet.ray.ray_start import connected
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ def scatter(
     if not calls:
         return
     with connected(address):
-        task: Any = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=2)(_call)
+        portable = {"env_vars": variables()}
+        task: Any = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=2, runtime_env=portable)(_call)
         handles = [task.remote(function, arguments) for arguments in calls]
         for handle in handles:
             try:

@@ -15,6 +15,8 @@ from pathlib import Path
 from fedactors.errors import ClusterError
 
 LONGEST_PATH = 107  # bytes of a Unix socket's path, on Linux
+_LONGEST_PARENT = LONGEST_PATH - 30  # the folder's own name and the socket's come behind it
+_SHORT = "/tmp"
 _OTHERS = 0o077
 _WRITABLE_BY_OTHERS = 0o022
 
@@ -66,6 +68,8 @@ def _parent() -> Path:
     if runtime and _is_private(Path(runtime)):
         return Path(runtime)
     parent = Path(tempfile.gettempdir()).resolve()
+    if len(os.fsencode(parent)) > _LONGEST_PARENT and os.access(_SHORT, os.W_OK | os.X_OK):
+        parent = Path(_SHORT).resolve()
     for folder in (parent, *parent.parents):
         facts = folder.stat()
         open_to_others = facts.st_mode & _WRITABLE_BY_OTHERS and not facts.st_mode & stat.S_ISVTX

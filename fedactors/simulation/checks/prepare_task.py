@@ -47,7 +47,14 @@ def _built(task: TaskOptions, info: Info, outputs: int) -> Model:
     """Return the model with so many outputs; models that can take samples of several parts are given these."""
     if info.inputs and isinstance(task.model, Describing):
         return task.model.describe(tuple(InputSpec(*part) for part in info.inputs), outputs)
-    return task.model.build(info.input_shape, outputs)
+    built: object = task.model.build(info.input_shape, outputs)
+    if not isinstance(built, Model):
+        kind = type(built).__name__
+        raise ScenarioError(
+            f'task.model: "{task.model.name}" builds {kind} (accepted: fedactors.models.layers.Model; a torch module is'
+            " named by the model torch)"
+        )
+    return built
 
 
 def _values(info: Info) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock.device_columns import Population
 from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.population import GroupOptions, Trace
 from fedactors.scenario.units import show_duration
 
 _OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
@@ -52,3 +54,22 @@ def check_deadline(deadline: Time, fastest: Time) -> None:
             f"server.deadline: no device can download, do one step and upload in {show_duration(deadline)}"
             f" (accepted: at least {show_duration(rounded)}, what the fastest device needs)"
         )
+
+
+def check_available(scenario: Scenario, people: Population) -> None:
+    """Refuse a population of which no device is ever on. Raises ScenarioError."""
+    if people.ever_available():
+        return
+    rules = [f"population.{number}.availability: {_rule(group)}" for number, group in enumerate(scenario.population)]
+    raise ScenarioError(
+        f"{'; '.join(rules)}: no device is ever available under this rule (accepted: one that some device fits at some"
+        " time between its arrival and its departure)"
+    )
+
+
+def _rule(group: GroupOptions) -> str:
+    """Return what says when the devices of a group are on, in words."""
+    found = group.availability
+    if not isinstance(found, Trace):
+        return found.name
+    return f'{found.path}, when "{found.when}"' if found.when else found.path

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.run_files.files import METRICS, SUMMARY, damaged, lines_of, summary_of
-from fedactors.run_files.tables import columns_of
+from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS, columns_of
 from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
@@ -22,8 +22,8 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     """Compare two run folders. Raises RunFolderError if one cannot be read.
 
     {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
-    "rounds": [n, n], "final": [{…}, {…}], "model_equal"}; `first` is the first round that differs, with what it has in
-    each run, or None.
+    "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]};
+    `first` is the first round that differs, with what it has in each run, or None.
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
@@ -38,6 +38,7 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
         "metrics": _parting(*metrics),
         "final": [final for final, _ in ends],
         "model_equal": ends[0][1] == ends[1][1],
+        "made_with": list(differences(_made_with(folders[0]), _made_with(folders[1]))),
     }
 
 
@@ -60,10 +61,16 @@ def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
         raise damaged(folder / SUMMARY, f"no final figures and digests ({error})") from None
 
 
+def _made_with(folder: Path) -> Mapping[str, Any]:
+    """Return the programs and instructions that a run was computed with; empty if its folder does not say."""
+    found = summary_of(folder).get("made_with")
+    return found if isinstance(found, dict) else {}
+
+
 def _plans(folder: Path) -> Rows:
     """Return one row for each plan, its orders by client among the keys."""
-    plans = columns_of(folder / "plans.parquet")
-    orders = columns_of(folder / "orders.parquet")
+    plans = columns_of(folder / "plans.parquet", PLAN_COLUMNS)
+    orders = columns_of(folder / "orders.parquet", ORDER_COLUMNS)
     try:
         rows = {plan["version"]: dict(plan) for plan in plans.to_pylist()}
         for order in orders.to_pylist():
@@ -88,11 +95,16 @@ def text(found: Mapping[str, Any]) -> str:
     for rounds, final in zip(found["rounds"], found["final"], strict=True):
         lines.append(f"  end        after {rounds} rounds: {_figures(final)}")
     lines.append(f"  model      {'the same bits' if found['model_equal'] else 'differs'}")
+    lines += [f"  made with  {change}" for change in found["made_with"]]
     return "\n".join(lines)
 
 
 def _figures(final: Mapping[str, float] | None) -> str:
-    return "never evaluated" if not final else ", ".join(f"{key} {value:.4f}" for key, value in final.items())
+    return (
+        "never evaluated"
+        if not final
+        else ", ".join(f"{key} {'unknown' if value is None else format(value, '.4f')}" for key, value in final.items())
+    )
 
 
 def _short(value: Any) -> str:

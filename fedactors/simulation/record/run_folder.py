@@ -12,6 +12,7 @@
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
+    writer.json                    while a run goes on: its process and machine
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -42,6 +43,7 @@ from fedactors.plan import Plan
 from fedactors.run_files.best_model import BEST
 from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
+from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
@@ -71,6 +73,7 @@ class RunFolder:
         self.path = path
         try:
             self._metrics: FileIO = _new(path) if past is None else _again(path, past)
+            note_writer(path, scenario.folder)
             write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
             write_code(path, scenario)
         except FileExistsError:
@@ -127,10 +130,11 @@ class RunFolder:
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        write(self.path / SUMMARY, json.dumps(summary, indent=2) + "\n")
+        write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
         """Complete the tables."""
+        (self.path / WRITER).unlink(missing_ok=True)  # before the folder is free for another writer
         self._metrics.close()
         self._plans.close()
         self._orders.close()
@@ -148,6 +152,15 @@ class RunFolder:
 def finite(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of metrics with null in place of numbers that JSON cannot hold."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+
+
+def _in_json(value: Any) -> Any:
+    """Return plain data with null in place of numbers that JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {key: _in_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write_all(file: FileIO, content: bytes) -> None:
@@ -194,7 +207,9 @@ def _claim(file: FileIO, path: Path) -> FileIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise RunFolderError(f"{path}: a run is writing to this folder (accepted: wait until it has ended)") from None
+        raise RunFolderError(
+            f"{path}: {writer_of(path)} is writing to this folder (accepted: wait until it has ended)"
+        ) from None
     return file
 
 

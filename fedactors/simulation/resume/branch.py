@@ -30,6 +30,7 @@ from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import check_free, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, at_most, load, save
+from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import differences
 from fedactors.simulation.runner import resume, run
 
@@ -64,6 +65,8 @@ def branch(
     where: dict[str, Any] = {"fleet": fleet, "actors": actors, "address": address, "report": report}
     with tempfile.TemporaryDirectory(prefix="fedactors-branch-") as made:
         start = at_most(path, at)
+        if start is not None:
+            refuse_other_tensors(start, prepare(before))
         if start is None or start.plans < at:
             shown.note(f"{path}: rounds {start.plans + 1 if start else 1} to {at} are computed again")
             start = _again(path, before, start, at, Path(made) / "run", {**where, "report": False})

@@ -40,7 +40,7 @@ from fedactors.simulation.resume import client_state_files
 FORMAT = "fedactors checkpoint"
 FORMAT_VERSION = 1
 _HEADER = "checkpoint.json"
-_SERVER = "server.safetensors"
+SERVER = "server.safetensors"
 _NAME = r"round-\d{8,}"  # of the folder of a checkpoint
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time
 
@@ -68,9 +68,9 @@ class Checkpoint:
         if not self.files:
             return None
         states: dict[int, dict[str, Any]] = {}
-        for (version, name), value in client_state_files.numbered(self.path / _SERVER).items():
+        for (version, name), value in client_state_files.numbered(self.path / SERVER).items():
             states.setdefault(version, {})[name] = value
-        shards = [self.path / name for name in self.files if name != _SERVER]
+        shards = [self.path / name for name in self.files if name != SERVER]
         return SavedState(self.plans, states.pop(self.plans), client_state_files.load(shards), states)
 
 
@@ -170,9 +170,9 @@ def _tensors(folder: Path, saved: SavedState) -> dict[str, dict[str, Any]]:
     """Write server and client states into `folder` and return the facts of each file."""
     states = {saved.version: saved.state, **saved.older}
     tensors = {f"{at}/{name}": np.asarray(v, order="C") for at, one in states.items() for name, v in one.items()}
-    client_state_files.write(folder / _SERVER, tensors)
+    client_state_files.write(folder / SERVER, tensors)
     files = {}
-    for path in (folder / _SERVER, *client_state_files.save(folder, saved.kept)):
+    for path in (folder / SERVER, *client_state_files.save(folder, saved.kept)):
         _sync(path)
         files[path.name] = _facts(path)
     return files

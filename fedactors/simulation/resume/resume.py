@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.bits import made_with
 from fedactors.errors import RunFolderError
-from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
+from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.recorded_scenario import scenario_data
-from fedactors.simulation.resume.checkpoint import Checkpoint
+from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.version import VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
@@ -39,8 +41,14 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
         },
         data=_data_digest(data),
         code=code_digests(scenario),
-        made_with={"fedactors": VERSION, **{name: version(name) for name in ("torch", "numpy")}},
+        made_with=programs(scenario),
     )
+
+
+def programs(scenario: Scenario) -> dict[str, str]:
+    """Return what bits may depend on besides the scenario: versions of programs, and instructions of the processor."""
+    versions = {name: version(name) for name in ("torch", "numpy")}
+    return {"fedactors": VERSION, **versions, **made_with(scenario.cluster.bits)}
 
 
 def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> Scenario:
@@ -53,6 +61,26 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
         apply_override(kept, override)
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
+    return scenario
+
+
+def died_at_once(run: Path) -> bool:
+    """Whether `run` is the folder of a run that ended before its first checkpoint."""
+    there = all((run / name).exists() for name in (SCENARIO, METRICS))
+    return there and not (run / SUMMARY).exists() and not checkpoints(run)
+
+
+def scenario_at_once(run: Path, overrides: Iterable[str] = ()) -> Scenario:
+    """Return the scenario of a run without a checkpoint, its cluster changed by `overrides`.
+
+    Raises RunFolderError if anything else is not what the folder says.
+    """
+    kept = scenario_data(run)
+    before = json.loads(json.dumps(kept))
+    for override in overrides:
+        apply_override(kept, override)
+    scenario = validate(kept, str(run / SCENARIO), folder=scenario_folder(run))
+    refuse_changes(run, before, kept)
     return scenario
 
 
@@ -99,7 +127,7 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
     if now.data != start.data:
         raise RunFolderError(f"{run}: the data set is not the one of the checkpoint (accepted: the same files)")
     for change in differences(start.made_with, now.made_with):
-        note(f"{run}: another version than before, bits may differ: {change}")
+        note(f"{run}: not as before, bits may differ: {change}")
 
 
 def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:

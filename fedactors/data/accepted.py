@@ -1,0 +1,74 @@
+"""What a data set of another package gives, in the types that everything else counts on.
+
+Samples become float32 and labels int64: arrays of other types, tensors of torch and lists are accepted where no value
+changes by it. What is no such is refused here, in one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.base import Data, Float32, Int64
+from fedactors.errors import DataError
+
+_ACCEPTED = "arrays, tensors or lists of numbers, samples as floats and labels as whole numbers from 0"
+
+
+def accepted(data: Any, name: str) -> Data:
+    """Return `data`, which the data set `name` has loaded, with the types of `Data`.
+
+    Raises DataError if it is no `Data`, if numbers would change, or if test samples hold NaN or Inf.
+    """
+    if not isinstance(data, Data):
+        kind = type(data).__name__
+        raise DataError(f'data set "{name}": load returns {kind} (accepted: fedactors.data.base.Data)')
+    found = replace(
+        data,
+        x=_samples(data.x, name, "training samples"),
+        y=_labels(data.y, name, "training labels", data.classes),
+        test_x=_samples(data.test_x, name, "test samples"),
+        test_y=_labels(data.test_y, name, "test labels", data.classes),
+    )
+    for which, samples, labels in (("training", found.x, found.y), ("test", found.test_x, found.test_y)):
+        if len(samples) != len(labels):
+            raise DataError(f'data set "{name}": {len(samples)} {which} samples and {len(labels)} labels')
+    if not np.isfinite(found.test_x).all():
+        first = int(np.flatnonzero(~np.isfinite(found.test_x).reshape(len(found.test_x), -1).all(axis=1))[0])
+        raise DataError(f'data set "{name}": test samples: NaN or Inf in sample {first} (accepted: finite numbers)')
+    return found
+
+
+def _samples(value: Any, name: str, what: str) -> Float32:
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        return value
+    numbers = _numbers(value, name, what)
+    return np.ascontiguousarray(numbers, np.float32)
+
+
+def _labels(value: Any, name: str, what: str, classes: int) -> Int64:
+    """Return labels as int64. Raises DataError if one is no whole number from 0 up to `classes`."""
+    numbers = _numbers(value, name, what)
+    if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+        raise DataError(f'data set "{name}": {what}: NaN or Inf (accepted: {_ACCEPTED})')
+    labels: Int64 = numbers.astype(np.int64, copy=False)
+    if not np.array_equal(labels, numbers):
+        raise DataError(f'data set "{name}": {what}: not whole numbers (accepted: {_ACCEPTED})')
+    if labels.ndim == 1 and labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        found = f"{labels.min()} to {labels.max()}"
+        raise DataError(f'data set "{name}": {what}: found {found} (accepted: 0 to {classes - 1})')
+    return labels
+
+
+def _numbers(value: Any, name: str, what: str) -> NDArray[Any]:
+    """Return an array of numbers. Raises DataError if `value` is none."""
+    try:
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f'data set "{name}": {what}: {error} (accepted: {_ACCEPTED})') from None
+    if array.dtype.kind not in "biuf":
+        raise DataError(f'data set "{name}": {what}: found {array.dtype} (accepted: {_ACCEPTED})')
+    return array

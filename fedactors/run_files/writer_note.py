@@ -1,0 +1,40 @@
+"""Which process writes to a run folder: a note for messages, beside the lock that decides.
+
+It also says in which folder relative paths of the scenario start, for a run that ends before its first checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from fedactors.errors import RunFolderError
+from fedactors.run_files.files import object_of
+from fedactors.run_files.writing import write
+
+WRITER = "writer.json"
+
+
+def note_writer(run: Path, scenario: Path) -> None:
+    """Note that this process writes to `run`, from a scenario in the folder `scenario`. Raises OSError."""
+    said = {"process": os.getpid(), "machine": os.uname().nodename, "scenario_folder": str(scenario.resolve())}
+    write(run / WRITER, json.dumps(said) + "\n")
+
+
+def writer_of(run: Path) -> str:
+    """Return who writes to `run`, in words."""
+    with suppress(RunFolderError):
+        said = object_of(run / WRITER)
+        return f"process {said.get('process')} on {said.get('machine')}"
+    return "a run"
+
+
+def scenario_folder(run: Path) -> Path:
+    """Return where relative paths of the run's scenario start, as far as that was noted: else the current folder."""
+    with suppress(RunFolderError):
+        folder = object_of(run / WRITER).get("scenario_folder")
+        if isinstance(folder, str):
+            return Path(folder)
+    return Path()

@@ -1,0 +1,64 @@
+"""One process writes to a run folder; a run that ended before its first checkpoint starts again, with the same bits."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from fedactors.cli.main import main
+from fedactors.errors import RunFolderError
+from fedactors.simulation.record.run_folder import RunFolder
+from fedactors.simulation.runner import resume
+from tests.simulation.test_checkpoints import assert_same, run, scenario_of
+
+HOLDING = """
+import sys
+from pathlib import Path
+from fedactors.simulation.record.run_folder import RunFolder
+from tests.simulation.test_checkpoints import scenario_of
+with RunFolder(Path(sys.argv[1]), scenario_of()):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_who_writes_to_the_folder_is_named_by_process_and_machine(tmp_path, capsys):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-c", HOLDING, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        who = f"process {holder.pid} on {os.uname().nodename} is writing to this folder"
+        assert main(["resume", str(folder), "--fleet", "local"]) == 2
+        assert f"fedactors: {folder}: {who}" in capsys.readouterr().err
+        with pytest.raises(RunFolderError, match="not empty"):
+            RunFolder(folder, scenario_of())
+        holder.stdin.close()
+    assert not (folder / "writer.json").exists()
+
+
+def test_a_run_that_died_before_its_first_checkpoint_starts_again(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    scenario = scenario_of("server.rounds=2")
+    run(scenario, whole)
+    with RunFolder(cut, scenario) as folder:
+        note = (folder.path / "writer.json").read_bytes()
+        folder.metrics({"round": 1})
+    for name in ("plans.parquet", "orders.parquet", "weights.parquet"):
+        (cut / name).unlink()
+    (cut / "writer.json").write_bytes(note)  # as after kill -9
+    assert not (cut / "checkpoint").exists()
+    resume(cut, fleet="local", report=False)
+    assert_same(whole, cut)
+
+
+def test_the_folder_of_a_replay_is_not_run(tmp_path, capsys):
+    whole, replayed = tmp_path / "whole", tmp_path / "replayed"
+    run(scenario_of("server.rounds=1"), whole)
+    shutil.copytree(whole, replayed)
+    shutil.rmtree(replayed / "checkpoint")
+    assert main(["resume", str(replayed), "--fleet", "local"]) == 2
+    assert "holds no checkpoint" in capsys.readouterr().err
+    assert json.loads((replayed / "summary.json").read_text())["plans"] == 1
