@@ -62,6 +62,8 @@ class Trainer:
         fixed_split = None if isinstance(samples.split, ReassignedSplit) else samples.split
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._dataset = self._engine.dataset(task.model, x, y, fixed_split, self._work)
+        if samples.weights is not None:
+            self._dataset = replace(self._dataset, weights=torch.from_numpy(samples.weights).to(self._device))
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
         self._planner = BatchPlanner(task, samples.split, self._device)
         algorithm = task.algorithm

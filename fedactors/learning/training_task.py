@@ -140,11 +140,17 @@ class TrainingData:
     y: NDArray[np.int64]  # (n,)
     split: Holdings
     central: ServerExamples | None = None
+    weights: NDArray[np.float32] | None = None
+    """How much each sample counts in its batch, (n,); None if all count the same."""
 
 
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
+    weights = None if samples.weights is None else np.concatenate([samples.weights, np.ones(len(y), np.float32)])
     return TrainingData(
-        np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), SharedHoldings(samples.split, further)
+        np.concatenate([samples.x, x]),
+        np.concatenate([samples.y, y]),
+        SharedHoldings(samples.split, further),
+        weights=weights,
     )

@@ -27,7 +27,7 @@ def model_of(task: TaskOptions, info: Info) -> Model:
     Raises ScenarioError or DataError if model, loss and data do not go together.
     """
     if task.loss is None:
-        return task.model.build(info.input_shape, info.classes)
+        return _for_weights(task.model.build(info.input_shape, info.classes), info)
     outputs = task.loss.outputs(info.classes, _values(info))
     model = task.model.build(info.input_shape, outputs)
     loss = task.loss.describe()
@@ -37,7 +37,19 @@ def model_of(task: TaskOptions, info: Info) -> Model:
             " (accepted: another model, or none)"
         )
     _check_outputs(task.loss, model, outputs)
-    return replace(model, loss=loss)
+    return _for_weights(replace(model, loss=loss), info)
+
+
+def _for_weights(model: Model, info: Info) -> Model:
+    """Return the model with a loss that knows weights of samples, if the data have them. Raises ScenarioError."""
+    if not getattr(info, "weighted", False) or isinstance(model.loss, LossDescription):
+        return model
+    if model.loss != "cross_entropy":
+        raise ScenarioError(
+            f'task.dataset: "{info.name}" gives weights of samples, and the loss {model.loss} of model "{model.name}"'
+            " knows none (accepted: data without weights, or a model for task.loss)"
+        )
+    return replace(model, loss=LossDescription("cross_entropy", "class"))
 
 
 def _values(info: Info) -> int:

@@ -147,7 +147,7 @@ def load(prepared: Prepared) -> Loaded:
     assigned = (data.y, data.classes, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
-    samples = TrainingData(data.x, data.y, split)
+    samples = TrainingData(data.x, data.y, split, weights=getattr(data, "weights", None))
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
