@@ -7,6 +7,7 @@
         DataError           a data set: file, what is missing
         ClusterError        the cluster cannot give what the scenario asks for
         RunFolderError      a run folder that cannot be written or read
+      UserCodeError         code of the user raised while a run was going on; its lines come first; exit code 1
       FleetError            a real fault on the fleet that came back after a second try; exit code 1
       DivergedError         an update with NaN or Inf; exit code 1
       ConservationError     our own counts do not agree; a bug of ours; exit code 1
@@ -46,6 +47,10 @@ class ClusterError(UsageError):
 
 class RunFolderError(UsageError):
     """A run folder that cannot be written or read."""
+
+
+class UserCodeError(FedactorsError):
+    """Code of the user raised while a run was going on; the message has the user's lines."""
 
 
 class FleetError(FedactorsError):

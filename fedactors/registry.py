@@ -6,6 +6,9 @@ through an entry point in the group `fedactors.<kind>`, without touching this re
     [project.entry-points."fedactors.algorithms"]
     fedfoo = "my_package.fedfoo:FedFoo"
 
+A scenario may also name Python files of the user's own, `plugins: [mine.py]`. What they define is known while that
+scenario is read and prepared (`in_scope`), and to no other one; see `fedactors.own_plugins`.
+
 Formats of recordings are no choice of a scenario, but come in the same way: `fedactors.formats`, instances of
 `fedactors.traces.format_registry.Format`.
 
@@ -19,13 +22,18 @@ subclasses of `fedactors.engines.base.Engine`, listed in the order in which they
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any
 
 from fedactors.errors import ScenarioError, suggestion
 
 BUILTIN: dict[str, dict[str, str]] = {
     "algorithms": {
+        "ditto": "fedactors.algorithms.ditto:Ditto",
         "ds": "fedactors.algorithms.data_sharing:DataSharing",
         "dsl": "fedactors.algorithms.data_sharing:DSL",
         "fed-ams": "fedactors.algorithms.fed_ams:FedAMS",
@@ -98,13 +106,13 @@ BUILTIN: dict[str, dict[str, str]] = {
         "fast-reboot": "fedactors.algorithms.objective:FastReboot",
     },
     "schedules": {
-        "constant": "fedactors.algorithms.schedule:ConstantRate",
-        "cosine": "fedactors.algorithms.schedule:CosineRate",
-        "exponential": "fedactors.algorithms.schedule:ExponentialRate",
-        "multistep": "fedactors.algorithms.schedule:MultiStepRate",
-        "polynomial": "fedactors.algorithms.schedule:PolynomialRate",
-        "step": "fedactors.algorithms.schedule:StepRate",
-        "staircase": "fedactors.algorithms.schedule:StaircaseRate",
+        "constant": "fedactors.optim.schedule:ConstantRate",
+        "cosine": "fedactors.optim.schedule:CosineRate",
+        "exponential": "fedactors.optim.schedule:ExponentialRate",
+        "multistep": "fedactors.optim.schedule:MultiStepRate",
+        "polynomial": "fedactors.optim.schedule:PolynomialRate",
+        "step": "fedactors.optim.schedule:StepRate",
+        "staircase": "fedactors.optim.schedule:StaircaseRate",
     },
     "timing": {
         "synchronous": "fedactors.clock.timings.base:Synchronous",
@@ -135,6 +143,18 @@ BUILTIN: dict[str, dict[str, str]] = {
         "texts": "fedactors.data.sets.texts:Texts",
         "mnist": "fedactors.data.sets.mnist:Mnist",
         "synthetic": "fedactors.data.sets.synthetic_data:SyntheticData",
+        "torch": "fedactors.data.user.torch_data:TorchData",
+        "fashion_mnist": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "kmnist": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "cifar100": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "svhn": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "stl10": "fedactors.data.sets.torchvision_sets:TorchvisionImages",
+        "image_folder": "fedactors.data.user.image_folder:ImageFolderData",
+        "leaf": "fedactors.data.user.leaf:LeafData",
+        "tff": "fedactors.data.user.tff:TffData",
+        "hugging_face": "fedactors.data.user.hugging_face:HuggingFaceData",
+        "csv": "fedactors.data.user.table_data:TableData",
+        "parquet": "fedactors.data.user.table_data:TableData",
     },
     "models": {
         "logistic": "fedactors.models.paper_models:Logistic",
@@ -158,13 +178,16 @@ BUILTIN: dict[str, dict[str, str]] = {
     "partitions": {
         "iid": "fedactors.data.partitions.partition:IidPartition",
         "classes": "fedactors.data.partitions.partition:ClassPartition",
-        "dirichlet": "fedactors.data.partitions.partition:DirichletPartition",
-        "natural": "fedactors.data.partitions.partition:NaturalPartition",
+        "dirichlet": "fedactors.data.partitions.dirichlet:DirichletPartition",
+        "quantity": "fedactors.data.partitions.quantity:QuantityPartition",
+        "shards": "fedactors.data.partitions.shards:ShardPartition",
+        "natural": "fedactors.data.partitions.natural:NaturalPartition",
     },
     "splits": {
         "labels": "fedactors.data.partitions.label_split:LabelSplit",
         "pooled": "fedactors.data.partitions.pooled:Pooled",
     },
+    "transforms": {"torchvision": "fedactors.data.transforms.torchvision_transforms:TorchvisionTransforms"},
     "server_data": {
         "iid": "fedactors.data.server.server_data:IidServerData",
         "central": "fedactors.data.server.server_data:CentralServerData",
@@ -175,9 +198,15 @@ BUILTIN: dict[str, dict[str, str]] = {
 }
 
 
+Own = Mapping[str, Mapping[str, Any]]  # by kind, then by name
+
+_NO_OWN: Own = MappingProxyType({})
+_own: ContextVar[Own] = ContextVar("_own", default=_NO_OWN)
+
+_LONGEST_NAME = 60  # that a message shows whole
 _WITHOUT_OPTIONS = ("engines",)  # kinds whose classes take no options
 # Methods that a class of a kind must have; what else it lacks is found when it is used.
-_ABLE = {
+ABLE = {
     "algorithms": ("start", "upload", "aggregate", "payload"),
     "datasets": ("info", "check", "load"),
     "engines": ("supports", "train"),
@@ -193,9 +222,24 @@ _ABLE = {
 }
 
 
+@contextmanager
+def in_scope(own: Own) -> Iterator[None]:
+    """Make classes of the user's files known, within the context and this thread only."""
+    token = _own.set(own)
+    try:
+        yield
+    finally:
+        _own.reset(token)
+
+
+def own(kind: str) -> Mapping[str, Any]:
+    """Return what the files of the scenario at hand add to `kind`, by name."""
+    return _own.get().get(kind, {})
+
+
 def names(kind: str) -> list[str]:
-    """Return every name of `kind` that can be used here, ours and installed plugins', sorted."""
-    return sorted({*BUILTIN[kind], *_plugins(kind)})
+    """Return every name of `kind` that can be used here, ours, the scenario's and installed plugins', sorted."""
+    return sorted({*BUILTIN[kind], *own(kind), *_plugins(kind)})
 
 
 def lookup(kind: str, name: str) -> type[Any]:
@@ -204,13 +248,22 @@ def lookup(kind: str, name: str) -> type[Any]:
     Raises ScenarioError if there is none, or if a plugin cannot be imported.
     """
     if name in BUILTIN[kind]:
-        module, _, attribute = BUILTIN[kind][name].partition(":")
-        found: type[Any] = getattr(importlib.import_module(module), attribute)
-        return found
+        return at_path(BUILTIN[kind][name])
+    if name in own(kind):
+        mine: type[Any] = own(kind)[name]
+        return mine
     plugins = _plugins(kind)
     if name not in plugins:
-        raise ScenarioError(f'no {kind} named "{name}"{suggestion(name, names(kind))}')
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+        raise ScenarioError(f'no {kind} named "{shown}"{suggestion(shown, names(kind))}')
     return _load(kind, plugins[name])
+
+
+def at_path(path: str) -> type[Any]:
+    """Return the class at `module:Class`."""
+    module, _, attribute = path.partition(":")
+    found: type[Any] = getattr(importlib.import_module(module), attribute)
+    return found
 
 
 def plugins(kind: str) -> list[EntryPoint]:
@@ -239,15 +292,19 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
 def _load(kind: str, point: EntryPoint) -> type[Any]:
     """Return the class of a plugin. Raises ScenarioError if it cannot be one of `kind`."""
     found: type[Any] = load(kind, point)
-    who = called(kind, point)
+    check(kind, found, called(kind, point), point.name)
+    return found
+
+
+def check(kind: str, found: Any, who: str, name: str) -> None:
+    """Raise ScenarioError, in which it is called `who`, if `found` cannot be the class called `name` of `kind`."""
     if kind not in _WITHOUT_OPTIONS:
-        _check_options(found, who, point.name)
+        _check_options(found, who, name)
     elif not isinstance(found, type):
         raise ScenarioError(f"{who} is not a class (accepted: a subclass of fedactors.engines.base.Engine)")
-    lacking = [method for method in _ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
+    lacking = [method for method in ABLE.get(kind, ()) if not callable(getattr(found, method, None))]
     if lacking:
         raise ScenarioError(f"{who} cannot do {', '.join(lacking)} (accepted: a class that can, as those built in)")
-    return found
 
 
 def _check_options(found: Any, who: str, name: str) -> None:

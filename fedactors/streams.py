@@ -35,6 +35,9 @@ class Purpose(IntEnum):
     HOLDOUT = 17  # which test sample lies at which client
     PROSPECT = 18  # batches of a client that trains alone before it leaves
     REALLOCATION = 19  # which sample lies at which active client in a round
+    AUGMENTATION = 20  # random transforms of a training sample
+    VARIANT = 21  # which of a sample's variants a local step sees
+    CLIENT_EVALUATION = 22  # which clients are evaluated after a round
 
 
 _WORD = 2**64 - 1

@@ -4,15 +4,21 @@ A scenario may say `factory: "nets.py:Net"`, a file relative to its own folder, 
 A file is imported as the module `fedactors_user_STEM_DIGEST`, so that two versions of one file are two modules, and
 objects of its classes can be pickled: a process that calls `adopt` with the `sources()` of another one imports the
 same modules without having the files. A file is read when a scenario is validated, and executed by `Reference.load`.
+
+A run folder keeps copies of the files, in `code/`: where a file is not there, the copy in the same folder is read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -22,7 +28,11 @@ from typing import Any, NamedTuple
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from fedactors.errors import FedactorsError
+
 PREFIX = "fedactors_user_"
+CODE = "code"  # of a run folder: copies of the files
+LISTED = "files.json"  # in it: which copy is which file
 _LARGEST = 4_000_000  # bytes of a file
 
 
@@ -39,7 +49,47 @@ class Source(NamedTuple):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+Files = dict[str, Source]  # by what the scenario calls them
+
 _sources: dict[str, Source] = {}  # by module name, of this process
+_noted: ContextVar[Files | None] = ContextVar("_noted", default=None)
+
+
+@contextmanager
+def noted_files() -> Iterator[Files]:
+    """Collect the files that are read in the context."""
+    found: Files = {}
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+def file_of(where: str, folder: Path) -> Source:
+    """Return the file that a scenario in `folder` calls `where`. Raises ValueError if it cannot be read."""
+    path = folder / where
+    try:
+        source = read(path if path.exists() else _copy(where, folder) or path)
+    except FileNotFoundError:
+        raise ValueError(f"no file {path} (a path is relative to the scenario's folder)") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
+    noted = _noted.get()
+    if noted is not None:
+        noted[where] = source
+    return source
+
+
+def _copy(where: str, folder: Path) -> Path | None:
+    """Return the copy of a file in the run folder `folder`, if there is one."""
+    try:
+        listed = json.loads((folder / CODE / LISTED).read_text(encoding="utf-8"))
+        return folder / CODE / Path(listed[where]["copy"]).name
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read(file: Path) -> Source:
@@ -84,7 +134,9 @@ class Reference:
     """
 
     def __init__(self, text: str, module: str, attribute: str, source: Source | None) -> None:
-        self.text, self.module, self.attribute = text, module, attribute
+        self.text = text
+        self.module = module
+        self.attribute = attribute
         self.source = source
 
     def load(self) -> Any:
@@ -127,16 +179,27 @@ def parse(text: str, folder: Path) -> Reference:
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", where):
             raise ValueError(f'"{where}" is neither a file nor a module (accepted: "file.py:Name")')
         return Reference(text, where, attribute, None)
-    path = folder / where
-    try:
-        source = read(path)
-    except FileNotFoundError:
-        raise ValueError(f"no file {path} (a path is relative to the scenario's folder)") from None
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
+    source = file_of(where, folder)
     return Reference(text, source.module, attribute, source)
+
+
+@contextmanager
+def telling(reference: Reference, what: str, error_type: type[FedactorsError]) -> Iterator[None]:
+    """Turn what the user's code raises into one error of ours, with the last line of the user's file that ran."""
+    try:
+        yield
+    except FedactorsError:
+        raise
+    except Exception as error:
+        source = reference.source
+        frames = traceback.extract_tb(error.__traceback__)
+        mine = [frame for frame in frames if source is not None and frame.filename == source.file]
+        if isinstance(error, SyntaxError) and error.lineno:
+            where = f", line {error.lineno}"
+        else:
+            where = f", line {mine[-1].lineno} ({mine[-1].line})" if mine else ""
+        text = " ".join(str(error).split())[:300]
+        raise error_type(f"{reference}{where}: {what} {type(error).__name__}: {text}") from error
 
 
 def _validated(value: Any, info: ValidationInfo) -> Reference:

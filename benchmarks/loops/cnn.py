@@ -9,11 +9,7 @@ from loops.work import Loop, Work, lean_loop
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedactors.engines import winograd
-from fedactors.models.layers import Conv
-
 _backward = torch.ops.aten.convolution_backward
-_SECOND = Conv(32, 64, 3, "same")
 _unpool = torch.ops.aten.max_pool2d_with_indices_backward
 
 
@@ -24,7 +20,6 @@ def variants(*, training: bool) -> dict[str, tuple[Loop, tuple[int, ...]]]:
         "channels last": (channels_last_loop(network), (1,)),
         "compiled": (channels_last_loop(network, compiled=True), (1,)),
         "by hand": (hand_loop(dropout=training), (1,)),
-        "by hand, Winograd": (hand_loop(dropout=training, quick=True), (1,)),
         "by hand, no dropout": (hand_loop(dropout=False), (1,)),
     }
 
@@ -51,14 +46,13 @@ def _reordered(work: Work) -> Work:
     return work
 
 
-def hand_loop(*, dropout: bool, quick: bool = False) -> Loop:
+def hand_loop(*, dropout: bool) -> Loop:
     """Return the loop with the backward pass by hand.
 
     Channels last; maxima are taken before bias and ReLU, which commute with them and then have a quarter of the
     work; dense gradients go into their weights as they are formed; masks come from bytes of a counter-based
-    generator, since 1/4 and 1/2 are whole numbers of 256ths. The second convolution is the engine's own if `quick`.
+    generator, since 1/4 and 1/2 are whole numbers of 256ths.
     """
-    convolve = _Winograd if quick else _Direct
 
     def loop(work: Work) -> tuple[list[Tensor], float]:
         _reordered(work)
@@ -67,8 +61,7 @@ def hand_loop(*, dropout: bool, quick: bool = False) -> Loop:
         for client, order in zip(work.cohort, work.order, strict=True):
             x, hot = work.x[client], functional.one_hot(work.y[client], 10).float()
             moving = [_last(tensor).clone() for tensor in work.model]
-            moving[2] = winograd.laid(moving[2]) if quick else moving[2]
-            second = convolve()
+            second = _Direct()
             for chosen in order.split(work.batch):
                 masks = (_mask(draws, (work.batch, 64, 8, 8), 0.25), _mask(draws, (work.batch, 128), 0.5))
                 images = _last(x[chosen])
@@ -111,25 +104,13 @@ class _Direct:
         return slope, below
 
 
-class _Winograd:
-    """The same with a quarter of the multiplications."""
-
-    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        most, self._kept = winograd.forward(_SECOND, x, weight, pooled=True)
-        return most
-
-    def backward(self, error: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradient of the kernel and the error below."""
-        return winograd.backward(error, self._kept, wanted=True)
-
-
 def _step(
     moving: list[Tensor],
     x: Tensor,
     hot: Tensor,
     masks: tuple[Tensor, Tensor] | None,
     rate: float,
-    second: _Direct | _Winograd,
+    second: _Direct,
 ) -> Tensor:
     """Take one step and return the sum of the samples' losses."""
     w1, b1, w2, b2, w3, b3, w4, b4 = moving

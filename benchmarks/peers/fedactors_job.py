@@ -93,7 +93,7 @@ def main() -> None:
 
         loaded, before = Scenario.load(folder / "scenario.yaml"), process_age()
         if options.forecast:
-            from fedactors.simulation.check import check
+            from fedactors.simulation.checks.check import check
 
             print(json.dumps(check(loaded, options.fleet, options.actors)["forecast"]))
             return

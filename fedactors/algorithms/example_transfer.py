@@ -7,7 +7,7 @@
 Each client and step has a central batch of its own. What `ds` does is different: it pools the samples into one data set
 instead of adding two losses. With a regulariser as central loss no sample travels and every client computes it in every
 step: the baseline of the paper's recommender. 1 model and the samples down (as many as K steps take, whatever the
-client got done), 1 up; a step takes the client as long as both losses need. A round that hears nobody changes nothing.
+client got done), 1 up; a step takes the client as long as both losses need. A round without updates changes nothing.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ class ExampleTransfer(Mixed):
         return Payload(down=1.0 + travelling * setting.sample_size)
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- SERVEROPT(x, -Dbar)."""
+        """x <- SERVEROPT(x, -Dbar)."""
         x, kept = self._served(state, sums)
         return {"x": x, **kept}

@@ -21,7 +21,7 @@ v0, and says of m only that it is there: a correction that restarts in each roun
 AMSGrad keeps it and does not correct it (persist).
 
 th is averaged with the participation weights, v with equal ones, whatever those are. A client that did s < T steps
-sends where they led. A round that hears nobody changes nothing.
+sends where they led. A round without updates changes nothing.
 """
 
 from __future__ import annotations

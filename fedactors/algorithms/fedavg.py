@@ -6,11 +6,11 @@
       x_{t+1} <- x_t + eta_g * sum_i w_i Delta_i
 
 The weights w_i are the participation policy's: samples (the paper's n_i / n), uniform, or Scheme A, B, C. With
-eta_g = 1 and weights that sum to 1 this averages models, as the paper writes it. A round that hears nobody
+eta_g = 1 and weights that sum to 1 this averages models, as the paper writes it. A round without updates
 leaves x unchanged, bit for bit.
 
 With an optimiser of the server in place of eta_g it is FedAvgM, FedAdagrad, FedAdam or FedYogi (Reddi et al. 2021,
-Algorithm 2): x_{t+1} <- SERVEROPT(x_t, -sum_i w_i Delta_i). A round that hears nobody leaves its m and v alone, too.
+Algorithm 2): x_{t+1} <- SERVEROPT(x_t, -sum_i w_i Delta_i). A round without updates leaves its m and v alone, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Averaging(Algorithm):
         return ""
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- x + eta_g * sum_i w_i Delta_i."""
+        """x <- x + eta_g * sum_i w_i Delta_i."""
         return {"x": state["x"] + self.global_lr * sums["delta"]}
 
 
@@ -61,7 +61,7 @@ class FedAvg(Averaging):
         return {"x": x, **(joined(self.server_optimizer.start(x), "server") if self.server_optimizer else {})}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- SERVEROPT(x, -sum_i w_i Delta_i)."""
+        """x <- SERVEROPT(x, -sum_i w_i Delta_i)."""
         if self.server_optimizer is None:
             return super().aggregate(state, sums, round, central)
         x, slots = self.server_optimizer.step(state["x"], -sums["delta"], split(state, "server"))

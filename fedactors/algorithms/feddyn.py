@@ -14,7 +14,7 @@ over m, the devices that belong to the population. Departure of l: R <- (m R - r
 R / (m + 1). The model that is evaluated is x, with R in it. There is no eta_g.
 
 Partial work: theta_i is wherever s_i steps led, and r_i grows by that much; the regulariser is right for any inexact
-argmin. A round that hears nobody changes nothing: the mean of nothing is undefined. An update of weight 0 counts as
+argmin. A round without updates changes nothing: the mean of nothing is undefined. An update of weight 0 counts as
 not received.
 """
 
@@ -76,5 +76,5 @@ class FedDyn(Algorithm):
         return {"x": state["x"] + sums["delta"] + r, "r": r}
 
     def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Keep R = mean(r_i) over those who belong to the population now."""
+        """Keep R = mean(r_i) over the present members of the population."""
         return {**state, "r": mean_after(state["r"], round, [kept["r"] for kept in gone])}

@@ -83,5 +83,5 @@ class FedNova(Averaging):
         return -(tau * log1p(-shrink)).expm1() / shrink
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- x + eta_g tau_eff sum_i w_i d_i."""
+        """x <- x + eta_g tau_eff sum_i w_i d_i."""
         return {"x": state["x"] + self.global_lr * sums["tau"] / round.weight * sums["direction"]}

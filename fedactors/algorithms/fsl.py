@@ -10,7 +10,7 @@ Conference version (`version: conference`): xbar is the plain mean of the client
 free parameter. It is the journal's with eta_g = 1 and gamma eta_0 = server_lr, and the same code.
 
 Messages are FedAvg's; nothing about D_0 travels. gamma eta_0 = 0, K_0 = 0 or n_0 = 0 is FedAvg with the same eta_g,
-bit for bit. After a round that hears nobody the server still learns. A client that did s < K steps sends what they
+bit for bit. After a round without updates the server still learns. A client that did s < K steps sends what they
 gave: its Delta is shorter, and the participation policy may scale it up (Scheme C). Weights are uniform unless the
 scenario says otherwise, as in Algorithm 1 and the proofs; with unequal n_i that optimises (1/N) sum f_i, not the loss
 over all samples.

@@ -9,7 +9,7 @@ raised weight. There is no formula, so two are offered.
 
 convex is the default: literally one more client, of weight gamma against all clients together. additive is Parallel
 Training of mixed federated learning. gamma = 0 is FedAvg in both. The server works beside the clients. A round that
-hears nobody has mean Delta_i = 0 and keeps the server's part. A client that did s < K steps sends what they gave.
+without updates has mean Delta_i = 0 and keeps the server's part. A client that did s < K steps sends what they gave.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FSLp(ServerLearning):
         return Payload(during=self.central_samples(setting))
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- x + what the clients and the server give, in the chosen form."""
+        """x <- x + what the clients and the server give, in the chosen form."""
         x, own = state["x"], self._own(state["x"], round, central)
         eta_g, gamma = self.step(round.setting), self.server_weight
         if own is None:
@@ -52,7 +52,7 @@ class FSLp(ServerLearning):
         return {"x": x + eta_g * sums["delta"] + own}
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- x + the server's part alone."""
+        """x <- x + the server's part alone."""
         x, own = state["x"], self._own(state["x"], round, central)
         if own is None:
             return {"x": x}

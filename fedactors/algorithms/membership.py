@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def mean_after(mean: Tensor, round: Round, gone: Sequence[Tensor]) -> Tensor:
     """Return the mean over a population's vectors after the departures and arrivals of `round`.
 
-    `mean` is over `round.members` devices; `gone` are the vectors of those departed, as far as not zero; those who
-    arrive bring zeros. Nobody left: zero.
+    `mean` is over `round.members` devices; `gone` are the vectors of those departed, as far as not zero; those that
+    arrive bring zeros. Without members it is zero.
     """
     total = mean * round.members
     for vector in gone:

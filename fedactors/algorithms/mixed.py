@@ -8,9 +8,9 @@ update, MERGEOPT joins it with the central learner's; both, and CENTRALOPT, are 
 eta_c = eta eta_s unless the scenario says otherwise. Updates weigh as many examples as they processed.
 
 Batches, where the scenario gives none: |B_c| = S |B_i| for Parallel Training and 2-way, K S |B_i| for 1-way, so that
-client and central variance weigh alike (appendix C.2). K_c is K, the steps that a client is asked for.
+client and central variance weigh alike (appendix C.2). K_c is K, the steps wanted of a client.
 
-Partial work: a client that did K_i < K steps sends what they gave; K_c does not depend on it. A round that hears nobody
+Partial work: a client that did K_i < K steps sends what they gave; K_c does not depend on it. A round without updates
 leaves SERVEROPT alone; what becomes of the central part, each file says.
 """
 
@@ -105,7 +105,7 @@ class Mixed(Algorithm):
             raise ScenarioError(f'algorithm "{self.name}": the central loss has no samples (accepted: server.data)')
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, and what SERVEROPT keeps."""
+        """x, and the state of SERVEROPT."""
         return {"x": x, **joined(self._serveropt.start(x), "server")}
 
     @property
@@ -128,7 +128,7 @@ class CentralTraining(Mixed):
     central_lr: float | None = Field(default=None, ge=0.0)
     """Rate of the central steps (eta_c); by default the clients' times `global_lr`."""
     central_steps: int | None = Field(default=None, ge=0)
-    """Central steps in a round (K_c); by default as many as a client is asked for."""
+    """Central steps in a round (K_c); by default as many as are wanted of a client."""
 
     def central_steps_of(self, setting: TaskSetting) -> int:
         """Return K_c."""

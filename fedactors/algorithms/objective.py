@@ -1,4 +1,4 @@
-"""Who counts: the objective sum over k in C of p^k F_k, and how arrivals and departures move it.
+"""The objective sum over k in C of p^k F_k, and how arrivals and departures move it.
 
 Source: Ruan et al., Towards Flexible Device Participation in Federated Learning, 2021, sections 3.3, 4.2 and 4.3. C is
 the objective set, p^k = n_k / sum over C of n. When the objective shifts after round tau_0, the learning rate starts
@@ -32,13 +32,13 @@ Departures = Literal["include", "exclude", "auto", "lookahead"]
 
 
 class Vanilla(Options):
-    """Members come and go; nobody's weight is raised."""
+    """Members arrive and depart; no weight is raised."""
 
     name: Literal["vanilla"] = "vanilla"
     departures: Departures = "exclude"
     """What a device that leaves is to the objective; `auto` and `lookahead` decide case by case."""
     trial_rounds: int = Field(default=20, ge=0, le=100_000)
-    """How many rounds' work a device does by itself before it leaves, so that `auto` knows how well it could do."""
+    """How many rounds' work a device does by itself before it leaves, so that `auto` can estimate its best loss."""
     reset_rate: bool = True
     """Start the schedule of the learning rate anew when the objective shifts."""
 

@@ -6,7 +6,7 @@
     server:   x <- SERVEROPT(x, -sum pw_i D_i / sum pw_i, eta_s)
 
 No central steps and nothing to merge: SERVEROPT may be FedAdam. 2 models down, 1 up, and the broadcast waits for the
-gradient. A round that hears nobody changes nothing: nobody has applied gc.
+gradient. A round without updates changes nothing: no client has applied gc.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class OneWay(Mixed):
         return {"gc": self.central_weight * central.sample(x, work, round.version)}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
-        """Gc joins every local gradient."""
+        """gc joins every local gradient."""
         return sent["gc"]
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- SERVEROPT(x, -Dbar)."""
+        """x <- SERVEROPT(x, -Dbar)."""
         x, kept = self._served(state, sums)
         return {"x": x, **kept}

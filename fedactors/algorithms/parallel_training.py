@@ -6,7 +6,7 @@
     server:   Dbar <- sum pw_i D_i / sum pw_i ; Df <- SERVEROPT(x, -Dbar, eta_s) - x
               x <- MERGEOPT(x, -(Dc + Df), eta_m)
 
-A fresh batch in each step. FedAvg's traffic: 1 model down, 1 up. A round that hears nobody has Df = 0 and keeps the
+A fresh batch in each step. FedAvg's traffic: 1 model down, 1 up. A round without updates has Df = 0 and keeps the
 central part; K_c = 0 or w_c = 0 is FedAvg on the weighted loss. An optimiser that keeps something (CENTRALOPT) begins
 anew in every round, since xc does.
 """
@@ -50,16 +50,18 @@ class ParallelTraining(CentralTraining):
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Dc: K_c steps along the weighted central gradient."""
-        x, work, rate = state["x"], self.central_work(round.setting), self.central_rate(round)
+        x = state["x"]
+        work = self.central_work(round.setting)
+        rate = self.central_rate(round)
         xc = central.learn(x, rate, work, round.version, weight=self.central_weight, optimizer=self.central_optimizer)
         return {"central": xc - x}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- MERGEOPT(x, -(Dc + SERVEROPT(x, -Dbar) - x))."""
+        """x <- MERGEOPT(x, -(Dc + SERVEROPT(x, -Dbar) - x))."""
         xf, kept = self._served(state, sums)
         return {**kept, **self._merged(state, state["central"] + (xf - state["x"]))}
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- MERGEOPT(x, -Dc): the central part alone."""
+        """x <- MERGEOPT(x, -Dc): the central part alone."""
         kept = {name: value for name, value in state.items() if name != "central"}
         return {**kept, **self._merged(state, state["central"])}

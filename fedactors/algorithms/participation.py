@@ -5,7 +5,7 @@ a worker can sum its weighted updates in place and return one vector.
 
 Samples, uniform and examples weights are normalised over the updates heard. Schemes A, B and C are those of Ruan et
 al., Towards Flexible Device Participation in Federated Learning, 2021, section 3. With N members (of the objective,
-or those asked in the round), p^k = n_k / sum of their n, E steps wanted and s_k done:
+or those selected in the round), p^k = n_k / sum of their n, E steps wanted and s_k done:
 
     A   N p^k / K   if s_k = E, else 0; K devices are complete; K = 0 discards the round
     B   p^k         whatever s_k > 0; missing devices count as 0 and nothing is renormalised
@@ -30,7 +30,7 @@ class Update(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The set over which p^k is a share: the objective's members, or else the clients asked, heard or not."""
+    """The set over which p^k is a share: the objective's members, or else all clients selected."""
 
     clients: float  # N; with n not whole where a lot of clients stands for members that are absent, too
     samples: float  # n: sum of n_k
@@ -40,7 +40,7 @@ class Weighting(Options):
     """Base of all participation policies."""
 
     of_those_asked: ClassVar[bool] = False
-    """Whether weights are shares among all asked in a round, heard or not."""
+    """Whether weights are shares among all selected in a round, whether or not their updates arrived."""
 
     name: str
 

@@ -1,6 +1,6 @@
 """SCAFFOLD: Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, 2020, Algorithm 1.
 
-    server: x, c ; every client: c_i, kept even while it is not asked ; all c = 0 at the start ; send (x, c)
+    server: x, c ; every client: c_i, kept also while it is not selected ; all c = 0 at the start ; send (x, c)
     each i in S_t:  y <- x ; K_i times: y <- y - eta_l ( g_i(y) - c_i + c )
                     c_i+ <- (I) g_i(x)   or   (II) c_i - c + (x - y) / (K_i eta_l)
                     send Delta y_i = y - x, Delta c_i = c_i+ - c_i ; c_i <- c_i+ once the server has them
@@ -11,7 +11,7 @@ devices that belong to the population, so that c = mean(c_i) holds with any weig
 c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1).
 
 Partial work: (II) divides by the s_i steps really done, which makes c_i+ the mean of the gradients along the path
-however short it was. s_i = 0 leaves c_i as it is. A round that hears nobody changes nothing. An update of weight 0
+however short it was. s_i = 0 leaves c_i as it is. A round without updates changes nothing. An update of weight 0
 (an incomplete one under Scheme A) counts as not received: c_i stays.
 
 Updates from older models (FedBuff): y and c_i+ are made with the x and c that were sent; c stays mean(c_i), for a
@@ -88,12 +88,12 @@ class Scaffold(Algorithm):
         return {"c": self._renewed(trip)}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- x + eta_g sum_i w_i Delta y_i ; c <- c + (1/N) sum_i Delta c_i."""
+        """x <- x + eta_g sum_i w_i Delta y_i ; c <- c + (1/N) sum_i Delta c_i."""
         eta_g = sqrt(round.setting.cohort) if self.global_lr is None else self.global_lr
         return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
 
     def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Keep c = mean(c_i) over those who belong to the population now."""
+        """Keep c = mean(c_i) over the present members of the population."""
         return {**state, "c": mean_after(state["c"], round, [kept["c"] for kept in gone])}
 
     def _renewed(self, trip: ClientResult) -> Tensor:

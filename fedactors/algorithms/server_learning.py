@@ -7,8 +7,8 @@ and K_0 local steps of client and server, the journal sets
     E_s = ceil(n E_c / (N n_0))      B_0 = B      eta_g = sqrt(S)      eta_0 = eta_g eta_l K / K_0
 
 the last being the coupling K eta_l eta_g = K_0 eta_0 of its equations 11 and 15. The step really taken is gamma
-eta_0. K is what clients are asked for (the mean, where they are asked for different numbers): partial work changes
-neither the server's rate nor its number of steps. S is the cohort that a round wants, however few are heard.
+eta_0. K is the number of steps wanted of clients (the mean, where they differ): partial work changes
+neither the server's rate nor its number of steps. S is the cohort that a round wants, however few updates arrive.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Incremental(ServerLearning):
         return self._continued(state["x"] + self.step(round.setting) * sums["delta"], round, central)
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- LocalSGD(x, gamma eta_0, K_0, D_0): the server learns though nobody was heard."""
+        """x <- LocalSGD(x, gamma eta_0, K_0, D_0): the server learns also without updates."""
         return self._continued(state["x"], round, central)
 
     def _continued(self, xbar: Tensor, round: Round, central: CentralData) -> dict[str, Tensor]:

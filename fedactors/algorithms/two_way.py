@@ -14,7 +14,7 @@ and K_c.) 2 models down, 1 up.
 As printed, with eta_m = 1, both sides follow the whole gradient and their updates are added: a double step. eta_m = 1/2
 (`merge_lr: 0.5`) is the setting that compares fairly with PT and 1-W; the default is as printed.
 
-A round that hears nobody, or does no step, has Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
+If a round has no updates or no local steps, Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
 leaves gc.
 """
 
@@ -70,17 +70,19 @@ class TwoWay(CentralTraining):
         return Payload(down=2.0, during=self.central_samples(setting))
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, gc = 0, gf = 0, and what the optimisers keep."""
+        """x, gc = 0, gf = 0, and what the optimisers keep."""
         return {**super().start(x), "gc": x.new_zeros(x.shape), "gf": x.new_zeros(x.shape)}
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Dc: K_c steps along the weighted central gradient and gf."""
-        x, work, rate = state["x"], self.central_work(round.setting), self.central_rate(round)
+        x = state["x"]
+        work = self.central_work(round.setting)
+        rate = self.central_rate(round)
         xc = central.learn(x, rate, work, round.version, weight=self.central_weight, correction=state["gf"])
         return {"central": xc - x}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
-        """Gc joins every local gradient."""
+        """gc joins every local gradient."""
         return sent["gc"]
 
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
@@ -88,7 +90,7 @@ class TwoWay(CentralTraining):
         return {"delta": trip.delta, "moved": trip.delta}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
+        """x <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
         xf, kept = self._served(state, sums)
         merged = self._merged(state, state["central"] + (xf - state["x"]))
         length = round.lr * round.steps  # eta sum K_i
@@ -96,7 +98,7 @@ class TwoWay(CentralTraining):
         return {**kept, **merged, "gc": self._central_gradient(state, round), "gf": gf}
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """X <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
+        """x <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
         kept = {name: value for name, value in state.items() if name != "central"}
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
 

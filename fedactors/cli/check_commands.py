@@ -20,7 +20,7 @@ def extend_check(command: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> int:
     """Print what a scenario will do. Raises UsageError for what is wrong with it."""
     from fedactors.scenario import Scenario
-    from fedactors.simulation.check import check
+    from fedactors.simulation.checks.check import check
 
     scenario = Scenario.load(options.scenario, options.set)
     fleet = None if options.quick else options.fleet

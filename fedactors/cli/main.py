@@ -7,16 +7,19 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import metadata
 from typing import Any
 
 from fedactors.cli import check_commands as check
+from fedactors.cli import data_commands as data
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
+from fedactors.cli import new_command as new
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
-from fedactors.cli import stopping
+from fedactors.cli import shared_options, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -27,13 +30,9 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    whole = parser()
-    options = whole.parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.version:
         print(versions())
-        return 0
-    if "command" not in options:
-        whole.print_help()
         return 0
     try:
         result: int = options.command(options)
@@ -54,9 +53,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
         where = f"{error.filename}: " if error.filename else ""
-        print(f"fedactors: {where}{error.strerror or error}", file=sys.stderr)
-        return 1
+        return _of_the_user(error, f"{where}{error.strerror or error}")
+    except Exception as error:
+        return _of_the_user(error, "")
     return result
+
+
+def _of_the_user(error: Exception, otherwise: str) -> int:
+    """Say what code of the user raised, else what to say `otherwise`; return the exit code. Raises what is nobody's."""
+    from fedactors.user_errors import told
+
+    text = told(error) or otherwise
+    if not text:
+        raise error
+    print(f"fedactors: {text}", file=sys.stderr)
+    return 1
 
 
 def console() -> None:
@@ -98,8 +109,10 @@ _COMMANDS: dict[str, _Command] = {
     "report": (folder.report, "draw run folders as one HTML page", folder.extend_report),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
+    "new": (new.run, "write a plugin and a scenario that runs it, to begin from", new.extend),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
+    "data": (data.run, "look at the data of a scenario: who holds what", data.extend),
     "traces": (traces.run, "look at recordings, convert, sample and make them", traces.extend),
     "schema": (check.schema, "print the JSON schema of scenario files", check.extend_schema),
 }
@@ -111,6 +124,7 @@ def parser() -> argparse.ArgumentParser:
         prog="fedactors", description="Simulate federated learning; participation emerges from timing."
     )
     parser.add_argument("--version", action="store_true", help="print the versions of fedactors and what it runs on")
+    parser.set_defaults(command=partial(shared_options.help_of, parser))
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, (function, text, extend) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)

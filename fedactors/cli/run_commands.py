@@ -41,6 +41,7 @@ def extend_resume(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", metavar="RUN", help="run folder")
     shared_options.overrides(command, "override: cluster.actors=2, and nothing else")
     command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
+    command.add_argument("--changed-code", action="store_true", help="go on though files of yours are not as they were")
     shared_options.as_json(command)
     shared_options.machines(command)
     follow_commands.extend_trackers(command)
@@ -50,9 +51,10 @@ def resume(options: argparse.Namespace) -> int:
     """Go on with a run and print its summary. Raises RunFolderError if it cannot be resumed."""
     from fedactors.simulation.runner import resume
 
-    path, previous = Path(options.run), options.previous
+    path = Path(options.run)
     scenario = _recorded(path) if options.mlflow else None
-    return _play(options, path, scenario, lambda where: resume(path, options.set, previous=previous, **where))
+    past = {"previous": options.previous, "changed_code": options.changed_code}
+    return _play(options, path, scenario, lambda where: resume(path, options.set, **past, **where))
 
 
 def extend_branch(command: argparse.ArgumentParser) -> None:

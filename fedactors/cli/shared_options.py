@@ -47,6 +47,12 @@ def where(command: argparse.ArgumentParser) -> None:
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
 
 
+def help_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the help of a parser, in place of a command that was not given; 0."""
+    parser.print_help()
+    return 0
+
+
 def show(options: argparse.Namespace, figures: dict[str, Any], form: str) -> None:
     """Print figures as JSON if that is wanted, else as the text that `form` of `report.terminal_text` gives."""
     if options.json:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fedactors.cli import record_command
+from fedactors.cli import record_command, shared_options
 
 if TYPE_CHECKING:
     from fedactors.traces.format_registry import Recording
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the actions to the command's parser."""
-    command.set_defaults(action=partial(_help, command))
+    command.set_defaults(action=partial(shared_options.help_of, command))
     actions = command.add_subparsers(metavar="COMMAND")
     for name, (function, text, add) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text)
@@ -28,11 +28,6 @@ def run(options: argparse.Namespace) -> int:
     """Run the action and return the exit code. Raises TraceError for what the user can correct."""
     result: int = options.action(options)
     return result
-
-
-def _help(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    command.print_help()
-    return 0
 
 
 def _reading(action: argparse.ArgumentParser) -> None:
@@ -72,6 +67,7 @@ def _read(options: argparse.Namespace) -> Recording:
 
 
 def _describe(options: argparse.Namespace) -> int:
+    from fedactors.traces.doubts import doubts
     from fedactors.traces.summaries import bars, summarize
 
     recording = _read(options)
@@ -80,7 +76,9 @@ def _describe(options: argparse.Namespace) -> int:
 
         draw(bars(recording), options.png)
     summary = summarize(recording)
-    _print(options, {"path": options.path, **summary.data()}, summary.text())
+    found = doubts(recording)
+    text = "\n".join([summary.text(), *(f"doubtful: {doubt}" for doubt in found)])
+    _print(options, {"path": options.path, **summary.data(), "doubts": found}, text)
     return 0
 
 

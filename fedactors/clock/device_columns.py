@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import Always, GroupOptions, Trace
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
+from fedactors.traces.describe import shown_time
 from fedactors.traces.format_registry import read
 from fedactors.traces.timeline import Timeline
 
 Law = tuple[str, int]  # (trace of Table 2, levels)
 _DAY = 86_400 * SECOND
+MOST_WINDOWS_PER_SECOND = 100  # of one device whose recording repeats
 _FINEST = 1000  # levels of a sampled trace that is counted in steps
 
 
@@ -198,7 +201,22 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
     if not len(timeline):
         raise TraceError(f"{path}: holds no device")
     row = assigned(trace.assign, len(timeline), group, setting.seed, 0)
-    return _follow(trace, timeline, row, setting.seed, entity(group))
+    found = _follow(trace, timeline, row, setting.seed, entity(group))
+    _check_density(found, timeline, path)
+    return found
+
+
+def _check_density(found: _Presence, timeline: Timeline, path: Path) -> None:
+    """Refuse windows that repeat more often than anything does that was recorded; their unit is wrong, most likely."""
+    windows = np.diff(timeline.starts)[found.row]
+    dense = np.flatnonzero((found.period > 0) & (windows * SECOND > MOST_WINDOWS_PER_SECOND * found.period))
+    if len(dense):
+        k = int(dense[0])
+        repeats = f"{windows[k]:,} windows that repeat every {shown_time(int(found.period[k]))}"
+        accepted = (
+            f"up to {MOST_WINDOWS_PER_SECOND} windows in a second of virtual time; is the unit of its times right?"
+        )
+        raise TraceError(f'{path}: device "{timeline.names[int(found.row[k])]}": {repeats} (accepted: {accepted})')
 
 
 def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int) -> _Presence:

@@ -15,13 +15,13 @@ from fedactors.clock.recording_paths import locate, locate_all
 from fedactors.errors import TraceError
 from fedactors.plan import NEVER, SECOND
 from fedactors.scenario.population import Compute, GroupOptions
-from fedactors.scenario.recordings import DeviceRecording, Places, RateRecording
+from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
 from fedactors.streams import Purpose, stream
 from fedactors.traces import device_tables
 from fedactors.traces.device_selection import select
 from fedactors.traces.device_tables import DeviceTable
 from fedactors.traces.format_registry import read_latency, read_series, read_table
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join
+from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join, padded
 
 _TRAINING = 3  # times an inference, as in FedScale
 FULL = 1_000_000  # ppm
@@ -51,12 +51,12 @@ def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     """Return the devices of `group`; reads its recordings. Raises TraceError if one cannot be used."""
     count, network = group.count, group.network
     compute = group.compute
-    down, up = (network.trace.down, network.trace.up) if network.trace else (None, None)
+    share = compute.share and _varying(compute.share, _series(compute.share, PPM, setting), group, setting, 2)
+    down, up = _directions(network.trace, group, setting) if network.trace else (None, None)
     found = {
-        "share": _over_time(compute.share, PPM, np.full(count, FULL, np.int64), group, setting, 2),
-        # both directions of a link are one recording: the same row and offset
-        "down": _over_time(down, BYTES_PER_SECOND, _link(group, setting, 0), group, setting, 3),
-        "up": _over_time(up, BYTES_PER_SECOND, _link(group, setting, 1), group, setting, 3),
+        "share": share or _constant(np.full(count, FULL, np.int64)),
+        "down": down or _constant(_link(group, setting, 0)),
+        "up": up or _constant(_link(group, setting, 1)),
     }
     return Hardware(
         per_sample=_speed(group, setting),
@@ -107,7 +107,7 @@ def training_time(flops: int, speed: int) -> int:
 def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, setting: GroupSetting) -> Int64:
     table, path = _table(wanted, setting)
     row = assigned(wanted.assign, len(table), group, setting.seed, 1)
-    times = np.array([max(1, time) for time in _times(table, wanted, path, setting.flops)], np.int64)[row]
+    times = np.array(_times(table, wanted, path, setting.flops), np.int64)[row]
     if compute.spread:
         times = np.maximum(1, times * _spread(FULL, compute.spread, group, setting.seed, Purpose.SPEED, 0) // FULL)
     return times
@@ -115,19 +115,27 @@ def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, 
 
 def _times(table: DeviceTable, wanted: DeviceRecording, path: Path, flops: int) -> list[int]:
     """Return the ns per sample of each row, by the first column that says it."""
-    columns: dict[str, list[int]] = {name: values.tolist() for name, values in table.columns.items()}
-    if device_tables.TRAIN in columns:
-        return columns[device_tables.TRAIN]
-    if device_tables.FLOPS in columns:
-        return [training_time(flops, max(1, speed)) for speed in columns[device_tables.FLOPS]]
-    if device_tables.SAMPLE in columns:
-        return _training_from_inference(columns[device_tables.SAMPLE], wanted.reference, flops)
+    if device_tables.TRAIN in table.columns:
+        return _positive(table, device_tables.TRAIN, path)
+    if device_tables.FLOPS in table.columns:
+        return [training_time(flops, speed) for speed in _positive(table, device_tables.FLOPS, path)]
+    if device_tables.SAMPLE in table.columns:
+        return _training_from_inference(_positive(table, device_tables.SAMPLE, path), wanted.reference, flops)
     needed = "training_ns, flops_per_s, …"
-    if device_tables.SCORE in columns:
+    if device_tables.SCORE in table.columns:
         if wanted.per_point is not None:
-            return [training_time(flops, max(1, score * wanted.per_point)) for score in columns[device_tables.SCORE]]
+            scores = _positive(table, device_tables.SCORE, path)
+            return [training_time(flops, score * wanted.per_point) for score in scores]
         needed = "compute.table.per_point, such as 100 kFLOP/s"
     raise TraceError(f"{path}: does not say how fast devices compute (accepted: {needed})")
+
+
+def _positive(table: DeviceTable, name: str, path: Path) -> list[int]:
+    """Return a column. Raises TraceError if it holds a 0, which is no speed and no time."""
+    values: list[int] = table.columns[name].tolist()
+    if 0 in values:
+        raise TraceError(f'{path}: device "{table.names[values.index(0)]}": {name} 0 (accepted: above 0)')
+    return values
 
 
 def _training_from_inference(times: list[int], reference: int | None, flops: int) -> list[int]:
@@ -146,7 +154,7 @@ def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:
     table, path = _table(network.table, setting)
     if column not in table.columns:
         raise TraceError(f"{path}: has no column {column} (accepted: {device_tables.DOWN} and {device_tables.UP})")
-    return np.maximum(1, table.columns[column][assigned(network.table.assign, len(table), group, setting.seed, 1)])
+    return np.array(_positive(table, column, path))[assigned(network.table.assign, len(table), group, setting.seed, 1)]
 
 
 def _table(wanted: DeviceRecording, setting: GroupSetting) -> tuple[DeviceTable, Path]:
@@ -170,18 +178,62 @@ def _latency(places: Places | None, group: GroupOptions, setting: GroupSetting) 
     return latency
 
 
-def _over_time(
-    wanted: RateRecording | None, unit: str, constant: Int64, group: GroupOptions, setting: GroupSetting, draw: int
+def _constant(rate: Int64) -> Share:
+    """Return a flow that does not vary, of each device."""
+    nobody = np.zeros_like(rate)
+    return Share(None, nobody + CONSTANT, nobody, True, rate)
+
+
+def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tuple[Share | None, Share | None]:
+    """Return both directions of a group's links, None for one that is constant.
+
+    The k-th rows of both are one recording: a device has one row, one offset and one length for both directions, and
+    the direction that ends first is silent until the other ends.
+    """
+    down = None if links.down is None else _series(links.down, BYTES_PER_SECOND, setting)
+    up = None if links.up is None else _series(links.up, BYTES_PER_SECOND, setting)
+    length = None
+    if down is not None and up is not None and links.down and links.up:
+        length = _common_length(down, up, f"{links.down.path} and {links.up.path}")
+        if links.down.at_end == "loop":
+            down, up = padded(down, length), padded(up, length)
+    found = [
+        _varying(wanted, series, group, setting, 3, length) if wanted and series else None
+        for wanted, series in ((links.down, down), (links.up, up))
+    ]
+    return found[0], found[1]
+
+
+def _common_length(down: Series, up: Series, paths: str) -> Int64:
+    """Return how long each link lasts, `(rows,)` ns. Raises TraceError if the rows cannot be two directions of one."""
+    if len(down) != len(up):
+        problem = f"{len(down)} rows down and {len(up)} up"
+        raise TraceError(f"{paths}: {problem} (accepted: as many, because the k-th of both are one link)")
+    longer = np.maximum(down.end, up.end)
+    apart = np.flatnonzero(2 * np.minimum(down.end, up.end) < longer)
+    if len(apart):
+        k = int(apart[0])
+        lasts = f"{down.names[k]} lasts {down.end[k] / SECOND:g} s down, and {up.names[k]} {up.end[k] / SECOND:g} s up"
+        raise TraceError(f"{paths}: {lasts} (accepted: two directions of one recording, the shorter at least half)")
+    return longer
+
+
+def _varying(
+    wanted: RateRecording,
+    series: Series,
+    group: GroupOptions,
+    setting: GroupSetting,
+    draw: int,
+    length: Int64 | None = None,
 ) -> Share:
+    """Return which rows of `series` the devices follow; offsets lie within `length`, by default that of the row."""
     nobody = np.zeros(group.count, np.int64)
-    if wanted is None:
-        return Share(None, nobody + CONSTANT, nobody, True, constant)
-    series = _series(wanted, unit, setting)
     row = assigned(wanted.assign, len(series), group, setting.seed, draw)
     shift = nobody
     if wanted.offset == "random":
         drawn = stream(setting.seed, Purpose.OFFSET, entity(group), draw).random(group.count)
-        shift = (drawn * series.end[row]).astype(np.int64) % series.end[row]
+        lasts = (series.end if length is None else length)[row]
+        shift = (drawn * lasts).astype(np.int64) % lasts
     return Share(series, row, shift, wanted.at_end == "loop", nobody)
 
 

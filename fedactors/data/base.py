@@ -1,6 +1,6 @@
-"""What a data set must say before it is loaded, and what it is once it is loaded.
+"""A data set before it is loaded, `Info`, and once it is loaded, `Data`.
 
-The clock asks for `Info`, which costs nothing; whoever trains asks for `Data`. A data set is an `Options`
+The clock needs `Info` only, which costs nothing; training needs `Data`. A data set is an `Options`
 class with a `name`, `info`, `check` and `load`; see `digits` for the shortest one.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from math import prod
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,16 @@ from fedactors.errors import DataError
 
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
+LabelArray = NDArray[Any]  # int64; float32 for the kinds "value" and "multi-label"
+LabelKind = Literal["class", "value", "sequence", "multi-label"]
+
+
+class InputPart(NamedTuple):
+    """One input of a sample. The parts of a sample with several inputs lie one after the other in a flat `x`."""
+
+    name: str  # keyword of a model's `forward`; empty for an input by position
+    shape: tuple[int, ...]
+    integer: bool = False  # identifiers, which are exact in float32 up to 2**24
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,15 @@ class Info:
     label_shape: tuple[int, ...] = ()  # of one sample's labels: () for one of them
     central_size: int = 0  # samples that are meant for a central learner and lie at no client
     client_rows: Int64 | None = field(default=None, compare=False)  # (clients,): table rows that a client's data name
+    inputs: tuple[InputPart, ...] = ()  # what a sample consists of; empty: one input of floats, of `input_shape`
+    kind: LabelKind = "class"
+    weighted: bool = False  # whether each training sample has a weight of its own
+    variants: int = 1  # in which each training sample is kept
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a model answers for a sample, or for a place of a sequence."""
+        return max(1, prod(self.label_shape)) if self.kind == "value" else self.classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +63,41 @@ class Data:
     client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
     the test samples those between `test_clients[k]` and `test_clients[k + 1]`. Data of two sources have further samples
     for a central learner, `central_x` and `central_y`; `test_central` says which test samples are like those.
+
+    Labels of the kind "value" are float32, `(n,)` or `(n, values)`, those of the kind "multi-label" float32 of 0 and 1,
+    `(n, classes)`, those of the kind "sequence" int64, `(n, places)`.
     """
 
     x: Float32
-    y: Int64
+    y: LabelArray
     test_x: Float32
-    test_y: Int64
+    test_y: LabelArray
     classes: int
     clients: Int64 | None = None  # (clients + 1,)
     test_clients: Int64 | None = None  # (clients + 1,)
     central_x: Float32 | None = None  # (n_0, *input_shape)
     central_y: Int64 | None = None  # (n_0,)
     test_central: NDArray[np.bool_] | None = None  # (test samples,)
+    kind: LabelKind = "class"
+    weights: Float32 | None = None  # (n,), of training samples
+    client_names: tuple[str, ...] = ()  # what the data call their clients, in order
+    label_names: tuple[str, ...] = ()  # what the data call their labels, in order
+    variants: Float32 | None = None  # (variants * n, *input_shape): training samples transformed at random, see `task`
+
+    @property
+    def strata(self) -> Int64:
+        """What partitions tell training samples apart by, `(n,)`: their labels; all 0 where these are no classes."""
+        return self.strata_of(self.y)
+
+    @property
+    def strata_count(self) -> int:
+        """How many there may be."""
+        return self.classes if self.kind == "class" and self.y.ndim == 1 else 1
+
+    def strata_of(self, y: LabelArray) -> Int64:
+        """Return the same for any labels of these data."""
+        found: Int64 = y.astype(np.int64, copy=False) if self.strata_count > 1 else np.zeros(len(y), np.int64)
+        return found
 
 
 class Dataset(Protocol):
@@ -67,7 +110,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> None:
-        """Look for the files. Raises DataError if one is missing."""
+        """Check that the files are there. Raises DataError if one is missing."""
         ...
 
     def load(self, seed: int, clients: int) -> Data:
@@ -93,9 +136,9 @@ class SourceSplit(Protocol):
 
 
 def verified(data: Data, info: Info) -> Data:
-    """Return `data` if they are what `info` announced.
+    """Return `data` if they agree with `info`.
 
-    Raises DataError if sizes, shapes or class counts differ: the clock has already counted on them.
+    Raises DataError if sizes, shapes or class counts differ: the clock has used them already.
     """
     _agree(info.name, "training samples", len(data.y), info.train_size)
     _agree(info.name, "training images", data.x.shape, (info.train_size, *info.input_shape))

@@ -38,6 +38,15 @@ def shuffled(draws: np.random.Generator, held: Int64, work: Workload, steps: int
     return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]
 
 
+def varied(draws: np.random.Generator, order: Int64, variants: int, samples: int) -> Int64:
+    """Return the `order` of samples in which each of the first `samples` is one of its `variants`, drawn by itself.
+
+    Variant v of sample i lies at v * samples + i. A longer order begins with the choices of a shorter one.
+    """
+    chosen = (draws.random(len(order)) * variants).astype(np.int64)
+    return np.where(order < samples, order + chosen * samples, order)
+
+
 def bounds(work: Workload, steps: int) -> list[tuple[int, int]]:
     """Return [first, last) of each of the first `steps` batches in `sequence`."""
     return [(work.samples(step), work.samples(step + 1)) for step in range(steps)]
@@ -49,7 +58,7 @@ def table(
     """Return the batches of many clients as one table: samples and their weights, both `(steps, clients, batch)`.
 
     The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
-    sample spoils nobody else; trips that are over, with sample 0.
+    sample affects no other batch; trips that are over are filled up with sample 0.
     """
     width = max(work.batch for work in works)
     samples = np.zeros((max(steps), len(works), width), np.int64)

@@ -1,4 +1,4 @@
-"""What models are examined on."""
+"""The samples on which models are evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds which samples, as training sees it: a `Split`, or what is made of one."""
+"""Which client holds which samples, as training needs it: a `Split`, or something made from one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Holdings(Protocol):
-    """Who holds which samples."""
+    """Which client holds which samples."""
 
     def of(self, client: int) -> NDArray[np.int64]:
         """Return the samples of `client`."""

@@ -1,4 +1,4 @@
-"""The seam of engines: what every way of taking local steps can do, and must say of itself.
+"""The interface of engines: the methods that each one has, and the properties that it declares.
 
 An engine is one class in one file, and one line in `fedactors.registry`. `engine_choice` picks the first one that
 suits a run; a scenario may name one.
@@ -34,7 +34,7 @@ class Engine(ABC):
         """Whether the engine can take these steps on a device type, "cpu" or "cuda"."""
 
     def suits(self, work: LocalWork, device: str) -> bool:
-        """Whether it is to be used where no engine is named; asked only of work that it supports."""
+        """Whether it is to be used where no engine is named; called only for work that it supports."""
         return True
 
     def dataset(self, model: Model, x: Tensor, y: Tensor, split: Holdings | None, work: LocalWork) -> DeviceDataset:

@@ -34,7 +34,7 @@ class Probe(NamedTuple):
 
 
 def probe(work: LocalWork, like: DeviceDataset, workload: Workload) -> Probe | None:
-    """Return rows to compare, of samples shaped as those in `like`; None if `workload` asks for no step."""
+    """Return rows to compare, of samples shaped as those in `like`; None if `workload` has no step."""
     steps = min(_STEPS, workload.wanted - 1 + workload.wanted % 2)
     if steps < 1:
         return None

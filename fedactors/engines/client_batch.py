@@ -148,22 +148,26 @@ class ClientBatch(BatchPlan):
         """Return these rows, in this order; nothing is prepared for them."""
         chosen = torch.tensor(rows, device=self.starts.device)
         second = self.second_loss
+        columns: dict[str, Any] = {name: _picked(getattr(self, name), rows) for name in _COLUMNS}
         return replace(
             self,
-            clients=[self.clients[row] for row in rows],
-            steps=[self.steps[row] for row in rows],
-            works=[self.works[row] for row in rows],
-            order=[self.order[row] for row in rows],
+            **columns,
             keys=self.keys[chosen],
             starts=_reordered(self.starts, chosen),
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
-            chunks=[self.chunks[row] for row in rows] if self.chunks else (),
-            bases=[self.bases[row] for row in rows] if self.bases else (),
             second_loss=None if second is None else replace(second, samples=second.samples[chosen]),
             sums=None if self.sums is None else self.sums.take(rows),
             prepared=[],
         )
+
+
+_COLUMNS = ("clients", "steps", "works", "order", "chunks", "bases")  # sequences with an entry for each row, or empty
+
+
+def _picked(column: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
+    """Return the entries of these rows; of an empty column, none."""
+    return [column[row] for row in rows] if len(column) else column
 
 
 def _reordered(rows: Tensor, chosen: Tensor) -> Tensor:

@@ -1,13 +1,13 @@
-"""One client's model on its way through chains of convolutions and dense layers, with the backward pass by hand.
+"""One client's model: a chain of convolutions and dense layers, with the backward pass by hand.
 
-On a CPU, convolutions run at the processor's speed whoever asks for them; what is left to gain lies between them.
-Images have their channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute
-with them to the bit and then have a quarter of the work. Activations are changed in place. The gradient of a dense
-layer, as large as the layer, is never written out: it is a product of two thin matrices and goes into the weight by
-`addmm_`; or clients who began with the same one and make short trips share it, and meet there in every step: see
-`shared_layer`. Convolutions with channels enough have a quarter of the products, by `winograd`. Which layers, the model
-and a client's workload alone say, so that its bits are the same in whatever company. What is large stays in its place
-in memory from client to client. The same arithmetic otherwise, and the reference it is tested against is `sequential`.
+On a CPU, convolutions themselves leave little to gain; the gain lies in the operations between them. Images have their
+channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute with them to the bit
+and then have a quarter of the work. Activations are changed in place. The gradient of a dense layer, as large as the
+layer, is never written out: it is a product of two thin matrices and goes into the weight by `addmm_`; or clients that
+began with the same model and make short trips share the layer: see `shared_layer`. Whether they do
+follows from the model and the client's workload alone, so that a client's bits do not depend on which others are
+trained. Large tensors keep their place in
+memory from client to client. The arithmetic is otherwise that of `sequential`, the reference it is tested against.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
 """
@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedactors.engines import winograd
 from fedactors.engines.client_batch import ClientBatch
 from fedactors.engines.conv_batches import Batch, channels_last
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
@@ -33,8 +32,8 @@ _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward
 _unrectified = torch.ops.aten.threshold_backward
 
-Kept = tuple[Any, ...]  # tensors, or `winograd.Kept`
-Kind = Literal["conv", "winograd", "bias", "pool", "relu", "dropout", "flatten", "dense"]
+Kept = tuple[Tensor, ...]
+Kind = Literal["conv", "bias", "pool", "relu", "dropout", "flatten", "dense"]
 _KINDS: dict[type[Layer], Kind] = {
     Conv: "conv",
     Pool: "pool",
@@ -52,7 +51,6 @@ class Link(NamedTuple):
     number: int  # of the layer
     layer: Layer
     tensor: int  # number of its first parameter tensor, if it has one
-    pooled: bool = False  # whether it takes the maxima of 2 x 2 results, too
 
 
 def can(model: Model) -> bool:
@@ -65,24 +63,25 @@ def links(model: Model) -> tuple[Link, ...]:
     """Return the pieces of a model in the order in which they act; nothing if there is anything else."""
     if model.loss != "cross_entropy" or model.precision == "bf16" or not isinstance(model.layers[-1], Dense):
         return ()
-    found, tensor, shape = list[Link](), 0, model.input_shape
+    found = list[Link]()
+    tensor = 0
     for number, layer in enumerate(model.layers):
         if type(layer) not in _KINDS:
             return ()
-        quick = isinstance(layer, Conv) and winograd.pays(layer, shape)
-        link = Link("winograd" if quick else _KINDS[type(layer)], number, layer, tensor)
-        at = len(found)
-        while link.kind == "pool" and at and found[at - 1].kind in ("bias", "relu"):
-            at -= 1
-        before = found[at - 1] if at else link
-        if layer == Pool(2) and before.kind == "winograd" and not before.pooled:
-            found[at - 1] = before._replace(pooled=True)
-        else:
-            found.insert(at, link)
+        link = Link(_KINDS[type(layer)], number, layer, tensor)
+        found.insert(_place(found) if link.kind == "pool" else len(found), link)
         if isinstance(layer, Conv):
             found.append(link._replace(kind="bias", tensor=tensor + 1))
-        tensor, shape = tensor + len(layer.tensors()), layer.output(shape)
+        tensor += len(layer.tensors())
     return tuple(found) if any(link.kind == "bias" for link in found) else ()
+
+
+def _place(found: list[Link]) -> int:
+    """Return the place of a pool: before the bias and the ReLU that precede it."""
+    at = len(found)
+    while at and found[at - 1].kind in ("bias", "relu"):
+        at -= 1
+    return at
 
 
 def shareable(model: Model) -> Link:
@@ -91,12 +90,8 @@ def shareable(model: Model) -> Link:
 
 
 def room(model: Model) -> list[Tensor]:
-    """Return tensors in which clients' models move, one after the other; no bits depend on who was there before."""
-    found = [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
-    for link in links(model):
-        if link.kind == "winograd":
-            found[link.tensor] = winograd.laid(found[link.tensor])
-    return found
+    """Return tensors in which clients' models move, one after the other; no bits depend on the client before."""
+    return [channels_last(torch.empty(tensor.shape)) for tensor in model.tensors]
 
 
 Step = Generator[Tensor, Tensor | None, Tensor]
@@ -105,7 +100,7 @@ Step = Generator[Tensor, Tensor | None, Tensor]
 
 @dataclass
 class ClientModel:
-    """One client's model on its way; the weight of a layer that it shares is not in it."""
+    """One client's model during its trip; the weight of a layer that it shares is not in it."""
 
     model: Model
     rows: ClientBatch
@@ -126,15 +121,17 @@ class ClientModel:
     def step(self, batch: Batch) -> Step:
         """Take a local step, and return the mean loss of its batch before it, ().
 
-        If a layer is shared, what enters it is yielded and what leaves it is sent, then the errors, the other way.
+        If a layer is shared, its inputs are yielded and its outputs sent; then the errors at its outputs are yielded
+        and those at its inputs sent.
         """
         x, kept = batch.x, list[Kept]()
         for link in self._links:
             if link == self.shared:
-                x, mine = _sent((yield x)).add_(self.tensors[link.tensor + 1]), ()
+                x = _sent((yield x)).add_(self.tensors[link.tensor + 1])
+                kept.append(())
             else:
                 x, mine = self._forward(link, x, batch.masks)
-            kept.append(mine)
+                kept.append(mine)
         logs = x.log_softmax(1)
         picked, samples = batch.y[:, None], len(batch.y)
         loss = -logs.gather(1, picked).mean()
@@ -155,13 +152,11 @@ class ClientModel:
                 mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
 
     def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
-        """Return what leaves a piece when `x` enters, and what its backward pass needs; `x` may be changed."""
+        """Return the outputs of a piece for inputs `x`, and what its backward pass needs; `x` may be changed."""
         layer = link.layer
         match link.kind, layer:
             case "conv", Conv():
                 return functional.conv2d(x, self.tensors[link.tensor], padding=layer.border), (x,)
-            case "winograd", Conv():
-                return winograd.forward(layer, x, self.tensors[link.tensor], pooled=link.pooled)
             case "bias", _:
                 return x.add_(self.tensors[link.tensor][:, None, None]), ()
             case "pool", Pool():
@@ -177,7 +172,7 @@ class ClientModel:
         return torch.addmm(bias, x, weight.T), (x,)
 
     def _backward(self, link: Link, error: Tensor, kept: Kept, *, wanted: bool) -> Tensor:
-        """Move what a piece holds, and return the errors where it began, if they are `wanted`."""
+        """Move the parameters of a piece, and return the errors at its inputs, if they are `wanted`."""
         layer = link.layer
         match link.kind, layer:
             case "conv", Conv():
@@ -188,10 +183,6 @@ class ClientModel:
                 )
                 self._descend(link.tensor, slope)
                 return below if wanted else error
-            case "winograd", _:
-                slope, below = winograd.backward(error, cast("winograd.Kept", kept), wanted=wanted)
-                self._descend(link.tensor, slope)
-                return below
             case "bias", _:
                 self._descend(link.tensor, error.sum((0, 2, 3)))
                 return error
@@ -214,12 +205,12 @@ class ClientModel:
         return below
 
     def _descend(self, tensor: int, slope: Tensor) -> None:
-        """Y <- y - lr (slope + corr + prox (y - x))."""
+        """y <- y - lr (slope + corr + prox (y - x))."""
         self._drift(tensor)
         self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
 
     def _drift(self, tensor: int) -> None:
-        """Y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
+        """y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
         mine, lr = self.tensors[tensor], self.rows.lr
         if self.rows.prox:
             mine.lerp_(self._starts[tensor], lr * self.rows.prox)

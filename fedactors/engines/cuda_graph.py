@@ -26,6 +26,7 @@ from fedactors.data import batches
 from fedactors.engines import dense_steps, vmap
 from fedactors.engines.base import LongestFirstEngine
 from fedactors.engines.client_batch import NO_STATE, BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.graph_capture import WARM_UP, GraphCapture, Step
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
@@ -34,10 +35,8 @@ from fedactors.models.network import views
 from fedactors.models.sequence_layers import Bag, Embedding
 
 _LEAST = 2  # rows: products of matrices have the same bits from two up
-_WARM_UP = 3  # runs before a recording, in which libraries choose kernels and take what memory they keep
 _KEPT = 4  # sets of tensors, for chunks that differ in more than their size
 
-Step = Callable[[], None]
 Record = Callable[[Step], Step]
 
 
@@ -97,7 +96,7 @@ class CudaGraphEngine(LongestFirstEngine):
                 steps = max(steps, trip.steps)
                 clients = max(clients, trip.rows)
             del trip  # before its successor is made: both may not fit
-            record = self._record or (Captured() if dataset.x.is_cuda else lambda step: step)
+            record = self._record or (GraphCapture() if dataset.x.is_cuda else lambda step: step)
             trip = _RecordedBatch(dataset, rows, steps, clients, batch, record)
         self._trips[key] = trip
         if len(self._trips) > _KEPT:
@@ -179,7 +178,7 @@ class _RecordedBatch:
         self._record = record
         self._recorded = dict[int, Step]()
         # runs of a warm-up advance the number of the step, too: there is room for as many
-        self.steps = 1 << max(_WARM_UP, steps - 1).bit_length()
+        self.steps = 1 << max(WARM_UP, steps - 1).bit_length()
         self.rows = rounded(max(_LEAST, rows))
         model = dataset.model
         new = like.starts.new_zeros
@@ -258,30 +257,6 @@ class _RecordedBatch:
             self._number.add_(1)
 
         return step
-
-
-class Captured:
-    """Records steps as CUDA graphs; what passes between kernels shares memory, as no two of them run at once.
-
-    That memory is freed with the last graph that used it; new recordings need a new `Captured`.
-    """
-
-    def __init__(self) -> None:
-        self._pool = torch.cuda.graph_pool_handle()
-
-    def __call__(self, step: Step) -> Step:
-        """Return the replay of `step`, which is run a few times."""
-        here = torch.cuda.current_stream()
-        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            for _ in range(_WARM_UP):
-                step()
-        here.wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
-            step()
-        return graph.replay
 
 
 def widths(steps: Sequence[int]) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """One step of stacks of dense layers by hand: the arithmetic that `dense_batched`, `dense_gram` and `cuda_graph` share.
 
-The gradient of a weight is a product of two thin matrices, errors and inputs. It is never written out: whoever calls
-`backward` gets the two factors and adds their product to the weight.
+The gradient of a weight is a product of two thin matrices, errors and inputs. It is never written out:
+`backward` gives the two factors to its caller, which adds their product to the weight.
 
 Shapes: C clients, B samples in a batch. Activations are (C, B, features). The logits are (C, classes, B): a softmax
 over a short last axis costs ten times one over a middle axis.

@@ -139,7 +139,7 @@ class LocalModels:
 
     @property
     def delta(self) -> Tensor:
-        """Y - x."""
+        """y - x."""
         return self._descent.y.detach() - self._start
 
     @property

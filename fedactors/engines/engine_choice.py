@@ -18,7 +18,7 @@ from __future__ import annotations
 from fedactors.engines.base import Engine
 from fedactors.engines.local_work import LocalWork
 from fedactors.errors import ScenarioError
-from fedactors.registry import BUILTIN, lookup
+from fedactors.registry import BUILTIN, at_path, lookup
 
 
 def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
@@ -32,14 +32,15 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
         return next((engine for engine in able if engine.suits(work, device)), able[0])
     engine = _new(name)
     if not engine.supports(work, device):
-        model = work.model
+        model, called = work.model, name.rpartition(":")[2]
         raise ScenarioError(
-            f'task.engine: "{name}" does not support model "{model.name}" in {model.precision} with optimiser'
+            f'task.engine: "{called}" does not support model "{model.name}" in {model.precision} with optimiser'
             f' "{work.optimizer.name}" on device "{device}" (accepted: {engine.accepts}; or leave it out)'
         )
     return engine
 
 
 def _new(name: str) -> Engine:
-    engine: Engine = lookup("engines", name)()
+    found = at_path(name) if ":" in name else lookup("engines", name)  # a path is that of the user's own
+    engine: Engine = found()
     return engine

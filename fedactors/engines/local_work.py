@@ -1,4 +1,4 @@
-"""What an engine is asked to do in a run: the facts by which it is chosen. No torch is imported here."""
+"""The work of an engine in a run: the facts by which it is chosen. No torch is imported here."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -11,7 +14,7 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss, weighted_loss
-from fedactors.models.torch_modules import written_buffers
+from fedactors.models.torch_modules import held, written_buffers
 
 
 class SequentialEngine(Engine):
@@ -50,6 +53,20 @@ def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tens
     model = dataset.model
     local = LocalModels(model, rows, row)
     tensors = [tensor.requires_grad_() for tensor in local.tensors]
+    held(model, tensors, partial(_take_steps, dataset, rows, row, local, tensors, losses))
+    return local
+
+
+def _take_steps(
+    dataset: DeviceDataset,
+    rows: ClientBatch,
+    row: int,
+    local: LocalModels,
+    tensors: Sequence[Tensor],
+    losses: Tensor,
+) -> None:
+    """Take all local steps of one client."""
+    model = dataset.model
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
     key = rows.keys[row]
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
@@ -68,7 +85,6 @@ def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tens
         losses[step] = loss.detach()
         with torch.no_grad():
             local.move(grads, step, None, written)
-    return local
 
 
 def _channels_last(x: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Generic, NewType, Protocol, TypeVar
 
 from fedactors.fleet.profiling import noted
+from fedactors.user_errors import told
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -65,15 +66,24 @@ class CallError(Exception):
     """A worker raised an exception; the message names the method and process and carries the traceback."""
 
 
+class UserCallError(CallError):
+    """Code of the user raised in a worker; the message begins with the user's lines."""
+
+
 def perform(worker: Any, method: str, args: Sequence[Any]) -> Any:
-    """Call a method of a worker in this process. Raises CallError, with process and traceback, if it raises."""
+    """Call a method of a worker in this process.
+
+    Raises UserCallError if code of the user raises, else CallError, with process and traceback, if anything does.
+    """
     try:
         with noted(worker, method):
             return getattr(worker, method)(*args)
     except CallError:
         raise
-    except Exception:
+    except Exception as error:
         where = f"{type(worker).__name__}.{method}, process {os.getpid()}"
+        if lines := told(error):
+            raise UserCallError(f"{lines}\nin {where}") from None
         raise CallError(f"{where}:\n{traceback.format_exc()}") from None
 
 

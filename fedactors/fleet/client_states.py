@@ -54,6 +54,11 @@ class ClientStates:
         for client in clients:
             self._adopted.pop(client, None)
 
+    def clear(self) -> None:
+        """Drop everything: other states are about to be restored."""
+        self._adopted.clear()
+        self._proposed.clear()
+
     def items(self) -> list[tuple[int, Handle[Vectors]]]:
         """Return (client, handle) of every adopted state, ascending by client."""
         return sorted(self._adopted.items(), key=lambda item: item[0])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedactors.fleet.base import Fault, Fleet, Handle
+from fedactors.fleet.base import Fault, Fleet, Handle, UserCallError
 from fedactors.fleet.messages import AggregationReport, Outcomes, RoundTask
+from fedactors.learning.training_task import ClientMeasures
 
 MOST_RAISED = 2  # tries for work that raises: on two hosts
 _MOST_DIED = 5  # tries for work whose actor dies: the cause may be the machine, not the work
@@ -20,6 +21,7 @@ class RoundHandles(NamedTuple):
     report: Handle[AggregationReport]
     evaluated: Handle[dict[str, float]] | None
     dissimilarity: Handle[dict[str, float]] | None
+    judged: Handle[tuple[ClientMeasures, ...]] | None = None
 
     def outcomes(self, version: int, fleet: Fleet) -> Outcomes:
         """Wait for the results of round `version` and return them. Raises Fault if one cannot be had."""
@@ -37,6 +39,7 @@ class RoundHandles(NamedTuple):
             losses=report.losses,
             narrow=report.narrow,
             moved=report.moved,
+            judged=None if self.judged is None else fleet.get(self.judged),
         )
 
 
@@ -61,6 +64,8 @@ class Flight:
                 f"{failed}: a machine was lost with what only it held, models or what clients keep"
                 f" (accepted: go on from the last checkpoint); {fault}"
             )
+        if fault.cause == UserCallError.__name__:  # it would raise on every host
+            return f"{fault.text}\n{failed}"
         if self.raised >= MOST_RAISED or self.died >= _MOST_DIED:
             return f"{failed} failed {self.tries} times, last with {fault}"
         return ""

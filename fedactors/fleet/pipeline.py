@@ -24,7 +24,7 @@ from fedactors.fleet.messages import Contribution, Outcomes, RoundTask, SavedSta
 from fedactors.fleet.model_handles import ModelHandles
 from fedactors.fleet.stubs import CentralHostStub, ClientHostStub, EvaluatorStub, ServerInput, ServerStub
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import TrainingData, TrainingTask, Vectors
+from fedactors.learning.training_task import ClientMeasures, TrainingData, TrainingTask, Vectors
 
 
 class Pipeline:
@@ -61,7 +61,8 @@ class Pipeline:
         evaluation_set = fleet.put(test)
         x, y = (fleet.put(part) for part in own)
         self._constants = (task, data, evaluation_set, x, y)  # an actor that restarts is given them again
-        self._keeps = bool(training_task.algorithm.keeps)
+        self._keeps = training_task.keeps_state
+        self._evaluates_own = training_task.evaluates_own and self._keeps
         self._states = ClientStates()
         worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
         self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)
@@ -164,7 +165,7 @@ class Pipeline:
         """Go to the version at which `snapshot` was taken; tasks in flight are dropped."""
         self._flights.clear()
         self._models.restore(snapshot.version, snapshot.public, snapshot.private)
-        self._states = ClientStates()
+        self._states.clear()  # hosts hold the same object
         self._done = snapshot.version
         for client, handle in snapshot.kept:
             self._states.restore(client, handle)
@@ -173,7 +174,7 @@ class Pipeline:
         """Drop all handles, so that models are freed at once and not when the garbage collector runs."""
         self._flights.clear()
         self._models.clear()
-        self._states = ClientStates()
+        self._states.clear()
         self._audience = (None, None)
 
     def local_optimum(self, client: int, lr: float, rounds: int) -> dict[str, float]:
@@ -218,7 +219,13 @@ class Pipeline:
         self._models.set_state(facts.version + 1, next_public, next_private)
         evaluated = self._evaluated(task, next_public) if task.evaluate else None
         dissimilarity = self._dissimilarity(task, flight.tries) if task.measured else None
-        flight.handles = RoundHandles(report, evaluated, dissimilarity)
+        judged = self._judged(task, next_public) if task.judged else None
+        flight.handles = RoundHandles(report, evaluated, dissimilarity, judged)
+
+    def _judged(self, task: RoundTask, public: Handle[Vectors]) -> Handle[tuple[ClientMeasures, ...]]:
+        """Evaluate single clients after a task, with what they keep then."""
+        kept = [self._states.of(client) for client in task.judged] if self._evaluates_own else []
+        return self.evaluator.evaluate_clients(public, task.judged, kept)
 
     def _evaluated(self, task: RoundTask, public: Handle[Vectors]) -> Handle[dict[str, float]]:
         """Evaluate the model that a task leads to; the audience is sent only when it changes."""

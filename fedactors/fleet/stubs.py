@@ -19,7 +19,7 @@ from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span
 from fedactors.learning.algorithm import Round
 from fedactors.learning.dissimilarity import GradientSum
-from fedactors.learning.training_task import Chunk, ChunkResult, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingTask, Vectors
 
 Results: TypeAlias = Handle[list[ChunkResult]]
 ServerInput: TypeAlias = Results | Handle[Contribution] | Handle[Vectors]
@@ -165,3 +165,9 @@ class EvaluatorStub(WorkerStub):
     ) -> Handle[dict[str, float]]:
         """Return the measures of the model in `public`, on the hold-out data of an `audience` or on all test data."""
         return self._fleet.call(self.actor, "evaluate", public, audience)
+
+    def evaluate_clients(
+        self, public: Handle[Vectors], clients: Sequence[int], kept: Sequence[Handle[Vectors] | None]
+    ) -> Handle[tuple[ClientMeasures, ...]]:
+        """Return the measures of clients; `kept` is what each has of its own, empty for the global model."""
+        return self._fleet.call(self.actor, "evaluate_clients", public, clients, *kept)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.fleet.base import CallError
+from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -27,15 +27,19 @@ from fedactors.learning.algorithm import Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
+from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.learning.mixing import mixed
+from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
+from fedactors.user_errors import told
 
 NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
 State: TypeAlias = dict[str, torch.Tensor]
@@ -80,7 +84,7 @@ class ClientHost(Worker):
         self._task = task
         self._samples = samples
         self._trainer = Trainer(task, samples, device)
-        self._keeps = bool(task.algorithm.keeps)
+        self._keeps = task.keeps_state
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
         """Return what the chunks learned, in their order, chunks of one branch added up.
@@ -136,11 +140,14 @@ class ClientHost(Worker):
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
-        except Exception:
+        except Exception as error:
             chunk = joined(chunks)
             text = traceback.format_exc()
+            lines = told(error)
             clients = failing_clients(self._trainer, chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
+            if lines:
+                raise UserCallError(f"{lines}\n{clients}, {where}") from None
             raise ChunkError(
                 f"round {chunk.version + 1}, version {chunk.version}, {clients}, {where}:\n{text}"
             ) from None
@@ -215,7 +222,7 @@ class ServerWorker(Worker):
             return public, private, report
         state = _tensors(public | private)
         before = state["x"]
-        state["x"] = _mixed(before, older, facts.mixed)
+        state["x"] = mixed(before, older, facts.mixed)
         for result in later:
             if isinstance(result, Contribution):
                 state |= _tensors(result.vectors)
@@ -225,7 +232,8 @@ class ServerWorker(Worker):
             sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, sums, facts, kept_by_departed)
-        moved["x"] = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        moved["x"] = unmoved(self._task.personal, before, averaged)
         after = self._parted(moved)
         return *after, report._replace(sound=all(map(finite, after)))
 
@@ -265,6 +273,8 @@ class Evaluator(Worker):
         super().__init__(device)
         self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
         self._holdout = task.holdout
+        self._personal = task.personal
+        self._on_all = task.evaluates_on_all
 
     def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
         """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
@@ -276,6 +286,13 @@ class Evaluator(Worker):
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
+    def evaluate_clients(
+        self, public: Vectors, clients: Sequence[int], *kept: Vectors | None
+    ) -> tuple[ClientMeasures, ...]:
+        """Return the measures of each client: with what it keeps of its own, or with the model in `public`."""
+        models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
+        return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
+
 
 def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
     """Return the results without what clients keep, and then what each client keeps."""
@@ -285,11 +302,3 @@ def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
-
-
-def _mixed(x: torch.Tensor, older: Sequence[Any], shares: Sequence[float]) -> torch.Tensor:
-    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
-    mixed = x
-    for one, share in zip(older, shares, strict=True):
-        mixed = mixed + share * (torch.from_numpy(one["x"]) - x)
-    return mixed

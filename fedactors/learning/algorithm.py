@@ -1,7 +1,7 @@
-"""What the engine and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
+"""What training and the fleet expect of an algorithm: a payload, and pure functions of tensors for both halves.
 
 The algorithms themselves are in `fedactors.algorithms`, one file each; this is the protocol they share. torch is
-imported for annotations only, so that the clock can ask an algorithm for its payload without paying for it.
+imported for annotations only, so that the clock can compute an algorithm's payload without importing it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ A = TypeVar("A", bound="Algorithm")
 
 
 class TaskSetting(NamedTuple):
-    """What is known of a scenario before anything runs; an algorithm derives its defaults from it."""
+    """The facts of a scenario before anything runs; an algorithm derives its defaults from them."""
 
     clients: int = 0  # N
     cohort: int = 0  # S: clients that a round wants
@@ -36,7 +36,7 @@ class TaskSetting(NamedTuple):
     central: int = 0  # n_0: samples of the server's own
     batch: int = 1  # B: of a client's step
     epochs: int | None = None  # E_c, if clients count in passes
-    steps: float = 0.0  # K: local steps asked of a client, the mean over those that hold data
+    steps: float = 0.0  # K: local steps wanted of a client, the mean over those that hold data
     sample_size: float = 0.0  # one sample on the wire, in models
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
     evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
@@ -56,20 +56,21 @@ class ClientResult(NamedTuple):
     kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
     gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
     state: Vectors = NOTHING  # of the client's optimiser at the end
+    own: Tensor | None = None  # of shape of delta: the client's own model at the end, for algorithms with an `own_pull`
 
 
 UNKNOWN = TaskSetting()
 
 
 class Round(NamedTuple):
-    """What the server knows of a round when it aggregates."""
+    """The facts of a round that the server aggregates with."""
 
     version: int
     heard: int  # updates received
     weight: float  # sum of the aggregation weights
     lr: float  # clients' learning rate
     setting: TaskSetting = UNKNOWN
-    members: int = 0  # devices that belonged to the population in this round, asked or not: N
+    members: int = 0  # devices that belonged to the population in this round, selected or not: N
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
@@ -108,7 +109,7 @@ class CentralData(Protocol):
 
 
 class Algorithm(Options):
-    """Base of all algorithms: FedAvg's client, and a server that must say how it aggregates.
+    """Base of all algorithms: FedAvg's client, and a server whose `aggregate` a subclass must define.
 
     State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
     `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
@@ -160,13 +161,19 @@ class Algorithm(Options):
         return 0.0
 
     @property
+    def own_pull(self) -> float | None:
+        """Weight of the pull of each client's own model towards x; None if clients have no such model."""
+        return None
+
+    @property
     def corrects(self) -> bool:
-        """Whether local steps follow more than the gradient: a correction, or the pull of `prox`."""
-        return type(self).correction is not Algorithm.correction or bool(self.prox)
+        """Whether local steps follow more than the gradient: a correction, or the pull of `prox` or `own_pull`."""
+        pulls = bool(self.prox) or self.own_pull is not None
+        return type(self).correction is not Algorithm.correction or pulls
 
     @property
     def wants_gradient(self) -> bool:
-        """Whether `ClientResult.gradient` is used; it is computed anew for those who do."""
+        """Whether `ClientResult.gradient` is used; it costs one more step, computed only if so."""
         return False
 
     @property
@@ -198,10 +205,10 @@ class Algorithm(Options):
         return self.model_copy(update={"server_optimizer": optimizer.model_copy(update={"lr": round.server_lr})})
 
     def check(self, setting: TaskSetting) -> None:
-        """Look whether the options go with the scenario. Raises ScenarioError if not."""
+        """Check that the options go with the scenario. Raises ScenarioError if not."""
 
     def optimizer(self, setting: TaskSetting) -> Optimizer:
-        """Return what takes the clients' local steps: what the scenario says, unless the paper prescribes it."""
+        """Return what takes the clients' local steps: that of the scenario, unless the paper prescribes another."""
         return setting.optimizer
 
     def undefined(self, mixing: bool) -> str:
@@ -210,6 +217,15 @@ class Algorithm(Options):
         With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
         """
         return "its file does not say what an update from an older model means"
+
+    def refuses_personal(self, setting: TaskSetting) -> str:
+        """Return why parts of the model cannot stay at the clients, or nothing if they can."""
+        if self.centre != "none":
+            return "a central learner trains the whole model"
+        if self.learns:
+            return "its server trains the whole model"
+        brings = self.optimizer(setting) is not setting.optimizer
+        return "it brings an optimiser whose state is averaged" if brings else ""
 
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""

@@ -13,7 +13,7 @@ from fedactors.data import batches
 from fedactors.data.holdings import Holdings
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.engines.client_batch import BatchPlan
-from fedactors.learning.training_task import Chunk, TrainingTask
+from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models import dropout
 from fedactors.streams import Purpose, Streams
 from fedactors.workload import Workload
@@ -22,9 +22,10 @@ from fedactors.workload import Workload
 class BatchPlanner:
     """Makes the `BatchPlan` of chunks of one task, from the random streams of its clients."""
 
-    def __init__(self, task: TrainingTask, split: Holdings | ReassignedSplit, device: torch.device) -> None:
+    def __init__(self, task: TrainingTask, samples: TrainingData, device: torch.device) -> None:
         self._task = task
-        self._split = split
+        self._split = samples.split
+        self._variants = samples.variants
         self._device = device
         self._draws_masks = any(layer.draws_masks for layer in task.model.layers)
 
@@ -51,10 +52,15 @@ class BatchPlanner:
         held: Holdings = split.among(chunk.version, chunk.active) if isinstance(split, ReassignedSplit) else split
         columns = zip(chunk.clients, chunk.trips, self.works(chunk), chunk.steps, strict=True)
         streams = Streams(self._task.seed, Purpose.BATCH)
-        return [
+        found = [
             batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
             for client, trip, work, steps in columns
         ]
+        if self._variants is None:
+            return found
+        draws = Streams(self._task.seed, Purpose.VARIANT)
+        trips = zip(chunk.clients, chunk.trips, found, strict=True)
+        return [batches.varied(draws.of(client, trip), order, *self._variants) for client, trip, order in trips]
 
     def _keys(self, chunk: Chunk) -> Tensor:
         if not self._draws_masks:

@@ -37,10 +37,10 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
 
 
 def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:
-    """Return runs of chunks that agree in all that is not said trip by trip, each of at most so many `rows` or one.
+    """Return runs of chunks that agree in all that is common to their trips, each of at most so many `rows` or one.
 
     They agree, too, in what decides how large the matrices of a step are: the longest trip, and the largest batch of
-    the clients' workloads `works`. One client has other bits alone than in company: a chunk of one stays alone.
+    the clients' workloads `works`. One client has other bits alone than beside others: a chunk of one stays alone.
     """
     found, taken = list[list[Chunk]](), 0
     for chunk in chunks:

@@ -34,10 +34,14 @@ class GradientSum(NamedTuple):
 
 def gradient_sum(gradients: Iterable[NDArray[np.float32]]) -> GradientSum:
     """Return the sums over `gradients`, each `(parameters,)`; there is at least one."""
-    total, squares, clients = np.zeros(1), 0.0, 0
+    total: NDArray[np.float64] = np.zeros(1)
+    squares = 0.0
+    clients = 0
     for gradient in gradients:
         exact = gradient.astype(np.float64)
-        total, squares, clients = total + exact, squares + float(exact @ exact), clients + 1
+        total = total + exact
+        squares += float(exact @ exact)
+        clients += 1
     return GradientSum(total, squares, clients)
 
 

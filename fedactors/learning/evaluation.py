@@ -26,7 +26,7 @@ Float64 = NDArray[np.float64]
 
 
 class ModelEvaluator:
-    """Examines models on one test set, on one device."""
+    """Evaluates models on one test set, on one device."""
 
     def __init__(
         self,
@@ -36,7 +36,9 @@ class ModelEvaluator:
         metrics: Sequence[MetricSpec] = (),
     ) -> None:
         self._metrics = [spec for spec in metrics if spec.name not in WRITTEN]
-        self._model, self._evaluation_set, self._device = model, evaluation_set, torch.device(device)
+        self._model = model
+        self._evaluation_set = evaluation_set
+        self._device = torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
         self._kind = kind_of(model, self._y)
 
@@ -56,14 +58,25 @@ class ModelEvaluator:
         answers: list[Tensor] = []
         found = [self._batch(tensors, *batch, answers) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-        measures: dict[str, float] = {}
+        measures = self._by_part(columns, answers, labels, rows)
+        if self._model.loss == "hinge":
+            measures["spreadout"] = float(spreadout(tensors[0]))
+        return measures
+
+    def _by_part(
+        self,
+        columns: dict[str, Float64],
+        answers: list[Tensor],
+        labels: Tensor,
+        rows: NDArray[np.int64] | None,
+    ) -> dict[str, float]:
+        """Return measures of each part of the test set that has any of the samples `rows`; `columns` are of these."""
+        measures = dict[str, float]()
         for prefix, members in self._evaluation_set.parts().items():
             some = members if rows is None else members[rows]
             if some.any():
                 measures |= _summary(prefix, {name: column[some] for name, column in columns.items()})
                 measures |= self._named(prefix, answers, labels, some)
-        if self._model.loss == "hinge":
-            measures["spreadout"] = float(spreadout(tensors[0]))
         return measures
 
     def _named(self, prefix: str, answers: list[Tensor], labels: Tensor, some: NDArray[np.bool_]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How well a client could do by itself: what its leaving costs it, as far as it can know before it leaves."""
+"""The loss that a client reaches by training alone: an estimate, before it leaves, of what leaving costs it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ def local_optimum(
     held = samples.split.of(client)
     if not len(held):
         return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
-    x, y, work = samples.x[held], samples.y[held], task.workloads[client]
-    learner, evaluator = (
-        CentralLearner(task.model, task.seed, x, y),
-        ModelEvaluator(task.model, EvaluationSet(x, y)),
-    )
-    model, before = torch.from_numpy(flat), evaluator.evaluate(flat)["loss"]
+    x = samples.x[held]
+    y = samples.y[held]
+    work = task.workloads[client]
+    learner = CentralLearner(task.model, task.seed, x, y)
+    evaluator = ModelEvaluator(task.model, EvaluationSet(x, y))
+    model = torch.from_numpy(flat)
+    before = evaluator.evaluate(flat)["loss"]
     least = first = before
     for number in range(rounds):
         further = learner.alone(model, lr, work, client, version * rounds + number)
         loss = evaluator.evaluate(further.numpy())["loss"]
         first = first if number else loss
         if loss < least:
-            model, least = further, loss
+            model = further
+            least = loss
         else:
             lr /= 2
     return {"loss_device": before, "loss_alone": least, "loss_first": first}

@@ -1,4 +1,4 @@
-"""What clients are sent besides their models: samples of the server, for algorithms in which they learn from these."""
+"""Samples of the server that clients are sent besides their models, where an algorithm has them learn from these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weighted sums of what the clients of a chunk upload, and which of them is not a number."""
+"""Weighted sums of the uploads of a chunk's clients, and which uploads hold NaN or Inf."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def finite(sums: Vectors) -> bool:
 
 
 def client_losses(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
-    """Return what each client's loss was, of those that took a step."""
+    """Return the loss of each client that took a step."""
     exact = losses.double()
     sums, squares = exact.sum(1).tolist(), exact.square().sum(1).tolist()
     columns = zip(chunk.clients, chunk.steps, sums, squares, strict=True)

@@ -23,6 +23,8 @@ from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.dissimilarity import GradientSum, gradient_sum
+from fedactors.learning.own_models import own_rows
+from fedactors.learning.personal_parts import PersonalParts
 from fedactors.learning.row_vectors import apart, gathered, parts_of, timed
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, one_by_one, summed
@@ -59,15 +61,16 @@ class Trainer:
         self._device = torch.device(device)
         self._engine = engine or choose(self._work, device, task.engine)
         self._batching = MicroBatching(self._engine)
-        fixed_split = None if isinstance(samples.split, ReassignedSplit) else samples.split
+        fixed_split = None if isinstance(samples.split, ReassignedSplit) or samples.variants else samples.split
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._dataset = self._engine.dataset(task.model, x, y, fixed_split, self._work)
         if samples.weights is not None:
             self._dataset = replace(self._dataset, weights=torch.from_numpy(samples.weights).to(self._device))
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
-        self._planner = BatchPlanner(task, samples.split, self._device)
+        self._planner = BatchPlanner(task, samples, self._device)
+        self._personal = PersonalParts(np.zeros(0, np.int64) if task.personal is None else task.personal, self._device)
         algorithm = task.algorithm
-        differences = type(algorithm).upload is Algorithm.upload and not algorithm.keeps and not algorithm.plain
+        differences = type(algorithm).upload is Algorithm.upload and not task.keeps_state and not algorithm.plain
         self._adds_up = differences and self._engine.sums_updates and task.aggregation is None
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
         self._batch_invariant = dict[Workload, bool]()
@@ -150,7 +153,7 @@ class Trainer:
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given = gathered(bases, chunk.bases)
         held = self._held(kept)
-        rows = self._rows(chunk, given)
+        rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
         rows = replace(rows, chunks=[number for number, one in enumerate(chunks) for _ in one.clients])
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
@@ -160,8 +163,20 @@ class Trainer:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
         gradient = self._first_gradient(rows) if self._task.algorithm.wants_gradient else None
-        result = ClientResult(rows.starts, deltas, given, steps, chunk.lr, held, gradient, state)
-        return timed(self._uploaded(chunks, result, losses, len(kept)), began)
+        start = given["x"].expand_as(deltas)
+        own = self._own(rows, start, kept)
+        changes = self._personal.shared(deltas)
+        result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, own)
+        mine = self._personal.of(rows.starts + deltas)
+        return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
+
+    def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
+        """Return each client's own model after the trip, if the algorithm has clients train one."""
+        pull = self._task.algorithm.own_pull
+        if pull is None:
+            return None
+        further = own_rows(rows, x, kept, pull)
+        return further.starts + self._batching.train(self._dataset, further).deltas
 
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
@@ -175,14 +190,14 @@ class Trainer:
         return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
 
     def _uploaded(
-        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, keeping: int
+        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], keeping: int
     ) -> list[ChunkResult]:
         """Return the sums of what clients upload, chunk by chunk, and what each of `keeping` clients keeps."""
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
         if buffers := self._task.model.buffer_values:
             uploads = {**uploads, BUFFERS: (result.start + result.delta)[:, -buffers:]}
-        keeps = algorithm.keep(result)
+        keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
             own = {name: vectors[mine] for name, vectors in uploads.items()}
@@ -264,7 +279,7 @@ class Trainer:
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
         once = replace(alone, clip=None, steps=steps, lr=1.0, prepared=[])
-        return -self._batching.train(self._dataset, once).deltas
+        return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:
         """Return the trips of `chunk` as rows that start from the models `given`, by plain SGD."""
@@ -284,7 +299,7 @@ class Trainer:
             prox=self._work.prox,
             lr=chunk.lr,
             weight=self._work.loss_weight,
-            bases=chunk.bases,
+            bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
             second_loss=None if self._central is None else self._central.to(chunk),
             prepared=[] if ahead.prepared is None else [ahead.prepared],
         )

@@ -1,4 +1,4 @@
-"""What a host is given to compute: a chunk of trips, and everything about the task that does not change.
+"""The work of a host: a chunk of trips, and everything about the task that does not change.
 
 A chunk is a run of consecutive clients of one Plan. It names clients, steps and weights; the models it starts from
 arrive beside it. All of it is plain numbers, so that it travels cheaply and looks the same in every process.
@@ -34,7 +34,7 @@ class Chunk(NamedTuple):
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
-    active: tuple[int, ...] = ()  # clients among whom the data are dealt anew in this round; empty if they are not
+    active: tuple[int, ...] = ()  # clients to which data are reassigned in this round; empty if they are not
     branch: int = 0  # of the round's sum, see `reduction`
 
     @property
@@ -53,8 +53,16 @@ class Chunk(NamedTuple):
 ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
 
 
+class ClientMeasures(NamedTuple):
+    """The measures of one client's model on that client's samples."""
+
+    client: int
+    accuracy: float
+    loss: float
+
+
 class MemoryLimit(NamedTuple):
-    """What lacking memory has done to a host."""
+    """How a host trains since it ran out of memory."""
 
     at_once: int  # clients that it trains at once
     same_bits: bool  # as if it trained whole chunks
@@ -72,7 +80,7 @@ class ChunkResult(NamedTuple):
     seconds: float  # wall time
     bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
-    losses: tuple[ClientLoss, ...] = ()  # of each client, if somebody selects by them
+    losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
     narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
     branch: int = 0  # of the round's sum, see `reduction`
     moved: int = 0  # bytes of sums that other hosts handed over for this
@@ -95,12 +103,26 @@ class TrainingTask:
     workloads: tuple[Workload, ...]  # one per client
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
-    holdout: Holdings | None = None  # of the test set, where it follows the members
+    holdout: Holdings | None = None  # of the test set, where it follows the members or clients are evaluated
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
+    personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
+    evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
+    evaluates_own: bool = True  # whether they are evaluated with what they have of their own
+
     clip: Clip | None = None  # of the clients' gradients
     metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
     aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
+
+    @property
+    def has_personal(self) -> bool:
+        """Whether parts of the model stay at the clients."""
+        return self.personal is not None and bool(len(self.personal))
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether clients keep vectors between their trips."""
+        return bool(self.algorithm.keeps) or self.has_personal
 
     @property
     def local_work(self) -> LocalWork:
@@ -115,7 +137,7 @@ class TrainingTask:
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
-            keeps_state=bool(algorithm.keeps),
+            keeps_state=self.keeps_state,
         )
 
     @property
@@ -132,9 +154,16 @@ class ServerExamples(NamedTuple):
     batch: int  # of a step
 
 
+class SampleVariants(NamedTuple):
+    """Several variants of each sample: the first ones of all, then the second ones, and further data after the last."""
+
+    copies: int
+    samples: int
+
+
 @dataclass(frozen=True)
 class TrainingData:
-    """Training samples and who holds them."""
+    """Training samples, and which client holds which."""
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
@@ -142,15 +171,18 @@ class TrainingData:
     central: ServerExamples | None = None
     weights: NDArray[np.float32] | None = None
     """How much each sample counts in its batch, (n,); None if all count the same."""
+    variants: SampleVariants | None = None  # clients hold first ones; each local step sees any
 
 
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
     weights = None if samples.weights is None else np.concatenate([samples.weights, np.ones(len(y), np.float32)])
-    return TrainingData(
-        np.concatenate([samples.x, x]),
-        np.concatenate([samples.y, y]),
-        SharedHoldings(samples.split, further),
+    return replace(
+        samples,
+        x=np.concatenate([samples.x, x]),
+        y=np.concatenate([samples.y, y]),
+        split=SharedHoldings(samples.split, further),
+        central=None,
         weights=weights,
     )

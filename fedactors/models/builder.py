@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fedactors.models.layers import Model, Shape
+from fedactors.models.module_layer import InputSpec
 
 
 class ModelBuilder(Protocol):
@@ -17,4 +18,13 @@ class ModelBuilder(Protocol):
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
+        ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """Options of a model that can take samples of several parts, or of identifiers."""
+
+    def describe(self, inputs: tuple[InputSpec, ...], classes: int) -> Model:
+        """Return the model for samples with these parts. Raises DataError if they do not fit."""
         ...

@@ -1,10 +1,10 @@
-"""Models that are stacks of dense layers, as what trains them by hand sees them."""
+"""Models that are stacks of dense layers, in the form that engines train by hand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedactors.models.layers import Dense, Dropout, Flatten, Model, Relu
+from fedactors.models.layers import Dense, Dropout, Flatten, Layer, Model, Relu
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,36 @@ class Block:
 def blocks_of(model: Model) -> tuple[Block, ...]:
     """Return the dense layers of a model with what follows each; nothing if there is anything else.
 
-    Nothing either under autocast, which decides itself what is rounded, and would not see these products.
+    Nothing under autocast either: it rounds the factors of torch's own layers, and not of these products.
     """
     if model.loss != "cross_entropy" or model.precision == "bf16":
         return ()
-    layers = [(n, layer) for n, layer in enumerate(model.layers) if not (n == 0 and isinstance(layer, Flatten))]
-    blocks: list[Block] = []
-    for number, layer in layers:
+    blocks = list[Block]()
+    for number, layer in enumerate(model.layers):
+        if number == 0 and isinstance(layer, Flatten):
+            continue
         if isinstance(layer, Dense):
-            blocks.append(Block(False, 0.0, -1))
-        elif isinstance(layer, Relu) and blocks and blocks[-1] == Block(False, 0.0, -1):
-            blocks[-1] = Block(True, 0.0, -1)
-        elif isinstance(layer, Dropout) and blocks and blocks[-1].relu and not blocks[-1].rate:
-            blocks[-1] = Block(True, layer.rate, number)
-        else:
+            blocks.append(_PLAIN)
+            continue
+        extended = _extended(blocks[-1], layer, number) if blocks else None
+        if extended is None:
             return ()
-    usable = blocks and not blocks[-1].relu and all(block.relu for block in blocks[:-1])
-    return tuple(blocks) if usable else ()
+        blocks[-1] = extended
+    return tuple(blocks) if _usable(blocks) else ()
+
+
+def _usable(blocks: list[Block]) -> bool:
+    """Whether every block but the last one has a ReLU."""
+    return bool(blocks) and not blocks[-1].relu and all(block.relu for block in blocks[:-1])
+
+
+_PLAIN = Block(False, 0.0, -1)
+
+
+def _extended(block: Block, layer: Layer, number: int) -> Block | None:
+    """Return `block` with the layer that follows it, number `number` of the model; None if it cannot have it."""
+    if isinstance(layer, Relu) and block == _PLAIN:
+        return Block(True, 0.0, -1)
+    if isinstance(layer, Dropout) and block.relu and not block.rate:
+        return Block(True, layer.rate, number)
+    return None

@@ -1,4 +1,4 @@
-"""A model as data: a tuple of layer descriptions that knows its shapes, its parameters and its cost.
+"""A model as data: a tuple of layer descriptions, with its shapes, its parameters and its cost.
 
 Nothing here computes. The clock needs sizes and floating-point operations without importing torch; `network`
 reads the same description and runs it. Shapes are those of one sample, `(channels, height, width)` or
@@ -180,16 +180,16 @@ class Model:
     """A chain of layers for samples of `input_shape`.
 
     Tensors carry the names they have in the equivalent `torch.nn.Sequential`, so saved weights load there.
-    Two models are equal when they are the same description. Raises DataError if some layer cannot take what
-    it is given.
+    Two models are equal when they are the same description. Raises DataError if a layer cannot take its
+    inputs.
     """
 
     name: str
     input_shape: Shape
     layers: tuple[Layer, ...]
     zeros: bool = False  # start from zero instead of from random weights
-    loss: Loss | LossDescription = "cross_entropy"  # what training makes small
-    precision: Precision = "fp32"  # of training; a model is always examined in float32
+    loss: Loss | LossDescription = "cross_entropy"  # minimised by training
+    precision: Precision = "fp32"  # of training; a model is always evaluated in float32
     origin: Layer | None = None  # the module of the user whose chain of layers this is, and whose first values it has
 
     def __post_init__(self) -> None:

@@ -94,7 +94,7 @@ def _margin(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
     assert isinstance(margin, float)
     classes = outputs.shape[-1]
     beyond = functional.relu(margin - outputs.gather(1, y[:, None]) + outputs)
-    others = torch.ne(torch.arange(classes, device=y.device), y[:, None]).to(outputs.dtype)
+    others = torch.ones_like(outputs).scatter(1, y[:, None], 0.0)
     return Terms((beyond * others).sum(1) / classes)
 
 

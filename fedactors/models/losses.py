@@ -1,14 +1,14 @@
-"""What training makes small, as functions of a model's tensors and a batch; and what a model says of every answer.
+"""Losses, as functions of a model's tensors and a batch; and how well each label fits each sample.
 
     cross_entropy   of a softmax over the outputs; for sequences the mean over their places
     binary          cross entropy of one output's sigmoid: labels 0 and 1
     squared         half the squared distance of the outputs from the label's unit vector: quadratic for linear models
-    hinge           1 - cos(u, e_y) where positive: pulls what was seen (u) and what came next (row y of the model's
-                    table) together; no negatives, which a client that knows few items could not give
+    hinge           1 - cos(u, e_y) where positive: pulls the movies seen (u) and the next one (row y of the model's
+                    table) together; no negatives, which a client with few items could not give
     spreadout       mean of cos(e_a, e_b)^2 over all pairs of rows of the table (Zhang et al., Learning Spread-Out Local
                     Feature Descriptors, 2017, second moment): pushes all items apart; looks at no sample
 
-The same code runs one client and, under `torch.func.vmap`, a cohort.
+The same code serves one client and, under `torch.func.vmap`, many.
 """
 
 from __future__ import annotations

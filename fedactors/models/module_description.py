@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import prod
@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape, TensorSpec
-from fedactors.models.module_layer import BufferPolicy, ModuleConstants, InputSpec, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import chain_of
 from fedactors.models.torch_modules import (
     MaskStep,
@@ -33,7 +33,6 @@ from fedactors.models.torch_modules import (
 )
 
 _PROBED = 2  # samples of the batch by which a module is looked at
-Arrays = dict[str, NDArray[np.generic]]
 
 
 def described(
@@ -60,12 +59,11 @@ def _shape(inputs: tuple[InputSpec, ...]) -> Shape:
 
 def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
     """Return the model as a chain of known layers, whose first values are the module's; None if it is no such."""
-    if layer.buffers or layer.constants.arrays.keys() - {spec.name for spec in layer.trainable}:
-        return None
-    chain = chain_of(made(layer))
-    if chain is None or layer.inputs[0].integer or len(layer.inputs) > 1:
-        return None
     known = {spec.name: spec for spec in layer.trainable}
+    frozen = layer.constants.arrays.keys() - known.keys()
+    if layer.buffers or frozen or len(layer.inputs) > 1 or layer.inputs[0].integer:
+        return None
+    chain = chain_of(made(layer)) or []
     names = [f"{place}.{name}" if place else name for one, place in chain for name, _ in one.tensors()]
     if sorted(names) != sorted(known):
         return None
@@ -95,31 +93,46 @@ def describe(
     module = adapted(module, maker)
     parameters = dict(module.named_parameters())
     _freeze(maker, parameters, trainable)
+    _refuse_untrainable(maker, parameters)
+    moved = tuple(_spec(name, value) for name, value in parameters.items() if value.requires_grad)
+    buffers = _buffers(module)
+    drawn = {spec.name for spec in (*moved, *buffers)} if weights is None else set[str]()
+    constants = _constants(module, drawn)
+    output, cost = _probe(module, maker, inputs)
+    least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
+    draft = ModuleLayer(maker, inputs, moved, buffers, output, max(cost, least), constants, policy)
+    draws = _draws(draft)
+    return replace(
+        draft,
+        draws=draws,
+        vmappable=not draws and _vmappable(draft),
+        mixes=_mixes(draft),
+        convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
+    )
+
+
+def _refuse_untrainable(maker: ModuleMaker, parameters: Mapping[str, nn.Parameter]) -> None:
+    """Raise DataError if no parameter is trained, or one has another type than float32."""
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise DataError(f"{maker}: has no parameters to train (accepted: at least one with requires_grad)")
     for name, parameter in parameters.items():
         if parameter.dtype != torch.float32:
             raise DataError(f"{maker}: parameter {name} is {parameter.dtype} (accepted: torch.float32)")
-    moved = tuple(_spec(name, value) for name, value in parameters.items() if value.requires_grad)
-    all_buffers = dict(module.named_buffers())
-    buffers = tuple(
-        _spec(name, value)._replace(buffer=True) for name, value in all_buffers.items() if _travels(module, name, value)
+
+
+def _buffers(module: nn.Module) -> tuple[TensorSpec, ...]:
+    """Return the buffers that training changes: those of floating-point numbers that are saved with the module."""
+    saved = module.state_dict().keys()
+    named = module.named_buffers()
+    return tuple(
+        _spec(name, value)._replace(buffer=True) for name, value in named if value.is_floating_point() and name in saved
     )
-    moving = {spec.name for spec in (*moved, *buffers)} if weights is None else set[str]()
-    constants: Arrays = {
-        name: value.detach().numpy().copy()
-        for name, value in {**parameters, **all_buffers}.items()
-        if name not in moving
-    }
-    output, cost = _probe(module, maker, inputs)
-    draft = ModuleLayer(maker, inputs, moved, buffers, output, cost, ModuleConstants(constants), policy)
-    convolves = any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules())
-    draws = _draws(draft)
-    least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
-    vmappable = not draws and _vmappable(draft)
-    return replace(
-        draft, cost=max(cost, least), vmappable=vmappable, draws=draws, mixes=_mixes(draft), convolves=convolves
-    )
+
+
+def _constants(module: nn.Module, drawn: Collection[str]) -> ModuleConstants:
+    """Return the values of all parameters and buffers but those that are drawn anew for every run."""
+    named = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    return ModuleConstants({name: value.detach().numpy().copy() for name, value in named.items() if name not in drawn})
 
 
 def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: Sequence[str]) -> None:
@@ -135,11 +148,6 @@ def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: 
 
 def _spec(name: str, value: Tensor) -> TensorSpec:
     return TensorSpec(name, tuple(value.shape), max(1, value.shape[1:].numel() if value.dim() > 1 else 1))
-
-
-def _travels(module: nn.Module, name: str, value: Tensor) -> bool:
-    """Whether a buffer is state that training changes: floating-point, and saved with the module."""
-    return value.is_floating_point() and name in module.state_dict()
 
 
 def _samples(inputs: tuple[InputSpec, ...], count: int) -> Tensor:

@@ -1,6 +1,6 @@
 """Runs a model's description as pure functions of its tensors.
 
-The same code runs one client and, under `torch.func.vmap`, a cohort: nothing here looks at a batch dimension
+The same code serves one client and, under `torch.func.vmap`, many: nothing here uses a batch dimension
 that vmap hides, and there is no module, no state and no random number generator.
 """
 

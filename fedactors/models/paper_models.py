@@ -28,7 +28,9 @@ from fedactors.models.residual import group_norm, residual
 from fedactors.options import Options
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
-_RELU, _POOL, _FLATTEN = Relu(), Pool(2), Flatten()
+_RELU = Relu()
+_POOL = Pool(2)
+_FLATTEN = Flatten()
 
 
 class Logistic(Options):

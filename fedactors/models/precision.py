@@ -5,7 +5,7 @@
     bf16   the forward pass under autocast: factors and results are bfloat16, of 7 bits, and so are gradients on their
            way back through them
 
-Losses, parameters, updates and sums are float32 always, and models are examined in float32.
+Losses, parameters, updates and sums are float32 always, and models are evaluated in float32.
 """
 
 from __future__ import annotations

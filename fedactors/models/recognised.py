@@ -7,7 +7,8 @@ a layer of `layers`, the module is that chain. Its first values are still those 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -26,24 +27,25 @@ def chain_of(module: nn.Module) -> Chain | None:
         graph = _Tracer().trace(module)
     except Exception:  # control flow that depends on data, say: it is run as it is
         return None
-    found: Chain = []
-    before: fx.Node | None = None
-    for node in graph.nodes:
-        if node.op == "output":
-            return found if node.args[0] is before and found else None
-        if node.op == "placeholder":
-            if before is not None:
-                return None
-        else:
-            if not node.args or node.args[0] is not before or len(node.all_input_nodes) != 1:
-                return None
-            layer = _layer(module, node)
-            if layer is None:
-                return None
-            if not isinstance(layer, _Unchanged):
-                found.append((layer, str(node.target) if node.op == "call_module" else ""))
-        before = node
-    return None
+    nodes = list(graph.nodes)
+    if not _in_line(nodes):
+        return None
+    inner = nodes[1:-1]
+    layers = [_layer(module, node) for node in inner]
+    if None in layers:
+        return None
+    pairs = zip(layers, inner, strict=True)
+    places = [(layer, str(node.target) if node.op == "call_module" else "") for layer, node in pairs if layer]
+    return [(layer, place) for layer, place in places if not isinstance(layer, _Unchanged)] or None
+
+
+def _in_line(nodes: Sequence[fx.Node]) -> bool:
+    """Whether there is one input, and every operation takes the result of the one before it and nothing else."""
+    if [node.op for node in nodes].count("placeholder") != 1 or nodes[0].op != "placeholder":
+        return False
+    return all(
+        node.args and node.args[0] is before and node.all_input_nodes == [before] for before, node in pairwise(nodes)
+    )
 
 
 class _Unchanged(Layer):

@@ -13,8 +13,8 @@ from fedactors.models.layers import Dropout, Layer, Maker, Shape, TensorSpec, st
 class GroupNorm(Layer):
     """Normalises groups of channels of each sample by itself, then scales and shifts every channel (Wu and He 2018).
 
-    Nothing depends on who else is in a batch and no statistics are kept, so that a client's bits are its own and there
-    is nothing to average but parameters. BatchNorm does neither; see `ResNet9.norm`.
+    Nothing depends on the other samples of a batch and no statistics are kept, so that only parameters have to be
+    averaged. Neither holds for BatchNorm; see `ResNet9.norm`.
     """
 
     channels: int

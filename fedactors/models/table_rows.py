@@ -1,8 +1,8 @@
 """Which parameters a client of a model with a table needs, and what they cost: Augenstein et al., 2022, C.3.
 
-A client's loss looks at the rows of its own movies alone, so no other row needs to travel; the layers behind the table
-do. Where clients follow a gradient that came with the model (1-W, 2-W), the rows that a client lacks would move by -eta
-K_i gc: the server, which knows all three, moves them itself, and what comes out is what whole models would give.
+A client's loss depends on the rows of its own movies alone, so no other row needs to travel; the layers behind the
+table do. Where clients follow a gradient that came with the model (1-W, 2-W), the rows that a client lacks would move
+by -eta K_i gc: the server, which has all three, moves them itself, and the result is that of whole models.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Client optimisers: pure functions of (params, grad, state), the same for one client and for rows of many.
 
 A model is one flat vector; `params`, `grad` and every vector of a `state` have the shape `(parameters,)`, or
-`(clients, parameters)` for a cohort. Every operation is elementwise or a norm over a run of the last axis, so that one
-client's numbers never meet another's. Layers are runs of that axis: the model's named parameter tensors, in order.
-Nothing is written to: what a step does not change it returns as the very object it was given.
+`(clients, parameters)` for several clients. Every operation is elementwise or a norm over a run of the last axis, so
+that clients are never mixed. Layers are runs of that axis: the model's named parameter tensors, in order.
+Nothing is changed in place: a step returns unchanged values as the same objects.
 
 torch is imported when a step is taken, not before: a scenario is checked without it.
 """
@@ -136,7 +136,7 @@ class Adaptive(Optimizer):
     """Added to square roots of v."""
 
     def moments(self, grad: Tensor, state: State) -> tuple[Tensor, Tensor]:
-        """M <- b1 m + (1 - b1) g ; v <- b2 v + (1 - b2) g^2."""
+        """m <- b1 m + (1 - b1) g ; v <- b2 v + (1 - b2) g^2."""
         m = state["m"].mul(self.beta1).add_(grad, alpha=1 - self.beta1)
         v = state["v"].mul(self.beta2).addcmul(grad, grad, value=1 - self.beta2)
         return m, v
@@ -188,7 +188,7 @@ class AMSGrad(Adaptive):
     name: Literal["amsgrad"] = "amsgrad"
 
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
-        """Vhat <- max(vhat, v) ; return params - lr mh / (sqrt(vhat / (1 - b2^t)) + eps)."""
+        """vhat <- max(vhat, v) ; return params - lr mh / (sqrt(vhat / (1 - b2^t)) + eps)."""
         m, v = self.moments(grad, state)
         vhat = state["vhat"].maximum(v)
         return params.add(self.ratio(m, vhat, number), alpha=-lr), {"m": m, "v": v, "vhat": vhat}
@@ -220,7 +220,7 @@ class Layerwise(Options):
         return layerwise(params, along, layers.module if self.layer == "module" else layers.tensor, self.length)
 
     def length(self, norm: Tensor) -> Tensor:
-        """Phi."""
+        """phi."""
         if self.phi == "identity":
             return norm
         return norm.new_ones(norm.shape) if self.phi == "one" else norm.clamp(self.phi_min, self.phi_max)

@@ -165,5 +165,5 @@ def split(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def joined(slots: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return `slots` under the names that `split` looks for."""
+    """Return `slots` under the names that `split` expects."""
     return {f"{prefix}.{name}": value for name, value in slots.items()}

@@ -12,7 +12,7 @@ from fedactors.metric_names import higher_is_better
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
-from fedactors.run_files.records import Records
+from fedactors.run_files.records import AT_CLIENTS, Records
 
 _POINTS = 2_000
 _MARKS = 300
@@ -67,6 +67,8 @@ def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
         charts.append(_accuracy(runs, names))
     if _any(runs, "loss") or _any(runs, "train_loss"):
         charts.append(_loss(runs, names))
+    if len(runs) == 1 and _any(runs, "client_accuracy"):
+        charts.append(_clients(runs))
     named = dict.fromkeys(name for records in runs for name in records.measures)
     return charts + [_named(runs, names, name) for name in named if any(_has(records, name) for records in runs)]
 
@@ -86,6 +88,29 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
     way = {True: "Higher is better.", False: "Lower is better.", None: ""}[higher_is_better(column)]
     return Chart(column, shown.capitalize(), way, made, f"{shown} against progress: {last}.", _sampled(runs))
+
+
+def _clients(runs: Sequence[Records]) -> Chart:
+    """Return the chart of the accuracy at single clients: their mean, the worst tenth, and how far they lie apart."""
+    from bokeh.models import NumeralTickFormatter
+
+    (records,), ways = runs, axes(runs)
+    made = blank(280, "round", "accuracy at clients")
+    made.yaxis.formatter = NumeralTickFormatter(format="0%")
+    made.xaxis.tags = ["progress"]
+    mean = _line(made, records, "client_accuracy", ways, _look(runs, 0), "mean of the clients")
+    worst = _line(made, records, "client_accuracy_worst", ways, _TRAIN, "worst tenth")
+    for k, group in enumerate(records.groups[: len(RUNS)] if len(records.groups) > 1 else ()):
+        look = {"line_color": RUNS[k], "line_width": 1.5}
+        _line(made, records, AT_CLIENTS + group.name, ways, look, f"mean of {group.name}")
+    legend(made, "bottom_right")
+    made.legend.visible = True
+    zoomable(made)
+    variances = records.metrics["client_accuracy_variance"]
+    spread = float(np.sqrt(variances[np.isfinite(variances)][-1]))
+    text = f"Each client on data of its own; the last standard deviation between clients is {spread:.1%}."
+    said = f"Accuracy at clients against progress: the mean ends at {mean:.1%}, the worst tenth at {worst:.1%}."
+    return Chart("clients-accuracy", "Accuracy at clients", text, made, said, _sampled(runs))
 
 
 def _any(runs: Sequence[Records], column: str) -> bool:
@@ -158,7 +183,7 @@ def _line(made: Any, records: Records, column: str, ways: list[ProgressAxis], lo
     line.glyph.tags = tags
     if len(rows) == 1:
         made.scatter("x", "y", source=source, size=7, color=look["line_color"]).glyph.tags = tags
-    form = "@y{0.0%}" if column == "accuracy" else "@y{0.000}"
+    form = "@y{0.0%}" if "accuracy" in column else "@y{0.000}"
     tips = [(way.label, f"@{way.key}{{0,0.[00]}}") for way in ways]
     shown = [("", "@run"), (column.replace("_", " "), form), *tips]
     made.add_tools(hover(shown, [line], mode="vline", line_policy="nearest"))

@@ -21,6 +21,7 @@ def heat(
 
     `limits` are the values of the darkest and the lightest shade: maps that are compared share them.
     """
+    from bokeh.core.properties import value
     from bokeh.models import ColumnDataSource, LinearColorMapper
     from bokeh.models.annotations import ColorBar
 
@@ -41,7 +42,7 @@ def heat(
     cells = made.rect(
         "x", "y", 0.98, 0.96, source=source, line_color=None, fill_color={"field": "value", "transform": mapper}
     )
-    look = {"text_align": "center", "text_baseline": "middle", "text_font": FONT, "text_font_size": "12px"}
+    look = {"text_align": "center", "text_baseline": "middle", "text_font": value(FONT), "text_font_size": "12px"}
     made.text("x", "y", text="text", text_color="ink", source=source, **look)
     made.add_tools(hover([(names[0], "@x"), (names[1], "@y"), ("", "@text")], [cells]))
     bar = ColorBar(color_mapper=mapper, width=12, background_fill_color=None, major_label_text_font=FONT)

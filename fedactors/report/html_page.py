@@ -45,6 +45,7 @@ class Page:
     digests: Sequence[tuple[str, Any]] = ()
     parts: Sequence[Part] = ()
     scenario: str = ""
+    source: str = "the records of the run folder alone"
 
 
 def save(page: Page, path: Path) -> Path:
@@ -65,7 +66,7 @@ def render(page: Page) -> str:
         script=Markup(SCRIPT),
         library=Markup(_library()) if drawn else "",
         data=Markup(_data(drawn)) if drawn else "",
-        foot=f"Written by fedactors {VERSION} from the records of the run folder alone.",
+        foot=f"Written by fedactors {VERSION} from {page.source}.",
     )
 
 

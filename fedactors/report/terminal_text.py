@@ -51,9 +51,12 @@ def replay(figures: Figures) -> str:
 
 def check(figures: Figures) -> str:
     """Return what a scenario will do."""
-    groups, rounds, samples = figures["devices"], figures["rounds"], figures["samples"]
+    groups = figures["devices"]
+    rounds = figures["rounds"]
+    samples = figures["samples"]
     listed = ", ".join(f"{count:,} {name}" for name, count in groups.items())
-    memory, model = figures["memory_bytes"], figures["model"]
+    memory = figures["memory_bytes"]
+    model = figures["model"]
     lines = [
         f"{figures['name']}: the scenario is sound",
         f"  devices    {sum(groups.values()):,} ({listed})",
@@ -98,7 +101,7 @@ def audit(figures: Figures) -> str:
         wrong = check["wrong"]
         lines.append(f"  {check['name']:<12} {'WRONG' if wrong else 'sound'}: {check['looked_at']}")
         lines += [f"    {text}" for text in wrong]
-    verdict = "the books are sound" if figures["sound"] else "THE BOOKS ARE WRONG"
+    verdict = "the records are sound" if figures["sound"] else "THE RECORDS ARE WRONG"
     return "\n".join([f"{figures['folder']}: {verdict}", *lines])
 
 

@@ -5,7 +5,7 @@ A file that was never written gives empty data; a file that cannot be read is an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
     "accuracy", "loss", "train_loss", "joules", "cost",
+    "client_accuracy", "client_accuracy_worst", "client_accuracy_variance",
 )  # fmt: skip
+AT_CLIENTS = "client_accuracy_of/"  # before the name of a group: the mean accuracy at its clients
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
     resolved = yaml_of(path / SCENARIO, scenario)
     summary = _summary(path)
     named = _named(resolved)
-    metrics, moves = _metrics(path / METRICS, named)
+    groups = _groups(resolved)
+    metrics, moves = _metrics(path / METRICS, named, groups)
     return Records(
         path=path,
         name=str(summary.get("name") or resolved.get("name") or path.name),
@@ -105,7 +108,7 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
         orders=_table(path / "orders.parquet" if tables else None, ORDER_COLUMNS),
         faults=tuple(_objects(path / FAULTS)),
         scenario=scenario,
-        groups=_groups(resolved),
+        groups=groups,
         missing=tuple(name for name in (SUMMARY, "plans.parquet", "orders.parquet") if not (path / name).exists()),
         moves=moves,
         measures=named,
@@ -144,12 +147,18 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
         yield from objects_in(path, whole_lines(path))
 
 
-def _metrics(path: Path, named: tuple[str, ...]) -> tuple[Table, tuple[Move, ...]]:
-    """Return the columns of metrics, and every arrival and departure that the objective has answered."""
-    columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES)}
+def _metrics(path: Path, named: tuple[str, ...], groups: Sequence[DeviceGroup]) -> tuple[Table, tuple[Move, ...]]:
+    """Return the columns of metrics, and every arrival and departure that the objective has answered.
+
+    The accuracy at the clients of each of the `groups` is a column under `AT_CLIENTS` and its name.
+    """
+    by_group = [AT_CLIENTS + group.name for group in groups]
+    columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
     moves: list[Move] = []
     for number, row in enumerate(_objects(path)):
-        for name, value in _figures(path, number + 1, row, named):
+        of = row.get(AT_CLIENTS[:-1])
+        figures = {name: of.get(name.removeprefix(AT_CLIENTS)) if isinstance(of, dict) else None for name in by_group}
+        for name, value in (*_figures(path, number + 1, row, named), *_numbers(path, number + 1, figures)):
             columns[name].append(np.nan if value is None else value)
         found = row.get("moves")
         moves += [(number, move) for move in (found if isinstance(found, list) else ()) if isinstance(move, dict)]
@@ -164,6 +173,10 @@ def _figures(
     if not isinstance(outcomes, dict):
         raise problem(path, f"outcomes: found {outcomes}", "a JSON object", line)
     figures = {name: row.get(name) for name in (*_FIGURES, *named)} | {name: outcomes.get(name, 0) for name in OUTCOMES}
+    yield from _numbers(path, line, figures)
+
+
+def _numbers(path: Path, line: int, figures: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     for name, value in figures.items():
         if not isinstance(value, int | float | None):
             raise problem(path, f"{name}: found {value!r}", "a number", line)

@@ -14,17 +14,18 @@ from fedactors.scenario.choice import Choice
 if TYPE_CHECKING:
     from fedactors.algorithms.objective import Vanilla as Membership
     from fedactors.algorithms.participation import Weighting
-    from fedactors.algorithms.schedule import Schedule
     from fedactors.clock.selections.base import Selection
     from fedactors.clock.timings.base import Timing
     from fedactors.data.base import Dataset, SourceSplit
     from fedactors.data.partitions.partition import Partition
     from fedactors.data.server.server_data import ServerData
+    from fedactors.data.transforms.torchvision_transforms import TorchvisionTransforms as SampleTransforms
     from fedactors.learning.algorithm import Algorithm
     from fedactors.learning.combining import Aggregation
     from fedactors.models.builder import ModelBuilder
     from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
+    from fedactors.optim.schedule import Schedule
 else:
     Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]
@@ -33,6 +34,7 @@ else:
     ModelBuilder = Annotated[Any, Choice("models")]
     Optimizer = Annotated[Any, Choice("optimizers")]
     Partition = Annotated[Any, Choice("partitions")]
+    SampleTransforms = Annotated[Any, Choice("transforms")]
     Schedule = Annotated[Any, Choice("schedules")]
     Selection = Annotated[Any, Choice("selection")]
     ServerData = Annotated[Any, Choice("server_data")]
@@ -49,6 +51,7 @@ __all__ = [
     "ModelBuilder",
     "Optimizer",
     "Partition",
+    "SampleTransforms",
     "Schedule",
     "Selection",
     "ServerData",

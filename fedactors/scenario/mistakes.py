@@ -7,8 +7,13 @@ from pydantic_core import ErrorDetails
 
 from fedactors.scenario.yaml_text import Lines
 
-# pydantic names the branch of a union in the path; users do not write it
-_BRANCHES = {"always", "trace", "synthetic", "int"}
+# pydantic names the branch of a union in the path, after the key it is the value of; users do not write it
+_BRANCHES = {"availability": {"always", "trace", "synthetic"}}
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_PATTERNS = {
+    NAME: "must be made of the letters A to Z and a to z without accents, digits, dots, _ and -, and begin"
+    " with a letter or a digit, because folders are named after it"
+}
 
 
 def explain(error: ValidationError, source: str, lines: Lines) -> str:
@@ -20,7 +25,8 @@ def explain(error: ValidationError, source: str, lines: Lines) -> str:
 
 
 def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
-    path = tuple(str(part) for part in detail["loc"] if str(part) not in _BRANCHES)
+    loc = [str(part) for part in detail["loc"]]
+    path = tuple(part for before, part in zip(["", *loc], loc, strict=False) if part not in _BRANCHES.get(before, ()))
     line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
     where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
     return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
@@ -32,5 +38,14 @@ def _message(detail: ErrorDetails) -> str:
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if detail["type"] in ("value_error", "choice", "unknown_key"):
         return message
-    found = repr(detail["input"])
-    return f"found {found if len(found) <= 60 else found[:57] + '...'}, {message}"
+    if detail["type"] == "string_pattern_mismatch":
+        message = _PATTERNS.get(detail["ctx"]["pattern"], message)
+    return f"found {_shown(detail['input'])}, {message}"
+
+
+def _shown(found: object) -> str:
+    try:
+        text = repr(found)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        return f"a {type(found).__name__} too large to print"
+    return text if len(text) <= 60 else text[:57] + "..."

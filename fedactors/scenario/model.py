@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import Self
 
+from fedactors import registry
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
+from fedactors.own_plugins import engine_path
 from fedactors.scenario.choice import RegisteredName
-from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SourceSplit, TaskLoss
+from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit, TaskLoss
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.metric_options import Metric, named
-from fedactors.scenario.mistakes import explain
+from fedactors.scenario.mistakes import NAME, explain
 from fedactors.scenario.overrides import apply_override, source_of
+from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.units import NONE_IS_NULL, Size
 from fedactors.scenario.yaml_text import Lines, parse, read
+from fedactors.user_code import Source, noted_files
+from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
+
+
+_TRANSFORMS = BeforeValidator(lambda value: {"name": "torchvision", **value} if isinstance(value, dict) else value)
 
 
 class TaskOptions(Options):
@@ -40,6 +58,8 @@ class TaskOptions(Options):
     """What is measured on the test set besides accuracy and loss: `[f1_macro, top5]`."""
     split: SourceSplit | None = None
     """What part of the data lies with a central learner and at no client."""
+    transform: Annotated[SampleTransforms | None, _TRANSFORMS] = None
+    """What is done to images, `{train: [...], test: [...]}`: transforms of torchvision by their names."""
     engine: Annotated[str | None, RegisteredName("engines")] = None
     """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
     device; engines differ in the last bits and in speed."""
@@ -66,13 +86,32 @@ class TaskOptions(Options):
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
-        info = self.dataset.info(seed, clients)
-        return self.split.info(info) if self.split else info
+        info = self._by_client().info(seed, clients)
+        info = self.split.info(info) if self.split else info
+        return self.transform.info(info) if self.transform else info
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if they cannot be read."""
-        data = self.dataset.load(seed, clients)
-        return self.split.apply(data) if self.split else data
+        data = self._by_client().load(seed, clients)
+        data = self.split.apply(data) if self.split else data
+        return self.transform.apply(data, seed) if self.transform else data
+
+    def check(self) -> None:
+        """Check that the files of the data are there. Raises DataError if one is missing."""
+        self._by_client().check()
+
+    def _by_client(self) -> Dataset:
+        """Return the data set, its samples by client if the partition says how."""
+        if (by := getattr(self.partition, "by", None)) is None:
+            return self.dataset
+        grouped_by = getattr(self.dataset, "grouped_by", None)
+        if grouped_by is None:
+            raise ScenarioError(
+                f'task.partition.by: found {by}, but "{self.dataset.name}" has no columns (accepted: data of your own:'
+                " torch, csv, parquet, image_folder, hugging_face)"
+            )
+        found: Dataset = grouped_by(by)
+        return found
 
 
 class ClusterOptions(Options):
@@ -105,8 +144,10 @@ class ClusterOptions(Options):
 class Scenario(Options):
     """One experiment: a task, a population, a server's policy, a cluster and a seed."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    name: str = Field(pattern=NAME, max_length=100)
     seed: int = Field(default=0, ge=0, lt=2**63)
+    plugins: list[PluginFile] = Field(default_factory=list)
+    """Python files, relative to the scenario, whose classes this scenario may name: algorithms, data sets, models, …"""
     task: TaskOptions
     population: list[GroupOptions] = Field(min_length=1)
     server: ServerOptions
@@ -118,6 +159,22 @@ class Scenario(Options):
     """Variants of this scenario for `fedactors sweep`; no part of any run."""
     _source: str = PrivateAttr(default="")
     _folder: Path = PrivateAttr(default=Path())
+    _code: dict[str, Source] = PrivateAttr(default_factory=dict)
+    _own: registry.Own = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_own_code(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Validate with what the plugins define, and note which files of the user were read."""
+        if isinstance(data, Scenario):
+            return handler(data)
+        with noted_files() as code:
+            own = plugins_in(data, info)
+            with registry.in_scope(own):
+                scenario = handler(data)
+        scenario._code = code
+        scenario._own = own
+        return scenario
 
     @model_validator(mode="after")
     def _groups_have_names(self) -> Scenario:
@@ -128,6 +185,13 @@ class Scenario(Options):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f'population: two groups are called "{name}"')
+        return self
+
+    @model_validator(mode="after")
+    def _a_share_of_the_devices_is_a_number(self) -> Scenario:
+        server = self.server.of(self.devices)
+        if server is not self.server:
+            self.__dict__["server"] = server  # frozen: nobody has seen it yet
         return self
 
     @model_validator(mode="after")
@@ -184,6 +248,21 @@ class Scenario(Options):
         return self._source or f'scenario "{self.name}"'
 
     @property
+    def code(self) -> Mapping[str, Source]:
+        """The files of the user that this scenario names, by what it calls them."""
+        return self._code
+
+    @property
+    def own(self) -> registry.Own:
+        """What the scenario's own plugins define, for `registry.in_scope`."""
+        return self._own
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that the scenario names, as every process of a run finds it."""
+        return engine_path(self._own, self.task.engine)
+
+    @property
     def folder(self) -> Path:
         """Folder of the scenario file; relative paths of traces start here."""
         return self._folder
@@ -206,7 +285,8 @@ class Scenario(Options):
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:
         """Validate plain data. Raises ScenarioError that names `source`, the line from `lines`, and the key path."""
         try:
-            scenario = cls.model_validate(data, context={"folder": folder or Path()})
+            with user_errors(ScenarioError, source):
+                scenario = cls.model_validate(data, context={"folder": folder or Path()})
         except ValidationError as error:
             raise ScenarioError(explain(error, source, lines or {})) from None
         scenario._source = source

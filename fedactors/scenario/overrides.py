@@ -10,6 +10,8 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.choice import Choice
 from fedactors.scenario.yaml_text import parse_value
 
+_DIGITS = 9  # of the number of a group
+
 
 def apply_override(data: Any, override: str, options: type[BaseModel]) -> tuple[str, ...]:
     """Set one `key.path=value` in scenario data and return its path; groups are found by name or number.
@@ -64,7 +66,7 @@ def _default(path: list[str], options: type[BaseModel]) -> dict[str, Any]:
 
 def _number(items: list[Any], key: str, override: str) -> int:
     """Return the index of the item of that number or name."""
-    if key.isdigit() and int(key) < len(items):
+    if key.isascii() and key.isdigit() and len(key) <= _DIGITS and int(key) < len(items):
         return int(key)
     names = [item.get("name") if isinstance(item, dict) else None for item in items]
     if key in names:

@@ -78,3 +78,14 @@ class Links(Options):
         if self.down is None and self.up is None:
             raise ValueError("give down, up or both")
         return self
+
+    @model_validator(mode="after")
+    def _one_link(self) -> Links:
+        """Refuse directions that would part: the k-th rows of both are one link, at one place of its recording."""
+        if self.down is None or self.up is None:
+            return self
+        for key in ("assign", "offset", "at_end"):
+            down, up = getattr(self.down, key), getattr(self.up, key)
+            if down != up:
+                raise ValueError(f"{key} is {down} for down and {up} for up (accepted: one, as of one link)")
+        return self

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import floor
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.kinds import (
@@ -31,6 +33,33 @@ class PretrainingOptions(Options):
     lr: float = Field(default=0.01, ge=0.0, allow_inf_nan=False)
     batch: int | None = Field(default=None, ge=1, le=1_000_000)
     """Samples of a step; by default as many as a client's."""
+
+
+class ClientEvaluation(Options):
+    """How good models are at single clients."""
+
+    every: int = Field(default=10, ge=1)
+    """Rounds between evaluations; the last round is always evaluated."""
+    clients: Annotated[int, Field(ge=1, le=10_000_000)] | Literal["all"] = 100
+    """How many clients are evaluated, drawn anew each time among those that belong to the population then."""
+    on: Literal["held_out", "test"] = "held_out"
+    """Each on test samples of its own, given to it as its training samples are; or all on the whole test set."""
+    model: Literal["own", "global"] = "own"
+    """What a client would use: its own model or personal part, where it has one; or the server's model."""
+
+
+def _number_or_share(value: Any) -> Any:
+    """Return a cohort as a scenario may write it. Raises ValueError if it is none."""
+    if value == "all":
+        return "all"
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError("cohort must be at least 1")
+        return value
+    if isinstance(value, float) and 0 < value < 1:
+        return value
+    accepted = "a number of clients such as 10, a share of all devices between 0 and 1 such as 0.1, or all"
+    raise ValueError(f"found {str(value)[:60]!r} (accepted: {accepted})")
 
 
 def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
@@ -60,8 +89,14 @@ class ServerOptions(Options):
     rounds: int = Field(ge=1, le=10_000_000)
     timing: Timing = Field(default="synchronous", validate_default=True)
     """When the server aggregates: in rounds, or as updates come in, also from older models."""
-    cohort: int | Literal["all"] = "all"
-    """How many clients a round wants."""
+    cohort: Annotated[
+        int | Literal["all"],  # a share becomes a number when the devices are counted
+        PlainValidator(
+            _number_or_share,
+            json_schema_input_type=Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | Literal["all"],
+        ),
+    ] = "all"
+    """How many clients a round wants: a number, a share of all devices such as 0.1, or `all`."""
     deadline: Window = None
     """How long a round waits for them, or how long a trip may take where there are no rounds; `none` waits."""
     close_early: bool = True
@@ -77,6 +112,8 @@ class ServerOptions(Options):
     among: Literal["available", "members"] = "available"
     """Who can be asked: devices that are on, or all that have arrived and not departed."""
     algorithm: Algorithm = Field(default="fedavg", validate_default=True)
+    personal: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Patterns (fnmatch) of parameters, by name, that stay at the clients: trained there, not sent, not averaged."""
     participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
         default=None, validate_default=True
     )
@@ -106,6 +143,8 @@ class ServerOptions(Options):
     stop: StopOptions | None = None
     """When the run ends before its last round: `{accuracy: 0.9}`, or `{loss: {below: 0.3}, patience: 5}`."""
 
+    evaluation: ClientEvaluation | None = None
+    """How good models are at single clients; by default that is not measured."""
     bad_updates: Literal["fail", "quarantine", "stop"] = "fail"
     """When an update holds NaN or Inf: an error, or go on without it, or end the run there as diverged."""
     divergence_threshold: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
@@ -113,8 +152,6 @@ class ServerOptions(Options):
 
     @model_validator(mode="after")
     def _a_round_can_end(self) -> ServerOptions:
-        if isinstance(self.cohort, int) and self.cohort < 1:
-            raise ValueError("cohort must be at least 1")
         if self.deadline == 0:
             raise ValueError("deadline must be longer than 0; write none to wait for everybody")
         if not self.close_early and self.deadline is None:
@@ -123,10 +160,27 @@ class ServerOptions(Options):
             if self.over_selection:
                 raise ValueError("over_selection needs a cohort that is a number, not all")
             return self
-        asked = self.cohort + self.over_selection
+        if isinstance(self.cohort, int):
+            self._check_quorum(self.cohort)
+        return self
+
+    def of(self, devices: int) -> ServerOptions:
+        """Return these options for a population of `devices`, with a number where the cohort is a share of them.
+
+        The share is rounded to the nearest number, halves up, and is at least 1. Raises ValueError if the quorum is
+        more than are asked.
+        """
+        share: object = self.cohort
+        if not isinstance(share, float):
+            return self
+        number = max(1, floor(Fraction(str(share)) * devices + Fraction(1, 2)))
+        self._check_quorum(number)
+        return self.model_copy(update={"cohort": number})
+
+    def _check_quorum(self, cohort: int) -> None:
+        asked = cohort + self.over_selection
         if self.quorum is not None and self.quorum > asked:
             raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
-        return self
 
     @model_validator(mode="after")
     def _the_server_has_data(self) -> ServerOptions:

@@ -1,12 +1,14 @@
 """Quantities with units, as integers: "90s" -> ns, "2 MB/s" -> bytes per second, "5 MB" -> bytes, "2 J" -> picojoules.
 
 Decimal fractions are exact (they go through `Fraction`, never through a float). A bare number is refused, except 0:
-what it counts would be a guess.
+what it counts would be a guess. The case of a unit counts where it makes a difference: b is a bit and B a byte. A unit
+in another case is read if only one can be meant, and refused if it could be several (`mb/s`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated
 
@@ -25,22 +27,70 @@ DURATIONS = {
     "h": 3600 * 10**9,
     "d": 86_400 * 10**9,
 }
-_DURATION_WORDS = {
-    "ns": "ns", "us": "us", "µs": "us", "ms": "ms", "s": "s", "sec": "s", "second": "s", "seconds": "s",
-    "m": "min", "min": "min", "minute": "min", "minutes": "min", "h": "h", "hour": "h", "hours": "h",
-    "d": "d", "day": "d", "days": "d", "week": "week", "weeks": "week",
-}  # fmt: skip
-_SIZES = {
-    "b": Fraction(1), "kb": Fraction(10**3), "mb": Fraction(10**6), "gb": Fraction(10**9), "tb": Fraction(10**12),
-    "kib": Fraction(2**10), "mib": Fraction(2**20), "gib": Fraction(2**30),
-    "bit": Fraction(1, 8), "kbit": Fraction(10**3, 8), "mbit": Fraction(10**6, 8), "gbit": Fraction(10**9, 8),
-}  # fmt: skip
-_ENERGIES = {
-    "pj": 1, "nj": 10**3, "uj": 10**6, "µj": 10**6, "mj": 10**9, "j": 10**12, "kj": 10**15,
-    "mwh": 3_600 * 10**9, "wh": 3_600 * 10**12,
-}  # fmt: skip
+_WEEK = 7 * DURATIONS["d"]
+_UNREADABLE = Fraction(0)  # of a unit that exists, but is never meant: a megasecond
+_Factors = Mapping[str, Fraction]
+
+
+def _factors(units: Mapping[str, int | Fraction]) -> dict[str, Fraction]:
+    return {unit: Fraction(factor) for unit, factor in units.items()}
+
+
+_DURATION_WORDS = _factors(
+    {
+        **DURATIONS,
+        **dict.fromkeys(("µs", "μs"), DURATIONS["us"]),
+        **dict.fromkeys(("sec", "second", "seconds"), DURATIONS["s"]),
+        **dict.fromkeys(("m", "minute", "minutes"), DURATIONS["min"]),
+        **dict.fromkeys(("hour", "hours"), DURATIONS["h"]),
+        **dict.fromkeys(("day", "days"), DURATIONS["d"]),
+        **dict.fromkeys(("week", "weeks"), _WEEK),
+        **dict.fromkeys(("M", "Ms"), _UNREADABLE),  # months or minutes, megaseconds or milliseconds
+    }
+)
+_SCALES = {
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "ki": 2**10,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+}
+_SIZES = _factors(
+    {
+        f"{scale}{word}": Fraction(factor * bits, 8)
+        for scale, factor in _SCALES.items()
+        for word, bits in (("B", 8), ("byte", 8), ("bytes", 8), ("b", 1), ("bit", 1), ("bits", 1))
+    }
+)
+_PER_SECOND = re.compile(r"(.*?)\s*(?:/\s*(?:s|sec|second)|(?<=b)ps|(?<=B)ps)", re.DOTALL)
+_ENERGIES = _factors(
+    {
+        "pJ": 1,
+        "nJ": 10**3,
+        "uJ": 10**6,
+        "µJ": 10**6,
+        "μJ": 10**6,
+        "mJ": 10**9,
+        "J": 10**12,
+        "kJ": 10**15,
+        "mWh": 3_600 * 10**9,
+        "Wh": 3_600 * 10**12,
+        **dict.fromkeys(("MJ", "MWh"), _UNREADABLE),  # a mega that reads as a milli is none
+    }
+)
+_RATES = "accepted: kB/s, MB/s, GB/s for bytes, kbit/s, Mbit/s, Gbit/s for bits"
+_BYTES = "accepted: B, kB, MB, GB, KiB, MiB, GiB for bytes, Mbit for bits"
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_QUANTITY = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([^\d\s].*?)\s*", re.DOTALL)
+_QUANTITY = re.compile(
+    r"\s*(\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)\s*(?![eE][+-]?\d)([^\d\s.,+-].*?)\s*", re.DOTALL | re.ASCII
+)
+_BARE = re.compile(r"\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def duration(text: object) -> int:
@@ -49,11 +99,10 @@ def duration(text: object) -> int:
     Raises ValueError if it is anything else, not a whole number of nanoseconds, or beyond 146 years.
     """
     number, unit = _quantity(text, 'a duration such as "90s", "5 min" or "2 days"')
-    word = _DURATION_WORDS.get(unit.lower())
-    if word is None and number:
+    factor = _factor(unit, _DURATION_WORDS)
+    if not factor and number:
         raise ValueError(f'"{unit}" is not a unit of time (accepted: {", ".join(DURATIONS)}, weeks)')
-    ns = number * (7 * DURATIONS["d"] if word == "week" else DURATIONS.get(word or "s", 1))
-    return _whole(ns, text, "nanoseconds")
+    return _whole(number * factor, text, "nanoseconds")
 
 
 def rate(text: object) -> int:
@@ -62,11 +111,13 @@ def rate(text: object) -> int:
     Raises ValueError if it is anything else, or less than one byte per second.
     """
     number, unit = _quantity(text, 'a rate such as "2 MB/s" or "16 Mbit/s"')
-    per_second = unit.lower().replace(" ", "").replace("bps", "bit/s")
-    name = per_second.removesuffix("/s")
-    if number and (name == per_second or name not in _SIZES):
-        raise ValueError(f'"{unit}" is not a rate (accepted: kB/s, MB/s, GB/s, kbit/s, Mbit/s, Gbit/s)')
-    value = int(number * _SIZES.get(name, 0))
+    match = _PER_SECOND.fullmatch(unit)
+    if number and match is None:
+        raise ValueError(f'"{unit}" is not a rate ({_RATES})')
+    factor = _factor(match[1], _SIZES, _RATES) if match else _UNREADABLE
+    if not factor and number:
+        raise ValueError(f'"{unit}" is not a rate ({_RATES})')
+    value = int(number * factor)
     if value < 1:
         raise ValueError(f'"{text}" must be at least one byte per second')
     if value >= NEVER:
@@ -77,17 +128,18 @@ def rate(text: object) -> int:
 def size(text: object) -> int:
     """Return the bytes of "5 MB" or "2 GiB". Raises ValueError if it is anything else."""
     number, unit = _quantity(text, 'a size such as "5 MB" or "2 GiB"')
-    factor = _SIZES.get(unit.lower())
-    if factor is None and number:
-        raise ValueError(f'"{unit}" is not a size (accepted: B, kB, MB, GB, KiB, MiB, GiB)')
-    return _whole(number * (factor or 1), text, "bytes")
+    factor = _factor(unit, _SIZES, _BYTES)
+    if not factor and number:
+        raise ValueError(f'"{unit}" is not a size ({_BYTES})')
+    return _whole(number * factor, text, "bytes")
 
 
 def work(text: object) -> int:
     """Return the floating-point operations of "300 MFLOP". Raises ValueError if it is anything else."""
     number, unit = _quantity(text, 'a number of operations such as "300 MFLOP"')
-    prefix = unit.lower().removesuffix("s").removesuffix("flop").strip()
-    if number and (not unit.lower().removesuffix("s").endswith("flop") or prefix not in _PREFIXES):
+    name = unit.removesuffix("s").lower()  # FLOPS, with a capital S, are operations per second
+    prefix = name.removesuffix("flop").strip()
+    if number and (not name.endswith("flop") or prefix not in _PREFIXES):
         raise ValueError(f'"{unit}" is not a number of operations (accepted: FLOP, kFLOP, MFLOP, GFLOP, TFLOP)')
     return _positive(number * _PREFIXES.get(prefix, 1), text, "operation")
 
@@ -105,16 +157,16 @@ def speed(text: object) -> int:
 def energy(text: object) -> int:
     """Return the picojoules of "2 J", "35 nJ" or "1.5 mWh". Raises ValueError if it is anything else."""
     number, unit = _quantity(text, 'an energy such as "2 J" or "35 nJ"')
-    factor = _ENERGIES.get(unit.lower())
-    if number and (factor is None or unit == "MJ"):  # a mega that reads as a milli is none
+    factor = _factor(unit, _ENERGIES)
+    if not factor and number:
         raise ValueError(f'"{unit}" is not an energy (accepted: pJ, nJ, uJ, mJ, J, kJ, mWh, Wh)')
-    return _whole(number * (factor or 1), text, "picojoules")
+    return _whole(number * factor, text, "picojoules")
 
 
 def show_energy(picojoules: int) -> str:
     """Return an energy in the largest unit that divides it; `energy` reads it back."""
-    unit = next(u for u in ("kJ", "J", "mJ", "uJ", "nJ", "pJ") if picojoules % _ENERGIES[u.lower()] == 0)
-    return f"{picojoules // _ENERGIES[unit.lower()]} {unit}"
+    unit = next(u for u in ("kJ", "J", "mJ", "uJ", "nJ", "pJ") if picojoules % int(_ENERGIES[u]) == 0)
+    return f"{picojoules // int(_ENERGIES[unit])} {unit}"
 
 
 def show_work(number: int) -> str:
@@ -145,16 +197,30 @@ def show_rate(bytes_per_second: int) -> str:
 
 def show_size(number: int) -> str:
     """Return a number of bytes in the largest decimal unit that divides it; `size` reads it back."""
-    unit = next(u for u in ("TB", "GB", "MB", "kB", "B") if number % int(_SIZES[u.lower()]) == 0)
-    return f"{number // int(_SIZES[unit.lower()])} {unit}"
+    unit = next(u for u in ("TB", "GB", "MB", "kB", "B") if number % int(_SIZES[u]) == 0)
+    return f"{number // int(_SIZES[unit])} {unit}"
+
+
+def _factor(unit: str, known: _Factors, accepted: str = "") -> Fraction:
+    """Return what `unit` stands for, 0 if it is unknown.
+
+    Raises ValueError if only its case could tell which of two units is meant, and it is neither's.
+    """
+    if unit in known:
+        return known[unit]
+    meant = {word: factor for word, factor in known.items() if word.lower() == unit.lower()}
+    if len(set(meant.values())) > 1:
+        either = f"could be {' or '.join(meant)}, which are different units"
+        raise ValueError(f'"{unit}" {either}' + (f" ({accepted})" if accepted else ""))
+    return next(iter(meant.values()), _UNREADABLE)
 
 
 def _quantity(text: object, accepted: str) -> tuple[Fraction, str]:
     if text == 0 and not isinstance(text, bool):
         return Fraction(0), ""
     if isinstance(text, str) and (match := _QUANTITY.fullmatch(text)):
-        return Fraction(match[1]), match[2]
-    bare = isinstance(text, (int, float)) or (isinstance(text, str) and re.fullmatch(r"\s*[\d.]+\s*", text))
+        return Fraction(match[1]), match[2].strip()
+    bare = isinstance(text, (int, float)) or (isinstance(text, str) and _BARE.fullmatch(text))
     problem = "has no unit" if bare and not isinstance(text, bool) else "cannot be read"
     raise ValueError(f"{str(text)[:80]!r} {problem} (accepted: {accepted})")
 

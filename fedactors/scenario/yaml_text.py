@@ -7,23 +7,74 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.composer import ComposerError
+from yaml.constructor import ConstructorError
 
 from fedactors.errors import ScenarioError
 
-_LARGEST_FILE = 4_000_000  # bytes
-_MOST_NODES = 200_000  # after aliases are followed: a "billion laughs" file is refused before it grows
+_LARGEST_FILE = 2_000_000  # bytes
+_MOST_NODES = 50_000  # as written, and after aliases are followed: a "billion laughs" file is refused before it grows
 _DEEPEST = 60
+_LONGEST_NUMBER = 100  # characters
+_TAG = "tag:yaml.org,2002:"
+_NUMBERS = (f"{_TAG}int", f"{_TAG}float")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Lines = dict[tuple[str, ...], int | str]  # of each key: its line, or the option that gave it
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text."""
+    """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text, and whose dates are texts."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node. Raises ComposerError after more than a scenario can have."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise ComposerError(None, None, f"more entries than a scenario can have ({_MOST_NODES:,})", None)
+        return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Return the value of a node. Raises ConstructorError, with its place, where its text has no such value."""
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ConstructorError(None, None, f"{_shown(node)} is no {_kind(node)}", node.start_mark) from error
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """Return the text of a node, with an emoji that is written as a surrogate pair as one character."""
+        text = super().construct_scalar(node)
+        if node.tag in _NUMBERS and len(text) > _LONGEST_NUMBER:
+            raise ConstructorError(
+                None, None, f"a number of {len(text):,} digits (accepted: {_LONGEST_NUMBER})", node.start_mark
+            )
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16") if _SURROGATE.search(text) else text
+        except UnicodeDecodeError:
+            raise ConstructorError(
+                None, None, "half of a surrogate pair, which is no character", node.start_mark
+            ) from None
 
 
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+"), list("-+.0123456789")
+    f"{_TAG}float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII), list("-+.0123456789")
 )
+
+
+def _shown(node: yaml.Node) -> str:
+    text = str(node.value)
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")
+
+
+def _kind(node: yaml.Node) -> str:
+    return str(node.tag).removeprefix(_TAG)
 
 
 def read(path: Path) -> str:
@@ -45,19 +96,16 @@ def read(path: Path) -> str:
 def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
     """Return the data of a YAML text and the line of each key path. Raises ScenarioError."""
     try:
-        root = yaml.compose(text, Loader=_Loader)
+        root, lines = _composed(text, source)
         if not isinstance(root, yaml.MappingNode):
             raise ScenarioError(
                 f"{source}: a scenario is a mapping (name, task, population, server), found nothing of it"
             )
-        lines: Lines = {}
-        _walk(root, (), lines, source, [0])
-        return yaml.load(text, Loader=_Loader), lines
+        return _constructed(root), lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ScenarioError(f"{source}{where}: not valid YAML: {problem}") from None
+        raise ScenarioError(f"{source}{where}: not valid YAML: {_problem(error)}") from None
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{source}: not valid YAML: {str(error)[:200]}") from None
 
@@ -65,11 +113,32 @@ def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
 def parse_value(text: str, source: str) -> Any:
     """Return the data of a YAML text of any form. Raises ScenarioError."""
     try:
-        if (root := yaml.compose(text, Loader=_Loader)) is not None:
-            _walk(root, (), {}, source, [0])
-        return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        root, _ = _composed(text, source)
+        return None if root is None else _constructed(root)
+    except yaml.YAMLError as error:
+        raise ScenarioError(f"{source}: the value is not valid YAML: {_problem(error)}") from None
+    except (ValueError, RecursionError):
         raise ScenarioError(f"{source}: the value is not valid YAML") from None
+
+
+def _composed(text: str, source: str) -> tuple[yaml.Node | None, Lines]:
+    """Return the nodes of a YAML text, within the limits, and the line of each key."""
+    lines: Lines = {}
+    if (root := yaml.compose(text, Loader=_Loader)) is not None:
+        _walk(root, (), lines, source, [0])
+    return root, lines
+
+
+def _constructed(root: yaml.Node) -> Any:
+    loader = _Loader("")
+    try:
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    return str(getattr(error, "problem", None) or str(error).splitlines()[0])[:200]
 
 
 def data_of(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether a device that left still counts: estimates for the rule, and both futures for whoever can look ahead."""
+"""Decides whether a device that left still counts: by a rule from estimates, or by running both futures."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def departure_decision(
 def by_rule(
     prepared: Prepared, pipeline: Pipeline, objective: Objective, client: int, done: int, rows: MetricRows
 ) -> Verdict:
-    """Decide by Corollary 4.0.3 from what the server knows after `done` rounds, of which `rows` tell."""
+    """Decide by Corollary 4.0.3 from the metrics of the `done` rounds so far, the last of which are in `rows`."""
     server = prepared.scenario.server
     if objective.size == 1:
-        return Verdict(False, {"members": 1})  # nobody would be left to learn for
+        return Verdict(False, {"members": 1})  # the objective would be empty
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
@@ -87,14 +87,14 @@ def by_trying(
             pipeline.rewind(snapshot)
             plans, tried = islice(prepared.clock(), done, None), _as_tried(client, out, known)
             losses[name] = _future(prepared, pipeline, device, before.fork(), plans, tried)
-    finally:  # whoever interrupts this finds the run where it was
+    finally:  # also after an interrupt the pipeline is as it was
         pipeline.rewind(snapshot)
     said = {f"loss_{name}": loss if isfinite(loss) else None for name, loss in losses.items()}
     return Verdict(losses["exclude"] <= losses["include"] and isfinite(losses["exclude"]), said)
 
 
 def _as_tried(client: int, out: bool, known: Mapping[int, bool]) -> Decide:
-    """Return who decides in a future in which `client`, and all who leave after it, are let go or not."""
+    """Return the decisions of a future in which `client`, and all who leave after it, are let go or not."""
     return lambda objective, other, done: Verdict(known.get(other, out) if other != client else out)
 
 

@@ -1,7 +1,7 @@
-"""One run in progress: takes Plans from the clock, has the fleet execute them, writes down what came of it.
+"""One run in progress: takes Plans from the clock, has the fleet execute them, and records the outcomes.
 
-The clock and the submission run ahead of training by a bounded window. What is written depends on the Plans and the
-gradients alone; the wall clock appears only in the keys that say so.
+The clock and the submission run ahead of training by a bounded window. The records depend on the Plans and the
+gradients alone; wall-clock times have columns of their own, which enter no digest.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from numpy.typing import NDArray
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.actor_tracks import collect
-from fedactors.fleet.base import Fault, Fleet
+from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.learning.training_task import MemoryLimit, TrainingData, TrainingTask
+from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, reason
+from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.progress import Progress
+from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
@@ -41,14 +43,14 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
 from fedactors.simulation.stopwatch import Stopwatch, spent
-from fedactors.simulation.tasks import task_of, with_last
+from fedactors.simulation.tasks import plans_of_clock, task_of
 
 Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
 Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, Labelled]  # and the server's own samples
 
 
 class _Due(NamedTuple):
-    """A round that has been handed out, and is to be written down."""
+    """A round that has been submitted and is not recorded yet."""
 
     plan: Plan
     task: RoundTask
@@ -77,7 +79,7 @@ class Execution:
         self._stop = StopRule(scenario, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
-        self._narrow: MemoryLimit | None = None
+        self._faults = FaultNotes(folder, progress)
         self._began = began
         self._before = dict[str, float]()
         self._pending: deque[_Due] = deque()
@@ -102,7 +104,7 @@ class Execution:
             self._pipeline.close()
 
     def _played(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
-        """Play all rounds, and save what came of them, whatever happens; return why the run ended."""
+        """Play all rounds, save their state also after an exception, and return why the run ended."""
         scenario = self._prepared.scenario
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
@@ -121,7 +123,7 @@ class Execution:
 
     def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans = self._watch.each("clock", self._plans())
+        plans = self._watch.each("clock", plans_of_clock(self._clock, self._prepared.scenario.server.rounds))
         for row, (made, last) in zip(recorded_rows, plans, strict=False):
             self._recall(row, made, last)
         self._recorder.check_recorded(self._start)
@@ -158,13 +160,6 @@ class Execution:
                 return ended
         return ""
 
-    def _plans(self) -> Iterator[tuple[Plan, bool]]:
-        """Return the plans, each with whether it is the last one; of a clock with feedback that is not certain."""
-        rounds = self._prepared.scenario.server.rounds
-        if self._clock.steered:
-            return ((plan, plan.version + 1 == rounds) for plan in self._clock)
-        return with_last(self._clock)
-
     def _feed_back(self, row: Mapping[str, Any]) -> None:
         """Give the clock the losses of a round, if it selects clients by them."""
         if self._clock.steered:
@@ -176,7 +171,7 @@ class Execution:
             self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
 
     def _submit(self, plan: Plan, last: bool) -> None:
-        """Hand out a round; where its objective needs a decision, nothing else is in flight."""
+        """Submit a round; if its objective needs a decision, no other round is in flight."""
         objective_state = self._objective.at(plan, self._departure_decision()) if self._objective else None
         task = self._task(plan, objective_state, last=last)
         self._pipeline.submit(task)
@@ -189,7 +184,7 @@ class Execution:
         return departure_decision(self._prepared, self._pipeline, self._fleet.device, objective, self._recorder.rows)
 
     def _drain(self) -> str:
-        """Write down all rounds in flight; return why the run has to end, nothing if it goes on."""
+        """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
         while self._pending:
             if ended := self._settle():
                 return ended
@@ -212,7 +207,7 @@ class Execution:
             self._record(self._pending.popleft(), outcomes)
         if self._saver.due(self._recorder.plans):
             self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
-        self._note_memory(outcomes)
+        self._faults.memory(outcomes)
         row = self._recorder.rows.last[-1]
         if ratio := spike(self._recorder.rows.last):
             self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
@@ -228,20 +223,11 @@ class Execution:
             further["moves"] = [move._asdict() for move in due.objective_state.moves]
         if self._clock.steered:
             further |= noted(outcomes.losses)
+        if outcomes.judged is not None:
+            further |= client_figures(outcomes.judged, self._prepared.scenario.population)
         wall = self._wall() | {"bytes_reduced": outcomes.moved}
         with self._watch.during("write"):
             self._recorder.enter(due.plan, due.task, outcomes, further, wall)
-
-    def _note_memory(self, outcomes: Outcomes) -> None:
-        """Record that memory was too small, when that begins and when it gets worse."""
-        if outcomes.narrow and outcomes.narrow != self._narrow:
-            most, same = self._narrow = outcomes.narrow
-            bits = "the same bits" if same else "bits may differ from those of whole chunks"
-            text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
-            self._recorder.folder.fault(
-                {"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text}
-            )
-            self._progress.note(f"round {outcomes.version + 1}: {text}")
 
     def _outcomes(self) -> Outcomes:
         """Wait for the oldest task."""
@@ -253,7 +239,7 @@ class Execution:
             raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None
 
     def _without(self, outcomes: Outcomes) -> Outcomes:
-        """Set bad updates of the oldest task aside, and return what comes of it without them."""
+        """Set bad updates of the oldest task aside, and return its outcomes without them."""
         plan, task, objective_state = self._pending[0]
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
@@ -265,7 +251,7 @@ class Execution:
         return self._outcomes()
 
     def _checkpoint(self) -> Checkpoint:
-        """Return what is known now, for a checkpoint."""
+        """Return the header of a checkpoint of this moment."""
         recorder = self._recorder
         recorder.folder.sync()  # a checkpoint must not outlive the lines it counts
         return replace(
@@ -284,7 +270,7 @@ class Execution:
         self._saver.finish()
 
     def _close_after(self, error: BaseException) -> None:
-        """Save and conclude what there is of a run that was stopped, as far as disk and fleet allow."""
+        """Save the state of a run that was stopped and write its summary, as far as disk and fleet allow."""
         path = self._recorder.folder.path
         whole = self._recorder.whole  # else a disk that is full has taken half a round: the last checkpoint stands
         try:
@@ -293,7 +279,7 @@ class Execution:
                     step()
                 except (OSError, Fault, FleetError) as further:
                     self._progress.note(f"{path}: not all could be saved: {further}")
-        finally:  # also of whoever cannot wait
+        finally:  # also after a second interrupt
             if saved := checkpoints(path):
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
@@ -310,7 +296,7 @@ class Execution:
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the last state that is complete; nothing if the fleet is gone."""
+        """Return the last state that is complete; empty if the fleet has failed."""
         try:
             return self._pipeline.state(self._recorder.plans)
         except (Fault, FleetError):
@@ -321,7 +307,5 @@ class Execution:
         return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:
-        row = {"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text}
-        self._recorder.folder.fault(row)
-        again = "; the work is given to another host" * (version >= self._recorder.plans)
-        self._progress.note(f"round {version + 1}: {fault.cause}{again}")
+        repeated = version >= self._recorder.plans and fault.cause != UserCallError.__name__
+        self._faults.fault(version, fault, repeated=repeated)

@@ -1,6 +1,6 @@
-"""What was learned, on its way to the clock: the losses by which some policies select clients.
+"""Feedback to the clock: the losses by which some policies select clients.
 
-They are written into the rows of metrics, so that a run that goes on, and a replay, can tell the clock the same again.
+They are written into the rows of metrics, so that a resumed run and a replay give the clock the same feedback.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fedactors.plan import Plan
 from fedactors.run_files.files import METRICS, damaged, lines_of, problem
 
 Losses = Mapping[int, Loss]
-Told = Callable[[Plan], Losses]
+Feedback = Callable[[Plan], Losses]
 
 
 def noted(losses: Iterable[tuple[int, float, float]]) -> dict[str, Any]:
     """Return losses as a row of metrics holds them; what is not finite says nothing."""
-    told = {str(client): [mean, square] for client, mean, square in losses if math.isfinite(mean + square)}
-    return {"losses": told}
+    found = {str(client): [mean, square] for client, mean, square in losses if math.isfinite(mean + square)}
+    return {"losses": found}
 
 
 def losses_in(row: Mapping[str, Any]) -> Losses:
@@ -35,16 +35,16 @@ def nothing(plan: Plan) -> Losses:
     return {}
 
 
-def heeding(clock: Clock, told: Told = nothing) -> Iterator[Plan]:
-    """Yield the plans of a clock that is `told` losses where it wants them."""
+def heeding(clock: Clock, feedback: Feedback = nothing) -> Iterator[Plan]:
+    """Yield the plans of a clock, which receives the `feedback` on each plan if it selects by losses."""
     for plan in clock:
         yield plan
         if clock.steered:
-            clock.feedback(plan.version, told(plan))
+            clock.feedback(plan.version, feedback(plan))
 
 
-def losses_of(run: Path) -> Told:
-    """Return what a run has noted of each plan. Raises RunFolderError if it cannot be read, or lacks the plan."""
+def losses_of(run: Path) -> Feedback:
+    """Return the feedback that a run has recorded. Raises RunFolderError if it cannot be read, or lacks the plan."""
     path = run / METRICS
     try:
         found = {row["round"] - 1: losses_in(row) for row in lines_of(path) if "losses" in row}

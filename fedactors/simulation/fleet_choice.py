@@ -11,7 +11,6 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
 from fedactors.scenario.model import ClusterOptions
 from fedactors.scenario.population import GroupOptions
-from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepare import Prepared
 
 FleetKind = Literal["ray", "local"]
@@ -76,9 +75,11 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
     return HostKinds(different, list(first), [different.index(one) for one in wanted])
 
 
-def is_near(server: ServerOptions) -> bool:
-    """Whether a run has few vectors at a time: neither one for each client nor models of many versions."""
-    return not server.algorithm.keeps and not server.timing.asynchronous and not server.aggregation.single
+def is_near(prepared: Prepared) -> bool:
+    """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
+    server = prepared.scenario.server
+    many = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or server.aggregation.single
+    return not many and not server.timing.asynchronous
 
 
 def has_centre(prepared: Prepared) -> bool:
@@ -105,7 +106,7 @@ def refuse_idle(prepared: Prepared) -> None:
 def refuse_engine(prepared: Prepared) -> None:
     """Raise ScenarioError if the scenario names an engine that does not support the clients' work on their device."""
     scenario = prepared.scenario
-    if scenario.task.engine is None:
+    if scenario.engine is None:
         return
     from fedactors.learning.trainer import check_engine
     from fedactors.learning.training_task import TrainingTask
@@ -117,7 +118,7 @@ def refuse_engine(prepared: Prepared) -> None:
         scenario.seed,
         workloads,
         prepared.setting,
-        engine=scenario.task.engine,
+        engine=scenario.engine,
         clip=scenario.server.local.clip,
     )
     check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")

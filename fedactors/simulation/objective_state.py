@@ -1,4 +1,4 @@
-"""The objective set along a run: follows the moves in the Plans, as the scenario's membership policy wants it."""
+"""The objective set of a run: it follows the arrivals and departures in the Plans, by the membership policy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Objective:
     """The objective set C, from Plan to Plan.
 
     An arrival counts from the first round that opens after it. A departure counts from the first aggregate without an
-    update of the device. Whoever is there when the first round opens belongs to C from the start.
+    update of the device. Clients that are present when the first round opens belong to C from the start.
     """
 
     def __init__(self, prepared: Dealt) -> None:
@@ -82,8 +82,8 @@ class Objective:
         self._begun = False
 
     def fork(self) -> Objective:
-        """Return a copy that goes its own way."""
-        return copy.copy(self)  # whatever it holds is replaced, never changed
+        """Return a copy that changes independently."""
+        return copy.copy(self)  # its attributes are replaced, never changed in place
 
     @property
     def size(self) -> int:
@@ -104,7 +104,7 @@ class Objective:
         return self._policy.departures in OPEN and bool(self._leaving or plan.departed)
 
     def at(self, plan: Plan, decide: Decide) -> ObjectiveState:
-        """Return the objective of `plan`, the next one; `decide` is asked about every departure."""
+        """Return the objective of `plan`, the next one; `decide` is called for every departure."""
         if not self._begun:
             self._begun = True
             self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)

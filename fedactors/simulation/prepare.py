@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors import registry
 from fedactors.clock.clock import Clock
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
@@ -19,13 +20,16 @@ from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
+from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.units import show_duration
-from fedactors.simulation.machine_memory import refuse_too_many
-from fedactors.simulation.prepare_task import check_metrics, model_of, workloads_of
+from fedactors.simulation.checks.algorithm_checks import refuse_optimizer, refuse_personal
+from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
+from fedactors.simulation.checks.scenario_checks import check_deadline, check_labels, check_reallocation
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -109,6 +113,11 @@ class Prepared:
             return self.model_bytes
         return floats(self.model, rows) * BYTES_PER_PARAMETER
 
+    @cached_property
+    def personal(self) -> NDArray[np.int64]:
+        """Positions in the flat vector of what stays at the clients."""
+        return personal_positions(self.model, self.scenario.server.personal)
+
     @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
@@ -121,7 +130,13 @@ class Prepared:
     def payload(self) -> Payload:
         """What a trip moves and what the server computes."""
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
-        return payload._replace(first=payload.first + self.pretraining.samples(self.pretraining.wanted))
+        shared = 1 - len(self.personal) / max(1, self.model.parameters)
+        return payload._replace(
+            down=payload.down * shared,
+            up=payload.up * shared,
+            once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
+            first=payload.first + self.pretraining.samples(self.pretraining.wanted),
+        )
 
     @property
     def ahead(self) -> int:
@@ -134,7 +149,9 @@ class Prepared:
 
         `down` and `up` are one for each client where those have models of different sizes.
         """
-        payload, size, each = self.payload, self.model_bytes, np.asarray(self.client_bytes)
+        payload = self.payload
+        size = self.model_bytes
+        each = np.asarray(self.client_bytes)
         parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
         return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
 
@@ -155,7 +172,8 @@ def prepare(scenario: Scenario) -> Prepared:
     file is missing.
     """
     try:
-        return _prepared(scenario)
+        with registry.in_scope(scenario.own), user_errors(ScenarioError):
+            return _prepared(scenario)
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error
 
@@ -165,9 +183,15 @@ def _prepared(scenario: Scenario) -> Prepared:
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
     model = replace(model_of(task, info), precision=scenario.precision)
+    check_labels(model, info)
     check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)
     server = scenario.server
+    if info.variants > 1 and server.data:
+        raise ScenarioError(
+            "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
+            " not random, or no server.data)"
+        )
     central = server.data.size(info) if server.data else 0
     held = sizes + central if server.algorithm.shares else sizes
     if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
@@ -176,33 +200,24 @@ def _prepared(scenario: Scenario) -> Prepared:
     if not any(work.wanted for work in works):
         raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
     setting = _setting(scenario, info, sizes, works, central, model)
-    _check_optimizer(server.algorithm, setting)
+    refuse_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     if problem := server.aggregation.problem(setting.cohort):
         raise ScenarioError(f"server.aggregation: {problem}")
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
+    if len(prepared.personal):
+        refuse_personal(server, setting)
     if prepared.reallocates:
-        _check_reallocation(prepared)
-    _check_deadline(prepared)
+        check_reallocation(scenario, info, sizes)
+    if server.deadline is not None:
+        check_deadline(server.deadline, least_times(prepared).min())
     if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
         raise ScenarioError(
             "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
             " was learned (accepted: auto, include or exclude)"
         )
     return prepared
-
-
-def _check_reallocation(prepared: Prepared) -> None:
-    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
-    server, devices = prepared.scenario.server, prepared.scenario.devices
-    partition = prepared.scenario.task.partition
-    if not isinstance(partition, Reassignable):
-        return
-    if server.data is not None:
-        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
-    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    partition.check_rounds(prepared.info, prepared.sizes, asked)
 
 
 def _setting(
@@ -227,37 +242,12 @@ def _setting(
     )
 
 
-def _check_optimizer(algorithm: Any, setting: TaskSetting) -> None:
-    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
-    asked, name = setting.optimizer.name, algorithm.name
-    if not setting.optimizer.plain and algorithm.optimizer(setting) is not setting.optimizer:
-        found = "sgd with options" if asked == "sgd" else asked
-        raise ScenarioError(f'server.local.optimizer: found "{found}", but "{name}" brings its own (accepted: none)')
-    if not setting.optimizer.follows_gradient and (reason := algorithm.wants_sgd):
-        found = "sgd with momentum" if asked == "sgd" else asked
-        raise ScenarioError(f'server.local.optimizer: found "{found}" with "{name}": {reason} (accepted: sgd)')
-
-
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server, timing = scenario.server, scenario.server.timing
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
-
-
-def _check_deadline(prepared: Prepared) -> None:
-    """Refuse a deadline that no device can meet, even undisturbed. Raises ScenarioError."""
-    deadline = prepared.scenario.server.deadline
-    if deadline is None:
-        return
-    fastest = int(least_times(prepared).min())
-    if fastest > deadline:
-        rounded = -(-fastest // (SECOND // 1000)) * (SECOND // 1000)
-        raise ScenarioError(
-            f"server.deadline: no device can download, do one step and upload in {show_duration(deadline)}"
-            f" (accepted: at least {show_duration(rounded)}, what the fastest device needs)"
-        )
 
 
 def least_times(prepared: Prepared) -> NDArray[np.int64]:
@@ -279,8 +269,9 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 def check_files(scenario: Scenario) -> None:
     """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
     try:
-        scenario.task.dataset.check()
-        if scenario.server.data is not None:
-            scenario.server.data.check()
+        with user_errors(ScenarioError):
+            scenario.task.check()
+            if scenario.server.data is not None:
+                scenario.server.data.check()
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error

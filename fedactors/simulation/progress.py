@@ -1,4 +1,4 @@
-"""What a person sees while waiting: a live line on a terminal, plain lines when there is none."""
+"""Shows the progress of a run: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN_SECONDS = 5.0  # between plain lines
 
 
 class Progress(Protocol):
-    """Told of every round as it is written down."""
+    """Receives every round when it is recorded."""
 
     def over(self, name: str, rounds: int) -> AbstractContextManager[None]:
         """Show progress while the context lasts."""
@@ -23,7 +23,7 @@ class Progress(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Say something that is not a round."""
+        """Show a text that is not a round."""
         ...
 
 
@@ -46,7 +46,9 @@ class Plain:
     """A line every few seconds, for logs."""
 
     def __init__(self) -> None:
-        self._rounds, self._began, self._said = 0, 0.0, 0.0
+        self._rounds = 0
+        self._began = 0.0
+        self._said = 0.0
 
     @contextmanager
     def over(self, name: str, rounds: int) -> Iterator[None]:
@@ -110,7 +112,10 @@ class _Stoppable:
     """Ends the run at the next round once `stop` says so: an interrupt may have been lost on the way."""
 
     def __init__(self, shown: Progress, stop: Callable[[], bool]) -> None:
-        self.over, self.note, self._shown, self._stop = shown.over, shown.note, shown, stop
+        self.over = shown.over
+        self.note = shown.note
+        self._shown = shown
+        self._stop = stop
 
     def round(self, row: Mapping[str, Any]) -> None:
         """Show the row. Raises KeyboardInterrupt if the run is to stop."""

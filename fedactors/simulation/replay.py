@@ -10,7 +10,7 @@ from typing import Any
 from fedactors.errors import ScenarioError
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.feedback import Told, heeding, losses_of, nothing
+from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.digests import Digests
@@ -45,25 +45,29 @@ def replay(
             f'{scenario.source}: server.selection: "{selection.name}" looks at losses, and a replay learns nothing'
             " (accepted: the folder of a run that has: --feedback RUN)"
         )
-    told = nothing if feedback is None else losses_of(Path(feedback))
+    losses = nothing if feedback is None else losses_of(Path(feedback))
     if out is None:
-        return Replay(None, play(prepared, None, rounds, told))
+        return Replay(None, play(prepared, None, rounds, losses))
     with RunFolder(Path(out), scenario) as folder:
-        summary = play(prepared, folder, rounds, told)
+        summary = play(prepared, folder, rounds, losses)
         folder.summary(summary)
     write_windows(folder.path, prepared)
     return Replay(folder.path, summary)
 
 
-def play(prepared: Prepared, folder: RunFolder | None, rounds: int | None, told: Told = nothing) -> dict[str, Any]:
+def play(
+    prepared: Prepared, folder: RunFolder | None, rounds: int | None, losses: Feedback = nothing
+) -> dict[str, Any]:
     """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans.
 
-    A clock that selects clients by what was learned is `told` that.
+    `losses` is the feedback of a clock that selects clients by losses.
     """
-    began, totals = time.perf_counter(), RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
-    digests, clock = Digests(), prepared.clock()
+    began = time.perf_counter()
+    totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
+    digests = Digests()
+    clock = prepared.clock()
     fractions: list[int] = [0] * 11
-    for plan in heeding(clock, told):
+    for plan in heeding(clock, losses):
         row = totals.add(plan)
         digests.plan(plan)
         for order in plan.heard():

@@ -1,4 +1,4 @@
-"""What a run gives to whoever called it from Python."""
+"""What a run returns to Python code."""
 
 from __future__ import annotations
 

@@ -16,21 +16,30 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
-from fedactors.learning.training_task import PretrainingWork, ServerExamples, TrainingData, TrainingTask, share
+from fedactors.learning.training_task import (
+    PretrainingWork,
+    SampleVariants,
+    ServerExamples,
+    TrainingData,
+    TrainingTask,
+    share,
+)
 from fedactors.models.layers import REGULARISERS
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
-from fedactors.simulation.memory_forecast import refuse_too_much
 from fedactors.simulation.prepare import Prepared, check_files, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
+from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, scenario_of
+from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Execution, Labelled, Loaded
@@ -57,7 +66,7 @@ def run(
     prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -73,6 +82,7 @@ def resume(
     overrides: Iterable[str] = (),
     *,
     previous: bool = False,
+    changed_code: bool = False,
     fleet: FleetKind = "ray",
     actors: int | None = None,
     address: str | None = None,
@@ -82,7 +92,8 @@ def resume(
 ) -> Result:
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
-    `overrides` may change the scenario's cluster and nothing else. Raises RunFolderError if there is no checkpoint, it
+    `overrides` may change the scenario's cluster and nothing else; with `changed_code`, the user's own files may be
+    others than before. Raises RunFolderError if there is no checkpoint, it
     is damaged, the scenario, data or device type is another one, or the run is still going on; and what `run` raises.
     """
     began = time.perf_counter()
@@ -91,9 +102,12 @@ def resume(
     check_resumable(path)
     start = load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides)
+    if changes := code_changes(path, start.code, scenario, allowed=changed_code):
+        shown.note(f"{path}: other code than before, bits may differ: {changes}")
+        start = replace(start, code=code_digests(scenario))
     prepared = _ready(scenario, address)
     rows = recorded_rows(path, start)
-    with _opened(prepared, fleet, actors, address) as opened:
+    with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         data = load(prepared)
         refuse_others(start, beginning(scenario, data), path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes) as folder:
@@ -117,7 +131,7 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    central, near = has_centre(prepared), is_near(scenario.server)
+    central, near = has_centre(prepared), is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 
@@ -144,13 +158,14 @@ def load(prepared: Prepared) -> Loaded:
     task = scenario.task
     server = scenario.server
     data = task.load(scenario.seed, scenario.devices)
-    assigned = (data.y, data.classes, prepared.sizes, scenario.seed)
+    assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
-    samples = TrainingData(data.x, data.y, split, weights=getattr(data, "weights", None))
+    samples = _samples(data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
+    evaluation = server.evaluation
     training_task = TrainingTask(
         prepared.model,
         server.algorithm,
@@ -158,15 +173,33 @@ def load(prepared: Prepared) -> Loaded:
         tuple(prepared.workloads),
         prepared.setting,
         before,
-        task.partition.holdout(data, scenario.devices, scenario.seed) if server.membership else None,
+        task.partition.holdout(data, scenario.devices, scenario.seed) if holds_out(server) else None,
         server.selection.steers,
-        task.engine,
-        server.local.clip,
-        tuple(metric.spec() for metric in task.metrics),
-        server.aggregation if server.aggregation.single else None,
+        engine=scenario.engine,
+        personal=prepared.personal,
+        evaluates_on_all=evaluation is not None and evaluation.on == "test",
+        evaluates_own=evaluation is None or evaluation.model == "own",
+        clip=server.local.clip,
+        metrics=tuple(metric.spec() for metric in task.metrics),
+        aggregation=server.aggregation if server.aggregation.single else None,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+
+
+def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
+    """Return the clients' samples, all variants of each if there are several."""
+    if data.variants is None:
+        return TrainingData(data.x, data.y, split, weights=data.weights)
+    variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
+    y = np.concatenate([data.y] * variants.copies)
+    weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
+    return TrainingData(data.variants, y, split, weights=weights, variants=variants)
+
+
+def holds_out(server: ServerOptions) -> bool:
+    """Whether test samples are given to clients."""
+    return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
 
 
 def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:

@@ -105,7 +105,7 @@ def _point(
     cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
     joined = address or cluster.address
-    transport = choose_transport(joined, few_vectors=is_near(prepared.scenario.server))
+    transport = choose_transport(joined, few_vectors=is_near(prepared))
     with RayFleet(hosts, cores, gpus, joined, torch=step is None, transport=transport) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
         worker = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
@@ -135,12 +135,18 @@ def _timed(
     fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[RoundTask, float]], clients: int, step: float | None
 ) -> ScalePoint:
     """Play the tasks and add up where the time went."""
-    collect(fleet, pipeline)  # what is noted so far is no part of it
-    began, clock, moved, ideal = time.perf_counter(), 0.0, 0, 0.0
+    collect(fleet, pipeline)  # removes the spans so far, which are no part of the measurement
+    began = time.perf_counter()
+    clock = 0.0
+    ideal = 0.0
+    moved = 0
+    steps = 0
+    rounds = 0
     pending: deque[RoundTask] = deque()
-    rounds = steps = 0
     for task, seconds in tasks:
-        clock, rounds, steps = clock + seconds, rounds + 1, steps + sum(chunk.cost for chunk in task.chunks)
+        clock += seconds
+        rounds += 1
+        steps += sum(chunk.cost for chunk in task.chunks)
         ideal += max(pipeline.loads(task), default=0) * (step or 0.0)
         pipeline.submit(task)
         pending.append(task)
@@ -148,7 +154,9 @@ def _timed(
             moved += pipeline.finish().moved
             pending.popleft()
     moved += sum(pipeline.finish().moved for _ in pending)
-    wall, each, hosts = time.perf_counter() - began, max(rounds, 1), len(pipeline.hosts)
+    wall = time.perf_counter() - began
+    each = max(rounds, 1)
+    hosts = len(pipeline.hosts)
     spent = _spent(collect(fleet, pipeline), hosts)
     shares = {name: value / each for name, value in {"clock": clock, **spent}.items()}
     return ScalePoint(

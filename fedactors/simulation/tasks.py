@@ -1,4 +1,4 @@
-"""From a Plan to the task the fleet executes: who counts with what weight, cut into chunks."""
+"""From a Plan to the task that the fleet executes: the updates that count, their weights, and their chunks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedactors.algorithms.participation import Members, Update
+from fedactors.clock.clock import Clock
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.reduction import branches
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Order, Plan
+from fedactors.scenario.server_options import ClientEvaluation
 from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepare import Dealt, Prepared
+from fedactors.streams import Purpose, stream
 
 T = TypeVar("T")
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
@@ -51,7 +54,25 @@ def task_of(
     evaluate = last or (plan.version + 1) % server.evaluate_every == 0
     audience = objective_state.audience if objective_state else None
     chunks = _chunks(plan, prepared, device, counted, bases, shift)
-    return RoundTask(facts, bases, chunks, evaluate, plan.oldest, _measured(plan, prepared), audience)
+    judged = judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else ()
+    return RoundTask(facts, bases, chunks, evaluate, plan.oldest, _measured(plan, prepared), judged, audience)
+
+
+def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
+    """Whether single clients are evaluated after a plan."""
+    return evaluation is not None and (last or (plan.version + 1) % evaluation.every == 0)
+
+
+def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
+    """Return the clients evaluated after `plan`, ascending: drawn among those that belong to the population."""
+    server, people = prepared.scenario.server, prepared.population
+    assert server.evaluation is not None
+    wanted = server.evaluation.clients
+    members = np.flatnonzero((people.arrive <= plan.closed) & (plan.closed < people.depart))
+    if wanted == "all" or wanted >= len(members):
+        return tuple(members.tolist())
+    random = stream(prepared.scenario.seed, Purpose.CLIENT_EVALUATION, round=plan.version)
+    return tuple(np.sort(random.choice(members, wanted, replace=False)).tolist())
 
 
 def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None = None) -> list[float]:
@@ -167,3 +188,10 @@ def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
         waiting.append(item)
     for item in waiting:
         yield item, True
+
+
+def plans_of_clock(clock: Clock, rounds: int) -> Iterator[tuple[Plan, bool]]:
+    """Yield the plans of a clock, each with whether it is the last one; certain unless the clock needs feedback."""
+    if clock.steered:  # its next plan depends on this one's losses
+        return ((plan, plan.version + 1 == rounds) for plan in clock)
+    return with_last(clock)

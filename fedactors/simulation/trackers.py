@@ -67,12 +67,14 @@ class Tracked:
     """Shows progress, and logs every row of metrics to trackers, which are made when the run begins."""
 
     def __init__(self, shown: Progress, makers: Sequence[Callable[[], Tracker]]) -> None:
-        self.note, self._shown, self._makers = shown.note, shown, makers
+        self.note = shown.note
+        self._shown = shown
+        self._makers = makers
         self._trackers: list[Tracker] = []
 
     @contextmanager
     def over(self, name: str, rounds: int) -> Iterator[None]:
-        """Show progress while the context lasts, and close the trackers whatever happens."""
+        """Show progress while the context lasts, and close the trackers at its end."""
         with ExitStack() as stack:
             for maker in self._makers:
                 self._trackers.append(maker())

@@ -1,4 +1,4 @@
-"""Runs the cells of a study, each an ordinary run in a folder of its own; what is done is not done again."""
+"""Runs the cells of a study, each an ordinary run in a folder of its own; finished runs are skipped."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of, 
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
+from fedactors.simulation.record.code_files import code_digests
 
 _FAILURE = "failure.json"
 T = TypeVar("T")
 
 
 class StudyRun(NamedTuple):
-    """One run to be had: a scenario file with overrides, and the folder in which its own folder is made."""
+    """One run that a study needs: a scenario file with overrides, and the folder in which its own folder is made."""
 
     scenario: Path
     overrides: tuple[str, ...]
@@ -30,7 +31,7 @@ class StudyRun(NamedTuple):
 
 
 def finished(work: StudyRun) -> Path:
-    """Return the folder of the run of `work`, as it is if it is complete; else go on with the run, or begin it.
+    """Return the folder of the run of `work`. If the run is not complete, continue it, or start it, first.
 
     A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
     """
@@ -62,6 +63,8 @@ def _play(scenario: Scenario, folder: Path) -> None:
 def folder_of(scenario: Scenario, out: Path) -> Path:
     """Return the folder of a run; studies that have a run in common share it, whatever they call it."""
     said = {key: value for key, value in scenario.dump().items() if key not in ("name", "cluster")}
+    if code := code_digests(scenario):
+        said["code"] = code
     return out / f"run-{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
 
 

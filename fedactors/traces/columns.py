@@ -43,10 +43,12 @@ def assemble(
     seen: tuple[ArrayLike, ArrayLike],
     repair_log: RepairLog,
     place: Callable[[int], str],
+    time_of_day: bool = True,
 ) -> Timeline:
     """Tidy `recorded` into a Timeline; `seen` holds the devices' first and last instants, `(devices,)` ns.
 
-    `place(k)` says where window k of the recording stands, for repairs and errors. Raises TraceError if a
+    `place(k)` says where window k of the recording stands, for repairs and errors. `time_of_day` says whether the
+    epoch is a midnight. Raises TraceError if a
     window ends before it begins or lies outside `seen`, two devices share a name, or the repair log is strict and
     something had to be tidied.
     """
@@ -56,7 +58,7 @@ def assemble(
     counts = np.bincount(tidy.row, minlength=len(names))
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     try:
-        return Timeline(tuple(names), starts, tidy.on, tidy.off, first, last, repair_log.repairs)
+        return Timeline(tuple(names), starts, tidy.on, tidy.off, first, last, repair_log.repairs, time_of_day)
     except TraceError as error:
         raise repair_log.source.error("", str(error)) from error
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.plan import SECOND, Time
+from fedactors.plan import NEVER, SECOND, Time
 from fedactors.traces.timeline import Int64, Repair, Timeline
 
 HOURS = 24
@@ -38,7 +39,7 @@ class Description:
     observed: float  # mean time for which a device was observed
     share: float  # of the observed time, how much devices were on
     lengths: dict[float, Time]  # quantiles of the windows' lengths, by level; empty without windows
-    hourly: tuple[float | None, ...]  # share by hour of the day (t mod 24 h), None for one never observed
+    hourly: tuple[float | None, ...]  # share by hour of the day (t mod 24 h), None for one never observed, or unknown
     repairs: tuple[Repair, ...]
 
     def data(self) -> dict[str, object]:
@@ -75,9 +76,27 @@ def describe(timeline: Timeline) -> Description:
         observed=total / max(len(timeline), 1),
         share=float(on.sum()) / total if total else 0.0,
         lengths=dict(zip(LEVELS, quantiles, strict=False)),
-        hourly=tuple(float(a) / float(b) if b else None for a, b in zip(on, observed, strict=True)),
+        hourly=tuple(
+            float(a) / float(b) if b and timeline.time_of_day else None for a, b in zip(on, observed, strict=True)
+        ),
         repairs=timeline.repairs,
     )
+
+
+def course(timeline: Timeline) -> tuple[float | None, ...]:
+    """Return the share of devices that are on in each of 24 equal parts of the recording; None where none is seen."""
+    begin = int(timeline.first.min(initial=NEVER))
+    span = max(int(timeline.last.max(initial=0)) - begin, 0)
+    edges = [begin + span * part // HOURS for part in range(HOURS + 1)]
+
+    def inside(starts: Int64, ends: Int64, low: Time, high: Time) -> float:
+        return float(np.clip(np.minimum(ends, high) - np.maximum(starts, low), 0, None).sum(dtype=np.float64))
+
+    shares: list[float | None] = []
+    for low, high in itertools.pairwise(edges):
+        seen = inside(timeline.first, timeline.last, low, high)
+        shares.append(inside(timeline.on, timeline.off, low, high) / seen if seen else None)
+    return tuple(shares)
 
 
 def _by_hour(begin: Int64, end: Int64) -> NDArray[np.float64]:

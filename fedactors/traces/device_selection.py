@@ -31,6 +31,6 @@ def select(recording: Recording, rows: Int64) -> Recording:
     inside = np.arange(starts[-1]) - np.repeat(starts[:-1], counts) + np.repeat(recording.starts[rows], counts)
     if isinstance(recording, Series):
         return Series(names, recording.unit, starts, recording.at[inside], recording.value[inside], recording.end[rows])
-    return Timeline(
-        names, starts, recording.on[inside], recording.off[inside], recording.first[rows], recording.last[rows]
-    )
+    on, off = recording.on[inside], recording.off[inside]
+    first, last = recording.first[rows], recording.last[rows]
+    return Timeline(names, starts, on, off, first, last, time_of_day=recording.time_of_day)

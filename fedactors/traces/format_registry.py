@@ -27,8 +27,9 @@ from fedactors.traces.formats import (
     planetlab,
     spot,
 )
+from fedactors.traces.nearest import nearest
 from fedactors.traces.series import Series
-from fedactors.traces.source import RecordingFile, RepairLog, load
+from fedactors.traces.source import RecordingFile, RepairLog, load, shown
 from fedactors.traces.timeline import Timeline
 
 Recording = Timeline | Series | DeviceTable | Matrix
@@ -103,8 +104,11 @@ def formats() -> tuple[Format, ...]:
 
 
 def _added() -> Iterable[Format]:
-    for point in registry.plugins("formats"):
-        found, who = registry.load("formats", point), registry.called("formats", point)
+    """Yield the formats of the scenario's own plugins, then those of installed packages."""
+    added = [(found, f'format "{name}" of a plugin') for name, found in registry.own("formats").items()]
+    points = registry.plugins("formats")
+    added += [(registry.load("formats", point), registry.called("formats", point)) for point in points]
+    for found, who in added:
         if not isinstance(found, Format):
             accepted = "an instance of fedactors.traces.format_registry.Format"
             raise ScenarioError(f"{who} is a {type(found).__name__} (accepted: {accepted})")
@@ -170,7 +174,18 @@ def _parse(source: RecordingFile, kind: Format, when: str | None, strict: bool) 
         if str(error).startswith(f"{source.path}: "):
             raise
         raise source.error("", str(error)) from error  # from a type that does not know its file
+    _check_names(result.names, source)
     return result
+
+
+def _check_names(names: tuple[str, ...], source: RecordingFile) -> None:
+    """Refuse names that differ in blanks only: they are one device, or nobody can tell them apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.strip(), name)
+        if other is not name:
+            accepted = "names that differ in more than blanks around them"
+            raise source.error("", f"two names, {shown(other)} and {shown(name)}", accepted)
 
 
 def _choose(source: RecordingFile, wanted: str | None) -> Format:
@@ -179,7 +194,8 @@ def _choose(source: RecordingFile, wanted: str | None) -> Format:
         if wanted == kind.name or (wanted is None and kind.reader.looks_like(source.data)):
             return kind
     if wanted is None:
-        raise source.error("", "a file of no known format", _listed(formats()))
+        hint = nearest(source, {kind.name: kind.reader.read for kind in formats() if not kind.ruled})
+        raise source.error("", f"a file of no known format{hint}", _listed(formats()))
     raise source.error("", f'format "{wanted}"{suggestion(wanted, (kind.name for kind in formats()))}')
 
 

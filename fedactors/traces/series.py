@@ -104,6 +104,21 @@ def join(parts: Sequence[Series]) -> Series:
     )
 
 
+def padded(series: Series, ends: Int64) -> Series:
+    """Return `series` with rows that end at `ends`, `(rows,)` ns, at their own end or later, and are 0 until then."""
+    longer = (ends > series.end) & (series.value[series.starts[1:] - 1] != 0)
+    where = series.starts[1:][longer]
+    return Series(
+        series.names,
+        series.unit,
+        series.starts + np.concatenate(([0], np.cumsum(longer))),
+        np.insert(series.at, where, series.end[longer]),
+        np.insert(series.value, where, 0),
+        np.maximum(ends, series.end),
+        series.repairs,
+    )
+
+
 def _joined_starts(parts: Sequence[Series]) -> Int64:
     """Return where each row begins among the pieces of all parts, `(rows + 1,)`."""
     sizes = np.cumsum([0, *(len(part.at) for part in parts)])

@@ -1,7 +1,7 @@
 """Flat columns as CSV or Parquet: what our own formats of rates, device tables and latencies are made of.
 
-A sheet has columns of text and columns of whole numbers from 0 to 2**62, all of one length. Times in a CSV may
-have a unit (`90s`). Parquet pages carry checksums.
+A sheet has columns of text and columns of whole numbers from 0 to 2**62, all of one length. Times in a CSV have a
+unit (`90s`), or stand in a column whose name states it (`from_s`). Parquet pages carry checksums.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from fedactors.plan import NEVER
-from fedactors.traces.csv_cells import preface, time
+from fedactors.traces import parquet_columns
+from fedactors.traces.csv_cells import header, preface, time, timed
 from fedactors.traces.source import RecordingFile, shown
 from fedactors.traces.timeline import Int64
 
 _DIGITS = 19
+_TIMES = ("from", "to")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,18 +36,14 @@ class CsvSheet:
         return len(self.texts[self.order[0]])
 
 
-def header(data: bytes) -> tuple[str, ...]:
-    """Return the column names that a CSV begins with, in lower case; nothing for Parquet."""
-    head = data[:65_536].decode("utf-8-sig", "replace")
-    line = next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
-    return tuple(name.strip().strip('"').lower() for name in line.split(","))
-
-
 def to_csv(sheet: CsvSheet) -> bytes:
     """Return `sheet` as CSV; texts stand in quotes."""
     columns = [sheet.texts[name] if name in sheet.texts else sheet.numbers[name].tolist() for name in sheet.order]
+    for name in sheet.texts[sheet.order[0]]:
+        check_name(name)
     text = io.StringIO(newline="")
-    text.write(",".join(sheet.order) + "\n")
+    timed_order = [f"{name}_ns" if name in _TIMES and name in sheet.numbers else name for name in sheet.order]
+    text.write(",".join(timed_order) + "\n")
     csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(zip(*columns, strict=True))
     return text.getvalue().encode()
 
@@ -65,25 +63,36 @@ def to_parquet(sheet: CsvSheet, kind: str) -> bytes:
     return sink.getvalue()
 
 
-def is_parquet(data: bytes, kind: str) -> bool:
-    """Whether `data` is a Parquet file of ours of that `kind`."""
-    return data.startswith(b"PAR1") and f"fedactors\x18{chr(len(kind))}{kind}".encode() in data[-65_536:]
+def columns(data: bytes, times: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names of the columns of a CSV or Parquet, those of `times` without the unit they may state."""
+    found = parquet_columns.names(data) if parquet_columns.is_parquet(data) else header(data)
+    return tuple(timed(name, times)[0] for name in found)
 
 
-def parse(source: RecordingFile, texts: Sequence[str], times: Sequence[str] = ()) -> CsvSheet:
-    """Return the columns of a CSV or Parquet file; those in `texts` are texts, those in `times` may have units.
+def parse(
+    source: RecordingFile, names: Sequence[str], times: Sequence[str] = (), labels: Sequence[str] = ()
+) -> CsvSheet:
+    """Return the columns of a CSV or Parquet file: names and labels are texts, and times have units.
 
-    Raises TraceError that names the line of a cell that cannot be read.
+    Blanks around a name do not count. Raises TraceError that names the line of a cell that cannot be read.
     """
-    if source.data.startswith(b"PAR1"):
-        return _from_parquet(source, texts)
+    texts = (*names, *labels)
+    if parquet_columns.is_parquet(source.data):
+        return _from_parquet(source, texts, times)
     order, rows = _csv_rows(source)
-    columns = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(order)}
+    written = dict(zip((timed(name, times)[0] for name in order), order, strict=True))
+    cells = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(written)}
     return CsvSheet(
-        order,
-        {name: [cell for _, cell in columns[name]] for name in order if name in texts},
-        {name: _numbers(cells, name, name in times, source) for name, cells in columns.items() if name not in texts},
+        tuple(written),
+        {name: [cell.strip() if name in names else cell for _, cell in cells[name]] for name in cells if name in texts},
+        {name: _numbers(cells[name], written[name], name in times, source) for name in cells if name not in texts},
     )
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that a CSV cannot hold. Raises ValueError if it begins or ends with blanks."""
+    if name != name.strip():
+        raise ValueError(f"the name {shown(name)} begins or ends with a blank (accepted: .parquet)")
 
 
 def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], list[tuple[int, list[str]]]]:
@@ -96,60 +105,72 @@ def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], list[tuple[int, l
         rows = [(skipped + lines.line_num, row) for row in lines if row]
     except csv.Error as error:
         raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
-    _check(order, source)
+    _check(tuple(timed(name, _TIMES)[0] for name in order), source)
     for line, row in rows:
         if len(row) != len(order):
             raise source.error(f"line {line}", f"{len(row)} fields", f"{len(order)}, as in the header")
     return order, rows
 
 
-def _numbers(cells: list[tuple[int, str]], name: str, timed: bool, source: RecordingFile) -> Int64:
+def _numbers(cells: list[tuple[int, str]], written: str, is_time: bool, source: RecordingFile) -> Int64:
+    unit = timed(written, _TIMES)[1]
     values = []
     for line, cell in cells:
         try:
-            values.append(_number(cell.strip(), timed))
-        except ValueError:
-            accepted = "a whole number >= 0" + (", or a time such as 90s" if timed else "")
-            raise source.error(f"line {line}", f"{name} {shown(cell)}", accepted) from None
+            values.append(_number(cell.strip(), is_time, unit))
+        except ValueError as error:
+            raise source.error(f"line {line}", *_wrong(cell, written, is_time, unit, error)) from None
     return np.array(values, dtype=np.int64)
 
 
-def _number(cell: str, timed: bool) -> int:
+def _wrong(cell: str, written: str, is_time: bool, unit: int | None, error: ValueError) -> tuple[str, str]:
+    """Return what was found in a cell, and what is accepted there."""
+    if not is_time:
+        return f"{written} {shown(cell)}", "a whole number >= 0"
+    if str(error).endswith("has no unit"):
+        return f"{written} {error}", f"a time such as 90s, or a column that states its unit, such as {written}_s"
+    return f"{written} {shown(cell)}", "a time such as 90s" + (", or a number in the column's unit" if unit else "")
+
+
+def _number(cell: str, is_time: bool, unit: int | None) -> int:
     """Return the number in a cell. Raises ValueError if it is none, or beyond 2**62."""
-    if not (cell.isascii() and cell.isdigit() and len(cell) <= _DIGITS):
-        value = time(cell) if timed else None
+    if is_time:
+        value = time(cell, unit)
         if value is None:
             raise ValueError(cell)
         return value
-    if int(cell) > NEVER:
+    if not (cell.isascii() and cell.isdigit() and len(cell) <= _DIGITS) or int(cell) > NEVER:
         raise ValueError(cell)
     return int(cell)
 
 
-def _from_parquet(source: RecordingFile, texts: Sequence[str]) -> CsvSheet:
-    columns = _parquet_columns(source, texts)
-    if any(column.null_count for column in columns.values()):
-        raise source.error("", "an empty cell", "a value in every cell")
-    numbers = {name: column.to_numpy().astype(np.int64) for name, column in columns.items() if name not in texts}
-    labels = {name: column.to_pylist() for name, column in columns.items() if name in texts}
-    return CsvSheet(tuple(columns), labels, numbers)
+def _from_parquet(source: RecordingFile, texts: Sequence[str], times: Sequence[str]) -> CsvSheet:
+    table = parquet_columns.table(source, "Parquet of rates, devices or latencies, as docs/traces.md has it")
+    written = [timed(name, times) for name in table.column_names]
+    _check(tuple(name for name, _ in written), source)
+    found = dict(zip((name for name, _ in written), table.columns, strict=True))
+    return CsvSheet(
+        tuple(found),
+        {name: parquet_columns.texts(column, name, source) for name, column in found.items() if name in texts},
+        {
+            **_parquet_times({name: (found[name], unit) for name, unit in written if name in times}, source),
+            **{
+                name: parquet_columns.numbers(column, name, source)
+                for name, column in found.items()
+                if name not in texts and name not in times
+            },
+        },
+    )
 
 
-def _parquet_columns(source: RecordingFile, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the columns of a Parquet file in their order, those in `texts` as texts and the others as int64."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(source.data), page_checksum_verification=True)
-        table = file.read(use_threads=False)
-        table.validate(full=True)
-        order = tuple(str(name) for name in table.column_names)
-        _check(order, source)
-        kinds = {name: pa.string() if name in texts else pa.int64() for name in order}
-        return {name: table[name].cast(kind) for name, kind in kinds.items()}
-    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
-        raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", "our own Parquet") from error
+def _parquet_times(found: dict[str, tuple[Any, int | None]], source: RecordingFile) -> dict[str, Int64]:
+    """Return columns of times; timestamps count from the earliest of them."""
+    read = {name: parquet_columns.times(column, name, unit, source) for name, (column, unit) in found.items()}
+    dated = [times for times, calendar in read.values() if calendar]
+    if len(dated) not in (0, len(read)):
+        raise source.error("", "timestamps beside other times", f"{' and '.join(read)} both timestamps, or neither")
+    begin = min((int(times.min()) for times in dated if len(times)), default=0)
+    return {name: times - begin for name, (times, _) in read.items()}
 
 
 def _check(order: tuple[str, ...], source: RecordingFile) -> None:

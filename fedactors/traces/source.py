@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,6 +14,9 @@ from pathlib import Path
 from fedactors.errors import TraceError
 from fedactors.traces.timeline import Repair
 
+UNPACKED = "FEDACTORS_UNPACKED"  # environment variable: how much a gzipped recording may unpack to
+_MOST_UNPACKED = 512 * 2**20  # bytes
+_PART = 2**24
 _GZIP = b"\x1f\x8b"
 
 
@@ -69,7 +74,7 @@ def load(path: str | Path) -> RecordingFile:
     source = RecordingFile(str(path), b"")
     try:
         data = _bytes_of(Path(path), source)
-        unpacked = gzip.decompress(data) if data.startswith(_GZIP) else data
+        unpacked = _unpacked(data, source) if data.startswith(_GZIP) else data
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise source.error("", f"damaged gzip: {error}", "a complete gzip file, or the plain file") from error
     except (OSError, ValueError) as error:
@@ -77,6 +82,34 @@ def load(path: str | Path) -> RecordingFile:
     if not unpacked:
         raise source.error("", "the file is empty", "a recording")
     return RecordingFile(str(path), unpacked)
+
+
+def _unpacked(data: bytes, source: RecordingFile) -> bytes:
+    """Return what was gzipped, up to a bound: a few MB can unpack to many GB."""
+    most = _most_unpacked(source)
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        parts, size = list[bytes](), 0
+        while part := file.read(_PART):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                accepted = (
+                    f"up to {most:,} bytes, or as many as the environment variable {UNPACKED} says, such as 8 GiB"
+                )
+                raise source.error("", f"unpacks to more than {most:,} bytes", accepted)
+    return b"".join(parts)
+
+
+def _most_unpacked(source: RecordingFile) -> int:
+    told = os.environ.get(UNPACKED, "")
+    if not told:
+        return _MOST_UNPACKED
+    from fedactors.scenario.units import size  # pydantic is heavy; few need it here
+
+    try:
+        return size(told)
+    except ValueError as error:
+        raise source.error("", f"the environment variable {UNPACKED}: {error}") from error
 
 
 def _bytes_of(path: Path, source: RecordingFile) -> bytes:
@@ -91,7 +124,10 @@ def _bytes_of(path: Path, source: RecordingFile) -> bytes:
 
 def shown(found: object, limit: int = 60) -> str:
     """Return `found` quoted for a message, shortened to about `limit` characters."""
-    text = str(found)
+    try:
+        text = str(found)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        text = f"a {type(found).__name__} too large to print"
     return repr(text if len(text) <= limit else f"{text[:limit]}…")
 
 

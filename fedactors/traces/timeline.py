@@ -44,6 +44,7 @@ class Timeline:
     first: Int64  # (devices,) ns
     last: Int64  # (devices,) ns
     repairs: tuple[Repair, ...] = ()
+    time_of_day: bool = True  # whether the epoch is a midnight, so that t mod 24 h is the time of day
 
     def __post_init__(self) -> None:
         problem = _problem(self)

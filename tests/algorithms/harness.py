@@ -124,7 +124,12 @@ class Federation:
             state = algorithm.moments(sent, kept)
             delta, state = local_steps(optimizer, x, self.lr, steps, gradient, state, **pull, layers=self.layers)
         gradient = -local_sgd(x, 1.0, min(steps, 1), self.gradients[client]) if algorithm.wants_gradient else None
-        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state)
+        own = None
+        if algorithm.own_pull is not None:
+            start = self.kept[client]["own"] if client in self.kept else x
+            pull = {"correction": algorithm.own_pull * (start - x), "prox": algorithm.own_pull}
+            own = start + local_sgd(start, self.lr, steps, self.met_by(client), **pull)
+        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state, own)
 
     def met_by(self, client):
         """Return the gradient that a client follows: its own, weighted, and the central one if it was sent samples."""

@@ -53,7 +53,8 @@ def test_no_rate_or_no_step_leaves_everything_bitwise_unchanged(name, nothing):
     assert federation.state.keys() == before.keys()
     assert all(torch.equal(federation.state[key], before[key]) for key in before if key != "server.v")
     for kept in federation.kept.values():
-        assert not any(value.any() for value in kept.values())
+        assert not any(value.any() for name, value in kept.items() if name != "own")
+        assert torch.equal(kept.get("own", federation.x), federation.x), "an own model starts from what was sent"
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -14,7 +14,7 @@ from fedactors.algorithms.participation import (
     UniformWeights,
     Update,
 )
-from fedactors.algorithms.schedule import ConstantRate, StaircaseRate
+from fedactors.optim.schedule import ConstantRate, StaircaseRate
 
 HEARD = [Update(samples=30, examples=50, steps=5, wanted=5), Update(samples=10, examples=30, steps=3, wanted=5)]
 MEMBERS = Members(clients=4, samples=100)

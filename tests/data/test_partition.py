@@ -4,8 +4,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedactors.data.base import Info
-from fedactors.data.partitions.assignment import deal
-from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition, NaturalPartition
+from fedactors.data.partitions.assignment import assign
+from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.natural import NaturalPartition
+from fedactors.data.partitions.partition import ClassPartition, IidPartition
 from fedactors.data.partitions.sizes import Pareto
 from fedactors.data.sets.digits import Digits
 from fedactors.data.sets.synthetic_data import SyntheticData
@@ -157,7 +159,7 @@ def test_natural_clients_hold_what_the_data_say():
 def test_a_pool_is_used_up_before_a_sample_is_given_again():
     labels = np.array([0, 1, 0, 1, 1])
     hosted, shares = np.array([[0], [1], [1]]), np.array([[5], [2], [1]])
-    split = deal(labels, hosted, shares, 0, replace=True)
+    split = assign(labels, hosted, shares, 0, replace=True)
     assert set(split.of(0)) == {0, 2}
     assert set(split.indices[5:]) == {1, 3, 4}
 

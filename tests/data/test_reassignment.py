@@ -1,4 +1,4 @@
-"""Data that are dealt anew in every round: disjoint, deterministic, and known to every host without being sent."""
+"""Data that are reassigned in every round: disjoint, deterministic, and known to every host without being sent."""
 
 import pickle
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import fedactors
 from fedactors import Scenario
-from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition
+from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.partition import ClassPartition, IidPartition
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.errors import ScenarioError
 from fedactors.simulation.prepare import prepare
@@ -95,7 +96,7 @@ def test_more_samples_than_all_clients_could_have_at_once():
     [
         ({"name": "iid", "samples": 300}, {}, r"1,500 wanted by 5 clients, .* has 1,437"),
         ({"name": "iid", "samples": 100}, {"data": {"name": "iid", "samples": 10}}, "server.data are taken"),
-        ({"name": "classes", "classes": 1}, {}, "reallocate needs to know how many"),
+        ({"name": "classes", "classes": 1}, {}, "reallocate needs the number"),
         ({"name": "classes", "classes": 1, "samples": 200}, {}, r"200 samples of a label .* there are 1[34]\d"),
         (
             {"name": "classes", "classes": 1, "samples": 100, "balanced": False},
@@ -110,5 +111,5 @@ def test_what_cannot_be_dealt_is_refused_before_the_run(partition, server, messa
 
 
 def test_nothing_belongs_to_a_client_beyond_a_round():
-    with pytest.raises(TypeError, match="dealt anew"):
+    with pytest.raises(TypeError, match="reassigned"):
         dealt(PARTITIONS[0]).of(0)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from fedactors import registry
 from fedactors.data.base import Data, Info
 from fedactors.data.partitions.assignment import Split
-from fedactors.data.partitions.partition import ClassPartition, DirichletPartition, IidPartition
+from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.partition import ClassPartition, IidPartition
 from fedactors.data.server.server_data import ClientServerData, IidServerData
 from fedactors.data.sets.digits import Digits
 from fedactors.errors import ScenarioError

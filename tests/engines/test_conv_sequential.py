@@ -67,10 +67,10 @@ def test_by_hand_is_for_plain_descent_on_chains_and_nothing_else():
 
 def test_maxima_come_before_the_bias_and_the_relu_that_precede_them():
     kinds = [link.kind for link in conv_model.links(MODELS["fsl_cifar"])]
-    first, second = ["conv", "pool", "bias", "relu"], ["winograd", "bias", "relu"]
+    first, second = ["conv", "pool", "bias", "relu"], ["conv", "pool", "bias", "relu"]
     assert kinds == [*first, *second, "dropout", "flatten", "dense", "relu", "dropout", "dense"]
     kinds = [link.kind for link in conv_model.links(MODELS["twice"])]
-    assert kinds[:4] == ["winograd", "pool", "bias", "relu"]
+    assert kinds[:4] == ["conv", "pool", "pool", "bias"]
     kinds = [link.kind for link in conv_model.links(MODELS["lamb"])]
     assert kinds[:8] == ["conv", "pool", "bias", "relu", "conv", "bias", "dropout", "pool"]
 

@@ -13,7 +13,7 @@ from fedactors.errors import ScenarioError
 from fedactors.models.paper_models import LambCnn, Logistic, Mlp
 from fedactors.optim.client_optimizers import PLAIN, ClientAdam
 from fedactors.registry import BUILTIN, lookup
-from fedactors.simulation.check import check
+from fedactors.simulation.checks.check import check
 from fedactors.workload import workload
 from tests.engines.toy_engine import ToyEngine
 

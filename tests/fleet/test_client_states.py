@@ -134,3 +134,25 @@ def test_client_state_that_does_not_fit_the_object_store_is_spilled(tmp_path):
     )
     expected = fedactors.run(spilling, tmp_path / "local", fleet="local").summary["digests"]
     assert fedactors.run(spilling, tmp_path / "ray", actors=1).summary["digests"] == expected
+
+
+def test_going_back_to_a_snapshot_brings_back_what_clients_kept():
+    """A round that is tried, undone and played again leaves the state of a round that was played once."""
+    prepared = prepare(scenario_of("scaffold", "server.cohort=all", "server.deadline=none"))
+    plans = prepared.clock()
+    first, second, third = (task_of(next(plans), prepared, "cpu", last=False) for _ in range(3))
+    with LocalFleet() as fleet:
+        pipeline = Pipeline(fleet, *runner.load(prepared))
+
+        def played(*tasks):
+            for task in tasks:
+                pipeline.submit(task)
+                pipeline.finish()
+            return pipeline.state(tasks[-1].facts.version + 1)
+
+        played(first)
+        snapshot = pipeline.snapshot()
+        expected = played(second, third)
+        pipeline.rewind(snapshot)
+        found = played(second, third)
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)

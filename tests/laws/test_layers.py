@@ -7,8 +7,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
-    "plan", "errors", "clip", "metric_names", "extras", "streams", "options", "registry", "user_code", "paths",
-    "workload", "version",
+    "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
+    "own_plugins", "clip", "metric_names", "user_errors",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),
@@ -23,6 +23,7 @@ ROOMS = {
     "algorithms": {"models", "optim", "learning"},
     "fleet": {"data", "models", "learning"},
     "report": {"run_files"},
+    "starters": {"clock", "data", "learning"},
     "simulation": {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
@@ -48,6 +49,7 @@ FORBIDDEN = {
     "study": {"torch", "ray", "simpy"},
     "papers": {"torch", "ray", "simpy"},
     "report": {"torch", "ray", "simpy"},
+    "starters": {"ray", "simpy"},
     "cli": {"torch", "ray", "simpy"},
 }
 

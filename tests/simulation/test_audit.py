@@ -1,4 +1,4 @@
-"""An audit finds the books of honest runs sound, and every number in them that somebody has changed."""
+"""An audit finds the records of runs sound, and every number in them that somebody has changed."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def copy(honest, tmp_path):
 
 
 @pytest.mark.parametrize("algorithm", ["fsl", "ds", "scaffold", "feddyn"])
-def test_the_books_of_every_kind_of_run_are_sound(algorithm, tmp_path):
+def test_the_records_of_every_kind_of_run_are_sound(algorithm, tmp_path):
     run(scenario_of(f"server.algorithm={algorithm}", "server.data={name: iid, samples: 50}"), tmp_path / "run")
     found = audit(tmp_path / "run")
     assert found["sound"], found

@@ -7,7 +7,7 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.scenario import Scenario
-from fedactors.simulation.forecast import Speeds, forecast, measure, round_seconds, start_seconds
+from fedactors.simulation.checks.forecast import Speeds, forecast, measure, round_seconds, start_seconds
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.tasks import task_of
 

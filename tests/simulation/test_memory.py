@@ -6,7 +6,7 @@ import pytest
 
 from fedactors import Scenario
 from fedactors.cli.main import main
-from fedactors.simulation.memory_forecast import wanted
+from fedactors.simulation.checks.memory_forecast import wanted
 from fedactors.simulation.prepare import prepare
 from tests.fleet.conftest import QUICKSTART
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedactors.algorithms.objective import FastReboot, Vanilla
-from fedactors.algorithms.schedule import StaircaseRate
+from fedactors.optim.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Outcome, Plan
 from fedactors.simulation.objective_state import Objective, Verdict, settled
 
@@ -29,7 +29,7 @@ class Story:
         self.decide = settled(server.membership.departures)
 
     def round(self, lost=(), wait=0):
-        """Play a round; clients in `lost` are not heard. Returns its standing."""
+        """Play a round; clients in `lost` are not heard. Returns the state of the objective."""
         opened = self.now + wait
         closed = opened + LENGTH
         people = self.people

@@ -112,7 +112,7 @@ def test_buffers_that_are_kept_stay_as_they_were(scenario, tmp_path):
         ("server.algorithm=fsl", "server.data={name: iid, samples: 60}"),
         ("server.algorithm=fed-lamb",),
         ("server.timing={name: fedbuff, concurrency: 4, buffer: 2}", "server.cohort=all"),
-        ("server.timing={name: fedasync, concurrency: 4}", "server.cohort=all"),
+        ("server.timing={name: fedasync, concurrency: 4}", "server.cohort=all", "server.rounds=16"),
     ],
     ids=["scaffold", "feddyn", "fednova", "fsl", "fed-lamb", "fedbuff", "fedasync"],
 )

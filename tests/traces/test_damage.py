@@ -36,7 +36,7 @@ SAMPLES = {
     "csv": _written(_TIMELINE, "t.csv"),
     "gzip": gzip.compress(_written(_TIMELINE, "t.csv"), mtime=0),
     "parquet": _written(_TIMELINE, "t.parquet"),
-    "rates": b"row,from,to,bytes/s\n"
+    "rates": b"row,from_ns,to,bytes/s\n"
     + b"".join(b"link %d,%d,%ds,%d\n" % (k // 2, 5 * 10**9 * (k % 2), 5 * (k % 2 + 1), k) for k in range(12)),
     "devices": b"device,inference_ns,benchmark\n" + b"".join(b"phone %d,%d,x\n" % (k, k) for k in range(12)),
     "latencies": b"from,to,ns\n" + b"".join(b"%d,%d,%d\n" % (k // 4, k % 4, k) for k in range(16)),

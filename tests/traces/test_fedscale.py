@@ -57,7 +57,7 @@ def test_repairs(written):
     ("clients", "message"),
     [
         ([1, "inactive", "finish_time"], "a pickle of something else"),
-        ({(1, 2): record([], [])}, "of no client"),
+        ({(1, 2): record([], [])}, "keys that are neither numbers nor texts"),
         ({1: ["inactive", "finish_time"]}, "of no client"),
         ({1: record([1], [])}, 'device "1": 1 times active, 0 inactive'),
         ({1: record([1, "2"], [2, 3])}, 'device "1": active is "[1, \'2\']"'),

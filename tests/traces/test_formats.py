@@ -9,7 +9,7 @@ import pytest
 from fedactors.errors import TraceError
 from fedactors.traces.format_registry import formats, read
 
-CSV = "device,on,off\na,0,5\n"
+CSV = "device,on_s,off_s\na,0,5\n"
 
 
 def test_formats_lists_every_format_once():

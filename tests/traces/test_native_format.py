@@ -38,7 +38,7 @@ def test_a_file_written_by_hand(written):
         "phone 1, 9h, 17.5h\n"
         "\n"
         'Ann\'s "tablet",0,90s\n'
-        "phone 1,20h,86400000000000\n"
+        "phone 1 ,20h,1440min\n"
         "never,,\n"
     )
     timeline = read(path)
@@ -61,12 +61,12 @@ def test_first_and_last_stand_on_any_line_of_a_device(written):
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_not_matter(written):
-    plain = "device,on,off\na,0,5\n"
+    plain = "device,on_ns,off_ns\na,0,5\n"
     assert read(written("\ufeff" + plain.replace("\n", "\r\n"))).same_as(read(written(plain, "plain")))
 
 
 def test_gzip_is_recognised_by_content(written):
-    text = "device,on,off\na,0,5\n"
+    text = "device,on_ns,off_ns\na,0,5\n"
     assert read(written(gzip.compress(text.encode()))).same_as(read(written(text, "plain")))
 
 
@@ -74,17 +74,21 @@ def test_gzip_is_recognised_by_content(written):
     ("text", "message"),
     [
         ("device,on,off\na,1\n", "line 2: 2 fields (3, as in the header)"),
-        ("device,on,off\na,5,4\n", 'device "a", line 2: window ends before it begins: 4 ns after 5 ns'),
-        ("device,on,off\na,5,\n", 'device "a", line 2: only one of on and off'),
-        ("device,on,off\na,5,9x\n", 'device "a", line 2: "x" is not a unit of time'),
-        ("device,on,off\na,-5,9\n", "device \"a\", line 2: '-5'"),
-        ("device,on,off\na,5,9223372036854775807\n", "at most 146 years"),
+        ("device,on_ns,off_ns\na,5,4\n", 'device "a", line 2: window ends before it begins: 4 ns after 5 ns'),
+        ("device,on_s,off\na,5,\n", 'device "a", line 2: only one of on and off'),
+        ("device,on_s,off\na,5,9x\n", 'device "a", line 2: off "x" is not a unit of time'),
+        ("device,on,off\na,-5,9\n", "device \"a\", line 2: on '-5'"),
+        ("device,on,off\nphone,0,9\n", 'device "phone", line 2: off 9 has no unit (a time such as 90s or 9h, or'),
+        ("device,on,off\nphone,0,9.25\n", 'device "phone", line 2: off 9.25 has no unit'),
+        ("device,on_s,off_s\na,0,1.23456789012\n", "off_s 1.23456789012 is not a whole number of nanoseconds"),
+        ("device,on_ns,off_ns\na,5,9223372036854775807\n", "at most 146 years"),
         ("device,on,off,frist\na,5,9,1\n", "line 1: unknown column 'frist'; did you mean \"first\"?"),
         ("device,on,off,on\na,5,9,1\n", "line 1: a column twice"),
-        ("device,on,off,first\na,5,9,6\n", "window 5..9 ns outside the device's sight"),
-        ("device,on,off,first\na,5,9,1\na,,,2\n", "line 3: a second value of first: 2 (1, or nothing)"),
-        ("device,on,off,first,last\na,,,2,1\n", "last 1 before first 2"),
-        ("device,on,off,first,last\na,,,2,\na,,,,1\n", "a device last seen before it was first seen"),
+        ("device,on,off,on_s\na,5,9,1\n", "line 1: a column twice"),
+        ("device,on_ns,off_ns,first_ns\na,5,9,6\n", "window 5..9 ns outside the device's sight"),
+        ("device,on_ns,off_ns,first_ns\na,5,9,1\na,,,2\n", "line 3: a second value of first: 2 (1, or nothing)"),
+        ("device,on_ns,off_ns,first_ns,last_ns\na,,,2,1\n", "last 1 ns before first 2 ns"),
+        ("device,on_ns,off_ns,first_ns,last_ns\na,,,2,\na,,,,1\n", "a device last seen before it was first seen"),
         ('device,on,off\n"a,5,9\n', "line 2: unexpected end of data"),
         ('device,on,off\n"a"b,5,9\n', "line 2: ',' expected after '\"'"),
     ],
@@ -98,7 +102,7 @@ def test_mistakes_are_named_with_their_line(written, text, message):
 
 
 def test_strict_refuses_to_join_windows(written):
-    path = written("device,on,off\na,0,5\nb,0,1\na,5,9\n")
+    path = written("device,on_ns,off_ns\na,0,5\nb,0,1\na,5,9\n")
     assert repaired(read(path)) == {"touching windows joined": 1}
     with pytest.raises(TraceError, match='device "a", line 4: touching windows joined'):
         read(path, strict=True)
@@ -112,11 +116,11 @@ def test_parquet_of_other_columns_is_refused(tmp_path):
     pq.write_table(pa.table({"device": ["a"], "on": [[1]], "off": [[2, 3]], "first": [0], "last": [9]}), path)
     with pytest.raises(TraceError, match="different lengths"):
         read(path)
-    pq.write_table(pa.table({"device": ["a"], "on": [[None]], "off": [[2]], "first": [0], "last": [9]}), path)
-    with pytest.raises(TraceError, match="an empty cell"):
+    pq.write_table(pa.table({"device": ["a"], "on": [[None, 1]], "off": [[2, 3]], "first": [0], "last": [9]}), path)
+    with pytest.raises(TraceError, match='column "on": an empty cell'):
         read(path)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(TraceError, match=r"cannot be read as Parquet.*lists of int64"):
+    with pytest.raises(TraceError, match=r"cannot be read as windows: no column device, on.*lists of times"):
         read(path)
 
 

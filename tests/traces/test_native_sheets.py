@@ -89,7 +89,11 @@ def test_rates_written_by_hand(written):
         ("row,from,to,bytes/s\na,5s,9s,1\n", 'device "a": a piece from 5000000000 ns (0 in a row'),
         ("row,from,to,bytes/s\na,0,9s,1\na,10s,11s,1\n", 'device "a": a piece from 10000000000 ns'),
         ("row,from,to,bytes/s\na,0,9s,-1\n", "line 2: bytes/s '-1' (a whole number >= 0)"),
-        ("row,from,to,bytes/s\na,0,9 parsecs,1\n", "line 2: to '9 parsecs' (a whole number >= 0, or a time"),
+        ("row,from,to,bytes/s\na,0,9 parsecs,1\n", "line 2: to '9 parsecs' (a time such as 90s)"),
+        (
+            "row,from,to,bytes/s\na,0,9,1\n",
+            "line 2: to 9 has no unit (a time such as 90s, or a column that states its unit",
+        ),
         ("row,from,to,miles\na,0,9s,1\n", "columns 'row,from,to,miles' (row,from,to and one of bytes/s, ppm)"),
         ("row,from,to,ppm\na,0,9s\n", "line 2: 3 fields (4, as in the header)"),
         ("row,from,to,ppm\na,0,9s,1\nb,0,9s,1\na,0,9s,1\n", "two rows of one name"),

@@ -8,7 +8,10 @@ from fedactors.plan import NEVER
 from fedactors.traces.timeline import Timeline, build
 
 # The csv module of Python 3.10 refuses NUL; nobody names a phone so.
-NAMES = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=0 if sys.version_info >= (3, 11) else 1))
+# Blanks around a name do not count, so that no name has them.
+NAMES = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=0 if sys.version_info >= (3, 11) else 1)).map(
+    str.strip
+)
 TIMES = st.one_of(st.integers(0, 20), st.integers(0, NEVER))
 
 

@@ -16,6 +16,7 @@ from fedactors.models.network import views
 class PlainLoop(Engine):
     """Plain SGD on a CPU; what else an algorithm may add to local steps, it refuses."""
 
+    name = "plain-loop"  # where a scenario names this file in `plugins`; an entry point has a name of its own
     accepts = "plain SGD on a CPU, without correction, proximal term, loss weight or second loss"
 
     def supports(self, work: LocalWork, device: str) -> bool:

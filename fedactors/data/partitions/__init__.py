@@ -1,1 +1,1 @@
-"""Who holds which samples: partitions over clients, their sizes, and splits between clients and a central learner."""
+"""Partitions of samples over clients, their sizes, and splits between clients and a central learner."""

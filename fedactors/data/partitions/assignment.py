@@ -1,7 +1,7 @@
-"""Deals samples to clients: who holds which of them, given how many of each label everybody gets.
+"""Assigns samples to clients, given how many of each label every client gets.
 
-All partitions end here. A pool is the shuffled samples of one label; its clients, in ascending order, take
-consecutive runs of it. What the partitions differ in is the table of shares.
+Every partition calls `assign` as its last step. A pool is the shuffled samples of one label; its clients, in
+ascending order, take consecutive runs of it. The partitions differ in the table of shares.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Split(NamedTuple):
     """Which samples lie at which client: client k has `indices[offsets[k] : offsets[k + 1]]`."""
 
     offsets: Int64  # (clients + 1,)
-    indices: Int64  # (samples dealt,)
+    indices: Int64  # (samples assigned,)
 
     def of(self, client: int) -> Int64:
         """Return the samples of `client`, a view."""
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
 
 
-def deal(
+def assign(
     labels: Int64,
     hosted: Int64,
     shares: Int64,

@@ -1,35 +1,32 @@
 """How a data set is spread over clients.
 
-A partition answers two questions at different times. `sizes` says how many samples each client holds, from
-the data set's `Info` alone: the clock needs it and has no labels. `split` says which ones, and gives exactly
-those sizes. Both are pure functions of the seed.
+A partition has two functions. `sizes` returns how many samples each client holds, from the data set's `Info` alone: the
+clock needs it and has no labels. `split` returns which samples, and keeps to exactly those sizes. Both are pure
+functions of the seed.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info
-from fedactors.data.partitions.assignment import Split, contiguous, deal, supplied
+from fedactors.data.partitions.assignment import Split, assign, supplied
 from fedactors.data.partitions.sizes import Samples, drawn, even
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 _WHERE = "task.partition"
 
 
-class Partition(Protocol):
-    """A way to spread data over clients that a scenario may name."""
-
-    name: str
+class Spread(Protocol):
+    """A way to spread samples over clients."""
 
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
@@ -42,6 +39,12 @@ class Partition(Protocol):
         the labels are not those that the data set announced.
         """
         ...
+
+
+class Partition(Spread, Protocol):
+    """A way to spread data over clients that a scenario may name."""
+
+    name: str
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out. Raises ScenarioError if a label has too few."""
@@ -62,15 +65,38 @@ class Reassignable(Protocol):
         ...
 
 
-class _Dealt(Options):
-    """Options of the partitions that give samples away."""
+def held_out(alike: Spread, data: Data, clients: int, seed: int) -> Split:
+    """Return which test samples each client holds out, if test samples are spread as `alike` does."""
+    labels = data.strata_of(data.test_y)
+    counts = tuple(np.bincount(labels, minlength=data.strata_count).tolist())
+    info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts, kind=data.kind)
+    return alike.split(labels, data.strata_count, alike.sizes(info, clients, seed), seed)
+
+
+def refuse_other_labels(info: Info, name: str) -> None:
+    """Raise ScenarioError if the labels of the data are no classes, by which samples could be told apart."""
+    if info.kind != "class":
+        raise ScenarioError(
+            f'{_WHERE}: "{name}" tells samples apart by their label, and "{info.name}" has labels of the kind'
+            f" {info.kind} (accepted: iid, quantity or natural)"
+        )
+
+
+def one_pool(labels: Int64, sizes: Int64, seed: int, *, replace: bool, purpose: Purpose) -> Split:
+    """Return the split in which every client draws from all data alike."""
+    pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
+    return assign(pool, hosted, sizes[:, None], seed, replace=replace, purpose=purpose)
+
+
+class AssignedPartition(Options):
+    """Options of the partitions that assign samples to clients."""
 
     samples: Samples | None = None
     """Samples of each client: a number, or a law. If not given, all data are shared out, evenly."""
     replace: bool = False
     """Where samples run out, draw from them again with replacement, instead of refusing."""
     reallocate: bool = False
-    """Deal all data anew in every round, to the clients that are asked; each gets as many samples as before."""
+    """Assign all data anew in every round, to the clients that are asked; each gets as many samples as before."""
     test_samples: PositiveInt | None = None
     """Test samples that each client holds out, of its own labels, where the test set follows the members; if not given,
     the test set is shared out as training samples are that are not counted."""
@@ -78,11 +104,9 @@ class _Dealt(Options):
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out; see `Partition.holdout`."""
-        counts = tuple(np.bincount(data.test_y, minlength=data.classes).tolist())
-        info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts)
         alike = self.model_copy(update={"samples": self.test_samples, "reallocate": False})
         alike._purpose = Purpose.HOLDOUT
-        return alike.split(data.test_y, data.classes, alike.sizes(info, clients, seed), seed)
+        return held_out(alike, data, clients, seed)
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
@@ -110,18 +134,17 @@ class _Dealt(Options):
         self.enough(info, np.sort(sizes)[-asked:])
 
 
-class IidPartition(_Dealt):
+class IidPartition(AssignedPartition):
     """Every client draws from all data alike."""
 
     name: Literal["iid"] = "iid"
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
-        one_pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
-        return deal(one_pool, hosted, sizes[:, None], seed, replace=self.replace, purpose=self._purpose)
+        return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
 
 
-class ClassPartition(_Dealt):
+class ClassPartition(AssignedPartition):
     """Every client holds samples of `classes` labels, as many of each (McMahan et al. 2017, made exact).
 
     Balanced: the labels and the clients are permuted at random, and client number j takes the next `classes`
@@ -142,8 +165,9 @@ class ClassPartition(_Dealt):
 
         Raises ScenarioError if a label has too few samples or, without `samples`, no client.
         """
+        refuse_other_labels(info, self.name)
         if self.reallocate and self.samples is None:
-            raise ScenarioError(f"{_WHERE}.samples: reallocate needs to know how many each client gets")
+            raise ScenarioError(f"{_WHERE}.samples: reallocate needs the number of samples of each client")
         hosted = self.hosted(info.classes, clients, seed)
         asked = super().sizes(info, clients, seed)
         if info.class_counts is None and self.samples is None:
@@ -165,7 +189,7 @@ class ClassPartition(_Dealt):
         shares = self._shares(counts, hosted, sizes)
         if not np.array_equal(shares.sum(axis=1), sizes):
             raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
     def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:
         """Look whether each label has enough for all that may host it. Raises ScenarioError if not, or if unknown."""
@@ -219,78 +243,3 @@ def _even_cuts(counts: Int64, hosts: Int64, hosted: Int64) -> Int64:
     rank[by_label] = np.arange(len(flat)) - first[flat[by_label]]
     shares = counts[flat] // hosts[flat] + (rank < counts[flat] % hosts[flat])
     return shares.reshape(hosted.shape).astype(np.int64)
-
-
-class DirichletPartition(_Dealt):
-    """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
-
-    The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
-    replacement; where a label has run out, its share falls to the client's other labels in proportion. So
-    sizes are kept exactly, and the last clients get what is left.
-    """
-
-    name: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, Field(gt=0)]
-    """Concentration of each label."""
-
-    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
-        """Return which samples each client holds; see `Partition.split`."""
-        draws = stream(seed, Purpose.PARTITION)
-        left = np.bincount(labels, minlength=classes)
-        if sizes.sum() > len(labels) and not self.replace:
-            raise ScenarioError(f"{_WHERE}: {sizes.sum():,} samples wanted, {len(labels):,} available")
-        proportions = draws.dirichlet(np.full(classes, self.alpha), size=len(sizes))
-        shares = np.zeros((len(sizes), classes), dtype=np.int64)
-        for k in draws.permutation(len(sizes)):
-            if self.replace:
-                shares[k] = _multinomial(draws, sizes[k], proportions[k], left)
-            else:
-                shares[k] = _taken(draws, sizes[k], proportions[k], left)
-                left -= shares[k]
-        hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
-        return deal(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
-
-
-def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
-    """Draw `samples` labels in `proportions`, none oftener than it is `left`; `left` holds enough."""
-    taken = np.zeros_like(left)
-    while missing := samples - taken.sum():
-        drawn_now = _multinomial(draws, missing, proportions, left - taken)
-        taken += np.minimum(drawn_now, left - taken)  # either nothing was cut, or a label is used up: this ends
-    return taken
-
-
-def _multinomial(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
-    """Draw `samples` labels in `proportions`, among those of which something is left."""
-    usable = np.where(left > 0, proportions, 0.0)
-    if usable.sum() < 1e-200:  # all its labels are used up: take any other
-        usable = left.astype(np.float64)
-    return draws.multinomial(samples, usable / usable.sum())
-
-
-class NaturalPartition(Options):
-    """Every client holds what the data set says is its own."""
-
-    name: Literal["natural"] = "natural"
-
-    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
-        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data do not say."""
-        if info.client_sizes is None:
-            raise ScenarioError(f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet')
-        if len(info.client_sizes) != clients:
-            raise ScenarioError(
-                f'{_WHERE}: "{info.name}" comes from {len(info.client_sizes):,} clients, found {clients:,}'
-            )
-        return info.client_sizes
-
-    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
-        """Return which samples each client holds; see `Partition.split`."""
-        if sizes.sum() != len(labels):
-            raise DataError(f"{_WHERE}: {len(labels):,} samples found, accepted: {sizes.sum():,} as announced")
-        return contiguous(sizes)
-
-    def holdout(self, data: Data, clients: int, seed: int) -> Split:
-        """Return which test samples each client holds out; see `Partition.holdout`."""
-        if data.test_clients is None:
-            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
-        return contiguous(np.diff(data.test_clients))

@@ -1,8 +1,8 @@
-"""Training data that are dealt anew to the active clients in every round.
+"""Training data that are reassigned to the active clients in every round.
 
 Source: Fed-LAMB paper, section 4: "in each round, the training samples are allocated to the active devices". How many
-samples a client has stays as it was, so the clock needs to know nothing; which ones they are is a function of (seed,
-round, active clients) that every host works out from the labels it has. No sample travels.
+samples a client has stays as it was, so the clock is not concerned; which ones they are is a function of (seed,
+round, active clients) that every host computes from the labels it has. No sample travels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Placed:
     """A split among some of all clients."""
 
     def __init__(self, split: Split, clients: Sequence[int]) -> None:
-        self._split, self._places = split, {client: place for place, client in enumerate(clients)}
+        self._split = split
+        self._places = {client: place for place, client in enumerate(clients)}
 
     def of(self, client: int) -> Int64:
         """Return the samples of `client`. Raises KeyError if it got none in this round."""
@@ -31,19 +32,22 @@ class Placed:
 
 
 class ReassignedSplit:
-    """Who holds which samples in a round; `labels` are `(n,)` and below `classes`, `sizes` are `(clients,)`."""
+    """A split for each round; `labels` are `(n,)` and below `classes`, `sizes` are `(clients,)`."""
 
     def __init__(self, partition: Partition, labels: Int64, classes: int, sizes: Int64, seed: int) -> None:
-        self._partition, self._labels, self._classes = partition, labels, classes
-        self._sizes, self._seed = sizes, seed
+        self._partition = partition
+        self._labels = labels
+        self._classes = classes
+        self._sizes = sizes
+        self._seed = seed
         self._latest: tuple[tuple[int, tuple[int, ...]], Placed] | None = None
 
     def of(self, client: int) -> Int64:
-        """Refuse: nothing belongs to a client for longer than a round. Raises TypeError."""
-        raise TypeError("the data are dealt anew in every round: ask for the holdings of one")
+        """Raise TypeError: no sample belongs to a client for longer than a round."""
+        raise TypeError("the data are reassigned in every round (accepted: among, the holdings of one round)")
 
     def among(self, version: int, active: tuple[int, ...]) -> Placed:
-        """Return who of the `active` clients holds what in round `version`; chunk after chunk asks for the same."""
+        """Return which samples each `active` client holds in round `version`; kept for the chunks of the same round."""
         key = version, active
         if self._latest is None or self._latest[0] != key:
             seed = int(stream(self._seed, Purpose.REALLOCATION, 0, version).integers(2**63))

@@ -1,7 +1,7 @@
 """How many samples each client holds, when the data set does not say.
 
-A law is a pure function of the number of clients and the seed, so that the clock knows every client's size
-without looking at a single sample.
+A law is a pure function of the number of clients and the seed, so that the clock has every client's size
+without any sample.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class LogNormal(Options):
 
 
 def _kind(value: object) -> object:
-    """Say which of `Samples` is meant, so that a mistake is answered for that one only."""
+    """Return which kind of `Samples` is meant, so that errors name that kind only."""
     if isinstance(value, dict):
         return value.get("name")
     return getattr(value, "name", "number")
@@ -100,6 +100,21 @@ def drawn(samples: int | Pareto | LogNormal, clients: int, seed: int) -> Int64:
 def even(total: int, clients: int) -> Int64:
     """Return `total` cut into `(clients,)` sizes that differ by one at most; the first ones get one more."""
     return total // clients + (np.arange(clients) < total % clients).astype(np.int64)
+
+
+def dirichlet_sizes(alpha: float, total: int, clients: int, seed: int, least: int = 1) -> Int64:
+    """Return `total` cut into `(clients,)` sizes, their shares drawn from a symmetric Dirichlet law.
+
+    Everybody has `least` samples, if there are so many; what is beyond is shared by the law, in whole samples that are
+    nearest to it.
+    """
+    floor = least if least * clients <= total else 0
+    rest = total - floor * clients
+    wanted = rest * stream(seed, Purpose.SIZES).dirichlet(np.full(clients, alpha))
+    sizes = np.floor(wanted).astype(np.int64)
+    missing = rest - int(sizes.sum())
+    sizes[np.argsort(sizes - wanted, kind="stable")[:missing]] += 1  # the largest remainders
+    return sizes + floor
 
 
 def _clipped(sizes: NDArray[np.float64], floor: int, cap: int | None) -> Int64:

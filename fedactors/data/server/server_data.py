@@ -1,7 +1,7 @@
 """The server's own data D_0, taken from the clients' data.
 
 Source: federated and server learning, where the server learns from a few samples of its own. A way to get
-them is an `Options` class with `size`, which the clock asks and which needs no data, and `draw`. See `glyphs`
+them is an `Options` class with `size`, which the clock calls and which needs no data, and `draw`. See `glyphs`
 and `stl` for data from elsewhere.
 """
 
@@ -55,7 +55,7 @@ class IidServerData(Options):
     samples: PositiveInt
     """Samples of the server, of all labels together."""
     copies: bool = True
-    """Copy samples of clients, who keep theirs; if not, take only samples that no client holds."""
+    """Copy samples of clients, which keep theirs; if not, take only samples that no client holds."""
 
     def size(self, info: Info) -> int:
         """Return n_0. Raises ScenarioError if a label has too few samples."""
@@ -71,8 +71,8 @@ class IidServerData(Options):
         held = np.zeros(len(data.y), dtype=bool)
         held[split.indices] = True
         pool = np.flatnonzero(held == self.copies)
-        labels = data.y[pool]
-        shares = self._shares(np.bincount(labels, minlength=data.classes))
+        labels = data.strata[pool]
+        shares = self._shares(np.bincount(labels, minlength=data.strata_count))
         rows = np.concatenate(
             [
                 stream(seed, Purpose.SERVER_DATA, 1 + label).permutation(pool[labels == label])[:share]
@@ -126,7 +126,7 @@ class CentralServerData(Options):
 
 
 class ClientServerData(Options):
-    """As many samples from each of a few clients, who were chosen once and keep theirs (FSL journal, IV-C).
+    """As many samples from each of a few clients, which were chosen once and keep theirs (FSL journal, IV-C).
 
     Clients are drawn among those that have enough. What they lack, the server lacks as well.
     """

@@ -26,8 +26,11 @@ from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 _STL_LABELS = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")  # from 1
-_FOLDER, _IMAGES, _LABELS = "stl10_binary", "train_X.bin", "train_y.bin"
-_SIDE, _SMALL = 96, 32
+_FOLDER = "stl10_binary"
+_IMAGES = "train_X.bin"
+_LABELS = "train_y.bin"
+_SIDE = 96
+_SMALL = 32
 _PIXELS = 3 * _SIDE * _SIDE
 
 

@@ -2,7 +2,7 @@
 
 Source: Liu et al., Deep Learning Face Attributes in the Wild, 2015; Augenstein et al., 2022, section 5.1 and C.2.1.
 As in LEAF, persons with at least five images count; nine tenths of them train, of 9,343 that is 8,408. Three persons
-make one client, 2,802 in all, who keeps smiling faces only; the other faces of the same persons are the central
+make one client, 2,802 in all, which keeps smiling faces only; the other faces of the same persons are the central
 learner's. All faces of the remaining 935 persons test. (Which persons the authors' own split has is not known.)
 """
 
@@ -22,9 +22,12 @@ from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
 from fedactors.options import Options
 
-_IMAGES, _ATTRIBUTES, _PERSONS = "img_align_celeba", "list_attr_celeba.txt", "identity_CelebA.txt"
+_IMAGES = "img_align_celeba"
+_ATTRIBUTES = "list_attr_celeba.txt"
+_PERSONS = "identity_CelebA.txt"
 _LEAST = 5  # images
-_TEST, _NOBODY = -1, -2  # in place of a client
+_TEST = -1  # in place of a client
+_NOBODY = -2
 
 
 class _Faces(NamedTuple):
@@ -98,7 +101,7 @@ def _listed(folder: Path, persons: int) -> _Faces:
     smiling = np.array([words[column] == "1" for words in rows], dtype=np.int64)
     unknown = next((name for name in names if name not in person_of), None)
     if unknown is not None:
-        raise DataError(f"{whose}: nobody named for {unknown}")
+        raise DataError(f"{whose}: no client named for {unknown}")
     client = _clients(np.array([int(person_of[name]) for name in names], dtype=np.int64), persons)
     kept = np.flatnonzero((client >= 0) & (smiling == 1))
     kept = kept[np.argsort(client[kept], kind="stable")]

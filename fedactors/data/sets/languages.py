@@ -12,12 +12,15 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
-_FEDERATED, _CENTRAL = 0, 1  # rounds of the random streams, one for each language
-_LAW, _TEST, _CENTRAL_TRAIN = -1, -2, -3  # entities of the random streams; clients are 0, 1, …
+_FEDERATED = 0  # rounds of the random streams, one for each language
+_CENTRAL = 1
+_LAW = -1  # entities of the random streams; clients are 0, 1, …
+_TEST = -2
+_CENTRAL_TRAIN = -3
 
 
 class Languages(Options):
@@ -43,6 +46,7 @@ class Languages(Options):
         return Info(
             self.name, total, 2 * self.test, shape, self.characters,
             client_sizes=sizes, label_shape=shape, central_size=self.central,
+            inputs=(InputPart("", shape, integer=True),), kind="sequence",
         )  # fmt: skip
 
     def check(self) -> None:

@@ -11,11 +11,13 @@ from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
-_LONGEST, _SENTENCE, _LINE = 4, (4, 12), 10  # syllables, words, sentences
+_LONGEST = 4  # syllables of a word
+_SENTENCE = (4, 12)  # words of a sentence
+_LINE = 10  # sentences of a line
 
 
 class MadeText(Options):
-    """Sentences of a language that nobody speaks, the same for every seed, as a file would be."""
+    """Sentences of an invented language, the same for every seed, as a file would be."""
 
     characters: PositiveInt = 1_000_000
     """Length of the text."""
@@ -35,10 +37,13 @@ def _written(characters: int, words: int) -> str:
         known["".join(draws.choice(_SYLLABLES, draws.integers(1, _LONGEST + 1)))] = None
     chances = 1 / np.arange(1, words + 1)
     said = draws.choice(list(known), characters // 2, p=chances / chances.sum())  # a word has two letters or more
-    sentences, at, length = list[str](), 0, 0
+    sentences = list[str]()
+    at = 0
+    length = 0
     while length < characters:
         count = int(draws.integers(*_SENTENCE, endpoint=True))
         end = "\n" if len(sentences) % _LINE == _LINE - 1 else " "
         sentences.append(" ".join(said[at : at + count]).capitalize() + "." + end)
-        at, length = at + count, length + len(sentences[-1])
+        at += count
+        length += len(sentences[-1])
     return "".join(sentences)[:characters]

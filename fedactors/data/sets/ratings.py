@@ -2,7 +2,7 @@
 
 Source: Augenstein et al., 2022, section 5.3 and C.2.3. A user's movies, in order of time, become examples: the last
 `history` movies seen, and the next one. Of the users, a share is central; the others are clients, of whom a share is
-for testing and as many for validation, which nobody uses here. On MovieLens 1M that gives 3,865 clients.
+for testing and as many for validation, which are not used here. On MovieLens 1M that gives 3,865 clients.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
 _FILES = {"1m": ("ml-1m/ratings.dat", "::", 3952, 6040), "100k": ("ml-100k/u.data", "\t", 1682, 943)}
-_USERS, _GROUPS = -1, -2  # entities of random streams; users are 0, 1, …
+_USERS = -1  # entities of random streams; users are 0, 1, …
+_GROUPS = -2
 
 
 class Ratings(NamedTuple):
-    """Who rated what when, user after user, each user's in order of time."""
+    """The ratings of all users, user after user, each user's in order of time."""
 
     users: int
     movies: int  # V
@@ -36,7 +37,7 @@ class Ratings(NamedTuple):
 
 
 class _NextMovie(Options):
-    """What next-movie data sets share: how ratings become examples, and who gets them."""
+    """What next-movie data sets share: how ratings become examples, and which client gets them."""
 
     name: str
     history: PositiveInt = 10
@@ -67,6 +68,7 @@ class _NextMovie(Options):
             client_sizes=sizes,
             central_size=int(counts[parts.central].sum()),
             client_rows=seen[parts.train],
+            inputs=(InputPart("", (self.history,), integer=True),),
         )
 
     def load(self, seed: int, clients: int) -> Data:

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.made_text import MadeText
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
@@ -54,7 +54,7 @@ class Texts(Options):
     least: PositiveInt = 2
     """Leave out clients with fewer training pieces."""
     vocabulary: PositiveInt | None = None
-    """Number of characters told apart; all if not given."""
+    """Number of different characters; all if not given."""
 
     def info(self, seed: int, clients: int) -> Info:
         """Return sizes; the texts are read. Raises DataError if they cannot be."""
@@ -69,6 +69,8 @@ class Texts(Options):
             client_sizes=sizes,
             label_shape=(self.length,),
             central_size=len(cut.central),
+            inputs=(InputPart("", (self.length,), integer=True),),
+            kind="sequence",
         )
 
     def check(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import ray
 
 from fedactors.fleet.base import WorkerClass, perform
+from fedactors.user_code import Source, adopt
 
 OBSERVATION = "observation"  # the group of calls that are answered while others are worked on
 
@@ -55,6 +56,10 @@ class ActorProcess:
             raise NoWorkerError
         about: dict[str, object] = self._present().about()
         return about
+
+    def adopt(self, sources: list[Source]) -> None:
+        """Make files of the user importable here, before anything arrives that is made of their classes."""
+        adopt(sources)
 
     def make_worker(self, worker: WorkerClass, args: list[Any]) -> None:
         """Make the worker from `args`, which may be references."""

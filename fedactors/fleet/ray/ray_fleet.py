@@ -30,6 +30,7 @@ from fedactors.fleet.ray.processes import ActorProcesses
 from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers
 from fedactors.fleet.transport.base import Transport
 from fedactors.fleet.transport.ray_transport import RayTransport
+from fedactors.user_code import sources
 
 T = TypeVar("T")
 _REVIVE_SECONDS = 60.0
@@ -150,6 +151,8 @@ class RayFleet:
     def _make_worker(self, actor: Any) -> Any:
         """Have a process make its worker, watch it, and connect to it; return Ray's reference to the making."""
         worker, args = self._workers[actor]
+        if files := sources():
+            actor.adopt.remote(files)
         self._made[actor] = actor.make_worker.remote(worker, args)
         self._liveness.watch(actor, worker.__name__)
         self._transport.reconnect(actor)

@@ -6,8 +6,8 @@
 
 The secret itself is never sent on the socket: an actor gets it as an argument of a call of Ray. Until the last message
 each side reads nothing but raw bytes of these sizes; all else ends the connection. The labels differ, so that a
-stranger cannot send one side's proof back to it. Before that, each side checks the user of the
-other one, which the kernel reports (SO_PEERCRED).
+stranger cannot send one side's proof back to it. Before that, each side checks the user of the other one, which the
+kernel reports (SO_PEERCRED).
 """
 
 from __future__ import annotations

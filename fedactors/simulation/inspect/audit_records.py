@@ -16,7 +16,7 @@ from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.prepare_task import workloads_of
+from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.workload import Workload
 
@@ -42,7 +42,7 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario."""
-        return validate(scenario_data(self.path), str(self.path / SCENARIO))
+        return validate(scenario_data(self.path), str(self.path / SCENARIO), folder=self.path)
 
     @cached_property
     def summary(self) -> dict[str, Any]:

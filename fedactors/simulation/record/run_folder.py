@@ -1,6 +1,7 @@
 """A run folder: everything a report needs, in formats that are read without fedactors.
 
     scenario.yaml                  the scenario, every default shown
+    code/                          copies of the Python files that it names
     plans.parquet, orders.parquet  one row per aggregation; one row per client asked
     clients.parquet                one row per client: its group, and the samples it trains on
     weights.parquet                one row per update that counted
@@ -44,6 +45,7 @@ from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUM
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.record.code_files import write_code
 
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 _MODEL = f"{CHECKPOINT}/model.safetensors"
@@ -70,6 +72,7 @@ class RunFolder:
         try:
             self._metrics: FileIO = _new(path) if past is None else _again(path, past)
             write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
+            write_code(path, scenario)
         except FileExistsError:
             raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
         except OSError as error:

@@ -25,6 +25,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.progress import Progress, Silent
+from fedactors.simulation.record.code_files import code_changes, code_digests, write_code
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import check_free, new_path
 from fedactors.simulation.result import Result
@@ -56,6 +57,7 @@ def branch(
     rows = _lines(path, at)
     known = load(path)
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
+    code_changes(path, known.code, before, allowed=False)
     _refuse_other_past(before, after, at)
     folder = new_path(f"{after.name}-branch") if out is None else Path(out)
     check_free(folder)
@@ -119,7 +121,10 @@ def _vectors(prepared: Prepared) -> list[str]:
     import torch
 
     algorithm = prepared.scenario.server.algorithm
-    return sorted([*algorithm.start(torch.zeros(1)), *(f"{name} of each client" for name in algorithm.keeps)])
+    personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
+    return sorted(
+        [*algorithm.start(torch.zeros(1)), *(f"{name} of each client" for name in algorithm.keeps), *personal]
+    )
 
 
 def _again(
@@ -149,6 +154,7 @@ def _begin(folder: Path, scenario: Scenario, start: Checkpoint, rows: list[bytes
     folder.mkdir(parents=True, exist_ok=True)
     said = json.loads(json.dumps(scenario.dump()))
     write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
+    write_code(folder, scenario)
     write(folder / METRICS, b"".join(rows))
-    shared = replace(start, scenario=said, metrics_bytes=sum(map(len, rows)))
+    shared = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=sum(map(len, rows)))
     save(folder, shared, start.saved())

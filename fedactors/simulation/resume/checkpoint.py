@@ -55,6 +55,7 @@ class Checkpoint:
     devices: Mapping[str, str]  # device type of "clients" and "server": bits depend on them
     data: str  # digest of the samples
     made_with: Mapping[str, str]  # versions of programs: bits may depend on them
+    code: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file of the user
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
     quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
@@ -146,6 +147,7 @@ def _header(path: Path) -> Checkpoint:
     if header.pop("sha256", None) != _digest_of(header):
         raise damaged(path, "its checksum does not fit")
     try:
+        header.setdefault("code", {})  # of before scenarios could name files
         known = {one.name: header[one.name] for one in fields(Checkpoint) if one.name != "path"}
         found = TypeAdapter(Checkpoint).validate_python(known)
     except (KeyError, ValidationError) as error:

@@ -22,15 +22,20 @@ class CheckpointWriter:
         every: rounds between checkpoints; None saves only when the run ends.
         plans: rounds that are saved already.
         kept: checkpoints that stay.
-        note: told of a checkpoint that could not be had, because the fleet lost what it is made of.
+        note: called with a text if a checkpoint cannot be made because the fleet has lost its tensors.
 
     """
 
     def __init__(self, run: Path, every: int | None, plans: int, kept: int, note: Callable[[str], None]) -> None:
-        self._run, self._every, self._kept, self._note = run, every, kept, note
+        self._run = run
+        self._every = every
+        self._kept = kept
+        self._note = note
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
-        self._saved, self._written, self._at = plans, plans, time.monotonic()
+        self._saved = plans  # rounds of the last checkpoint that was begun
+        self._written = plans  # rounds of the last one that is on disk
+        self._at = time.monotonic()
 
     def due(self, plans: int) -> bool:
         """Say whether a checkpoint is to be written after `plans` rounds; not while the last one is being written.

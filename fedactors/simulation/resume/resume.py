@@ -15,6 +15,7 @@ from fedactors.errors import RunFolderError
 from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, damaged, objects_in
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint
@@ -37,6 +38,7 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
             "server": "cuda" if cluster.server_gpus else "cpu",
         },
         data=_data_digest(data),
+        code=code_digests(scenario),
         made_with={"fedactors": VERSION, **{name: version(name) for name in ("torch", "numpy")}},
     )
 

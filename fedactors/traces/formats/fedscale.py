@@ -66,7 +66,7 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
         return f"{device(clients[row].name)}, window {k - int(starts[row])}"
 
     seen = ([0] * len(clients), [client.period * SECOND for client in clients])
-    return assemble([client.name for client in clients], found, seen, repair_log, place)
+    return assemble([client.name for client in clients], found, seen, repair_log, place, time_of_day=False)
 
 
 def _clients(source: RecordingFile) -> Iterator[_Client]:
@@ -100,7 +100,8 @@ def _seconds(values: object, word: str, name: str, source: RecordingFile) -> Int
     """Return a list of whole seconds as a column."""
     accepted = "a list of whole seconds up to 146 years"
     try:
-        column = np.array(values if isinstance(values, list) else None)
+        plain = isinstance(values, list) and set(map(type, values)) <= {int, float}
+        column = np.array(values if plain else None)
         number = column.ndim == 1 and column.dtype.kind in "iuf"
         if number and ((column >= 0) & (column <= NEVER // SECOND) & (column == np.trunc(column))).all():
             return column.astype(np.int64)

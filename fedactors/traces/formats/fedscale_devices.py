@@ -95,6 +95,8 @@ def _from_csv(source: RecordingFile) -> dict[str, Record]:
         if row[0] not in _WORDS or len(row) != len(rows[0]):
             found = f"row {shown(row[0])} of {len(row)} cells"
             raise source.error(f"line {line}", found, f"{', '.join(_WORDS)}, each of {len(rows[0])} cells")
+        if row[0] in records[names[0]]:
+            raise source.error(f"line {line}", f"row {shown(row[0])} for a second time", "each row once")
         for name, text in zip(names, row[1:], strict=True):
             records[name][row[0]] = float(text) if is_decimal(text) else text
     return records

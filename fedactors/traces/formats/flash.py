@@ -11,7 +11,7 @@ from FLASH's own:
   first to its last real event, and a window open at the end closes there instead of being lost.
 * Stamps are wall-clock times without a zone and stay so: they never pass through the host's time zone.
 * What a phone has not reported is unknown, not false (see `rule`).
-* Phones keep their own days and are not overlaid on one.
+* Each phone keeps its own dates; they are not merged into one day.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ DEFAULT_RULE = "charging & wifi & locked"  # FLASH's own
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d)( *)\t *(\S+)\s*", re.ASCII)
 _BATTERY = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)%", re.ASCII)
 _ACCEPTED = "YYYY-MM-DD HH:MM:SS, TAB, event"
+_SWITCHES = ("charging", "screen", "locked")
 _EVENTS: dict[str, tuple[str, bool | str]] = {
     "battery_charged_on": ("charging", True),
     "battery_charged_off": ("charging", False),
@@ -80,6 +81,7 @@ def read(source: RecordingFile, repair_log: RepairLog, when: str | None = None) 
     found: list[_Window] = []
     for name, text in _phones(source):
         events = observed(_events(name, text, source), name, repair_log)
+        _note_contradictions(events, name, repair_log)
         if not events:
             repair_log.note("device without an event left out", device(name))
             continue
@@ -110,6 +112,19 @@ def observed(events: list[Event], name: str, repair_log: RepairLog) -> list[Even
         repair_log.note("added screen_on + 2G pair left out", device(name, kept[-2].line))
         del kept[-2:]
     return kept
+
+
+def _note_contradictions(events: list[Event], name: str, repair_log: RepairLog) -> None:
+    """Count the events that contradict an earlier one of the same second; the last counts."""
+    said: dict[str, bool | str | float] = {}
+    second = -1
+    for event in events:
+        if event.second != second:
+            second = event.second
+            said = {}
+        if event.fact in _SWITCHES and said.get(event.fact, event.value) != event.value:
+            repair_log.note("contradicting events in one second, the last counts", device(name, event.line))
+        said[event.fact] = event.value
 
 
 def _is_added(pair: list[Event], start: Event) -> bool:

@@ -10,6 +10,7 @@ and TABs. A device is a `node_id`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
 
@@ -43,9 +44,10 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     Raises TraceError if the file is damaged.
     """
     names: dict[str, int] = {}
-    events = _events(source, names)
+    events = _events(source, names, repair_log)
     if not events:
         raise source.error("", "no event", "an event trace with lines below its header")
+    _note_contradictions(events, list(names), repair_log)
     up = [event for event in events if event.up]
     first, last = [2**63 - 1] * len(names), [0] * len(names)
     for event in events:
@@ -61,13 +63,24 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     return assemble(labels, windows([event.row for event in up], on, off), (begin, end), repair_log, place)
 
 
-def _events(source: RecordingFile, names: dict[str, int]) -> list[_Event]:
+def _note_contradictions(events: list[_Event], names: list[str], repair_log: RepairLog) -> None:
+    """Count the events that say a node was up where another says it was down; up counts."""
+    ordered = sorted(events, key=lambda event: (event.row, event.start, event.stop))
+    for before, after in itertools.pairwise(ordered):
+        if before.row == after.row and before.up != after.up and after.start < before.stop:
+            repair_log.note("up and down at once, up counts", device(names[after.row], after.line))
+
+
+def _events(source: RecordingFile, names: dict[str, int], repair_log: RepairLog) -> list[_Event]:
     """Parse the lines and number the nodes by appearance. Raises TraceError at the first that is damaged."""
     lines = source.text().split("\n")
     header = lines[0].lstrip("# ").split()
     missing = [word for word in _WANTED if word not in header]
     if missing:
         raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_WANTED))
+    for word in _WANTED:
+        if header.count(word) > 1:
+            repair_log.note(f"column {word} stands twice, the first counts", "line 1")
     node, kind, start, stop = (header.index(word) for word in _WANTED)
     events = []
     for number, line in enumerate(lines[1:], 2):

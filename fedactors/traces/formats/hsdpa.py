@@ -8,11 +8,14 @@ Source: H. Riiser et al., "Commute Path Bandwidth Traces from 3G Networks", MMSy
 Time is the sum of the intervals: they are what the bytes were counted over. The stamps, of one second, only
 tell the order; the counter restarts. An outage is one line with a long interval and few bytes, which is what
 its rate says. Positions, `NOFIX` in tunnels, are not used.
+
+A rate is rounded to a whole byte per second, so that a line of an interval of t seconds is off by up to t / 2 bytes.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +45,8 @@ def looks_like(data: bytes) -> bool:
 def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     """Read the downlink in bytes/s. Raises TraceError if the log is damaged."""
     lines = []
-    for line in _ordered([_line(number, text, source) for number, text in numbered(source)], repair_log):
+    recorded = _once(numbered(source), repair_log)
+    for line in _ordered([_line(number, text, source) for number, text in recorded], repair_log):
         if line.interval:
             lines.append(line)
         else:
@@ -54,6 +58,18 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Series:
     rates = [(line.bytes * 1000 + line.interval // 2) // line.interval for line in lines]
     row = SeriesRow(source.stem, np.concatenate(([0], ends[:-1])), rates, int(ends[-1]))
     return build([row], BYTES_PER_SECOND, repair_log.repairs)
+
+
+def _once(lines: Iterable[tuple[int, str]], repair_log: RepairLog) -> Iterator[tuple[int, str]]:
+    """Yield the lines, those that stand there again left out: their counters show that they are one record."""
+    seen: set[tuple[str, ...]] = set()
+    for number, text in lines:
+        cells = tuple(text.split())
+        if cells in seen:
+            repair_log.note("line that stands twice left out", f"line {number}")
+            continue
+        seen.add(cells)
+        yield number, text
 
 
 def _line(number: int, text: str, source: RecordingFile) -> _HsdpaLine:

@@ -54,7 +54,7 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Series:
 def _lines(source: RecordingFile, repair_log: RepairLog) -> list[_IrishLine]:
     """Return the measurements: lines of state D that have both rates."""
     found = []
-    for number, (stamp, down, up, state) in _cells(source):
+    for number, (stamp, down, up, state) in _cells(source, repair_log):
         where = f"line {number}"
         second = _second(stamp, where, source)
         if state == "D" and "-" in (down, up):
@@ -65,7 +65,7 @@ def _lines(source: RecordingFile, repair_log: RepairLog) -> list[_IrishLine]:
     return found
 
 
-def _cells(source: RecordingFile) -> Iterator[tuple[int, list[str]]]:
+def _cells(source: RecordingFile, repair_log: RepairLog) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each line that is not empty, and its cells of the columns needed."""
     reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     try:
@@ -73,6 +73,9 @@ def _cells(source: RecordingFile) -> Iterator[tuple[int, list[str]]]:
         missing = [name for name in _NEEDED if name not in header]
         if missing:
             raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_NEEDED))
+        for name in _NEEDED:
+            if header.count(name) > 1:
+                repair_log.note(f"column {name} stands twice, the first counts", "line 1")
         columns = [header.index(name) for name in _NEEDED]
         for cells in reader:
             if not cells:

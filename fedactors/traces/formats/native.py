@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from fedactors.errors import TraceError, suggestion
 from fedactors.plan import Time
+from fedactors.traces import sheet
 from fedactors.traces.columns import assemble, windows
-from fedactors.traces.csv_cells import preface, time
+from fedactors.traces.csv_cells import header, preface, time, timed
 from fedactors.traces.device_tables import DeviceTable, Matrix
 from fedactors.traces.formats import native_parquet, native_sheets
 from fedactors.traces.series import Series
@@ -28,7 +29,9 @@ from fedactors.traces.timeline import Timeline
 
 COLUMNS = ("device", "on", "off", "first", "last")
 _NEEDED = COLUMNS[:3]
-_TIMES = "whole nanoseconds, or text such as 90s, 2h; at most 146 years"
+_TIMED = COLUMNS[1:]
+_TIMES = "a number in the column's unit, or a time such as 90s, 2h; at most 146 years"
+_NO_TIME_OF_DAY = "# no time of day"
 _PLAIN = re.compile(r"[\w .:@+-]+")  # names that need no quotes
 
 
@@ -57,9 +60,7 @@ def _packed(recording: Timeline | Series | DeviceTable | Matrix, parquet: bool) 
 
 def looks_like(data: bytes) -> bool:
     """Whether `data` begins like our CSV: a header that names device, on and off."""
-    head = data[:65_536].decode("utf-8-sig", "replace")
-    line = next((line for line in head.splitlines() if line.strip() and not line.startswith("#")), "")
-    return set(_NEEDED) <= set(_header(line))
+    return set(_NEEDED) <= {timed(name, COLUMNS)[0] for name in header(data)}
 
 
 class _Row(NamedTuple):
@@ -105,19 +106,25 @@ class _Sheet:
 
 def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read our CSV; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
-    sheet = _Sheet()
+    found = _Sheet()
     for entry in _rows(source):
-        sheet.add(entry, source)
-    names = tuple(sheet.rows)
-    given = [value for column in (sheet.first, sheet.last) for value in column if value is not None]
-    end = max(max(sheet.off, default=0), max(given, default=0))
-    seen = ([v or 0 for v in sheet.first], [end if v is None else v for v in sheet.last])
-    found = windows(sheet.row, sheet.on, sheet.off)
+        found.add(entry, source)
+    names = tuple(found.rows)
+    given = [value for column in (found.first, found.last) for value in column if value is not None]
+    end = max(max(found.off, default=0), max(given, default=0))
+    seen = ([v or 0 for v in found.first], [end if v is None else v for v in found.last])
+    recorded = windows(found.row, found.on, found.off)
 
     def place(k: int) -> str:
-        return device(names[sheet.row[k]], sheet.line[k])
+        return device(names[found.row[k]], found.line[k])
 
-    return assemble(names, found, seen, repair_log, place)
+    return assemble(names, recorded, seen, repair_log, place, time_of_day=not _without_time_of_day(source))
+
+
+def _without_time_of_day(source: RecordingFile) -> bool:
+    """Whether a line above the header says that the epoch is no midnight."""
+    text = source.text()
+    return _NO_TIME_OF_DAY in text[: preface(text)[1]].splitlines()
 
 
 def _rows(source: RecordingFile) -> Iterator[_Row]:
@@ -134,19 +141,26 @@ def _rows(source: RecordingFile) -> Iterator[_Row]:
         raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
 
 
-def _header(line: str) -> list[str]:
-    return [field.strip().strip('"').lower() for field in line.split(",")]
+class _Column(NamedTuple):
+    """Where one of COLUMNS stands in the file, and the unit in its name, ns."""
+
+    at: int
+    unit: int | None
+    name: str
 
 
-def _order(fields: list[str], source: RecordingFile, line: int) -> list[int]:
-    """Return where each of COLUMNS stands in the header, -1 for an absent one."""
-    found = [name.strip().lower() for name in fields]
-    unknown = next((name for name in found if name not in COLUMNS), None)
+def _order(fields: list[str], source: RecordingFile, line: int) -> list[_Column | None]:
+    """Return where each of COLUMNS stands in the header, None for an absent one."""
+    written = [name.strip().lower() for name in fields]
+    found = [timed(name, _TIMED) for name in written]
+    unknown = next((name for name, _ in found if name not in COLUMNS), None)
     if unknown is not None:
         raise source.error(f"line {line}", f"unknown column {shown(unknown)}{suggestion(unknown, COLUMNS)}")
-    if problem := _missing_or_double(found):
+    names = [name for name, _ in found]
+    if problem := _missing_or_double(names):
         raise source.error(f"line {line}", problem, "device,on,off and if wanted first,last")
-    return [found.index(name) if name in found else -1 for name in COLUMNS]
+    at = {name: _Column(k, unit, written[k]) for k, (name, unit) in enumerate(found)}
+    return [at.get(name) for name in COLUMNS]
 
 
 def _missing_or_double(names: list[str]) -> str:
@@ -157,26 +171,39 @@ def _missing_or_double(names: list[str]) -> str:
     return "a column twice" if len(set(names)) != len(names) else ""
 
 
-def _row(fields: list[str], order: list[int], line: int, source: RecordingFile) -> _Row:
-    wanted = sum(k >= 0 for k in order)
+def _row(fields: list[str], order: list[_Column | None], line: int, source: RecordingFile) -> _Row:
+    wanted = sum(column is not None for column in order)
     if len(fields) != wanted:
         raise source.error(f"line {line}", f"{len(fields)} fields", f"{wanted}, as in the header")
-    name = fields[order[0]]
-    try:
-        on, off, first, last = [time(fields[k]) if k >= 0 else None for k in order[1:]]
-    except ValueError as error:
-        raise source.error(device(name, line), str(error), _TIMES) from error
+    named, *timed_columns = order
+    name = fields[named.at].strip() if named else ""
+    on, off, first, last = (_time(fields, column, name, line, source) for column in timed_columns)
     if (on is None) != (off is None):
         accepted = "both, or neither for a device without windows"
         raise source.error(device(name, line), "only one of on and off", accepted)
     if first is not None and last is not None and last < first:
-        raise source.error(device(name, line), f"last {last} before first {first}", "first <= last")
+        raise source.error(device(name, line), f"last {last} ns before first {first} ns", "first <= last")
     return _Row(line, name, on, off, first, last)
 
 
+def _time(fields: list[str], column: _Column | None, name: str, line: int, source: RecordingFile) -> Time | None:
+    if column is None:
+        return None
+    try:
+        return time(fields[column.at], column.unit)
+    except ValueError as error:
+        accepted = f"a time such as 90s or 9h, or a column that states its unit, such as {column.name}_s or"
+        accepted = f"{accepted} {column.name}_ns; at most 146 years" if column.unit is None else _TIMES
+        raise source.error(
+            device(name, line), f"{column.name} {str(error).partition(' (accepted')[0]}", accepted
+        ) from error
+
+
 def _csv(timeline: Timeline) -> str:
-    lines = [",".join(COLUMNS)]
+    lines = [] if timeline.time_of_day else [_NO_TIME_OF_DAY]
+    lines += [",".join((COLUMNS[0], *(f"{name}_ns" for name in _TIMED)))]
     for number, name in enumerate(timeline.names):
+        sheet.check_name(name)
         plain = _PLAIN.fullmatch(name) is not None
         label = name if plain else '"' + name.replace('"', '""') + '"'
         sight = f"{timeline.first[number]},{timeline.last[number]}"

@@ -1,7 +1,8 @@
 """The Parquet half of our own format: one row per device, its windows as two lists.
 
-Columns: device (text), on, off (lists of int64 ns), first, last (int64 ns). Pages carry checksums, so that a
-flipped bit is an error and not a different window.
+Columns: device (text), on, off (lists of times), first, last (times); what a time can be is said in
+`parquet_columns`. We write int64 ns, and pages with checksums, so that a flipped bit is an error and not a different
+window.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedactors.traces.columns import assemble, windows
-from fedactors.traces.source import RecordingFile, RepairLog, device, shown
-from fedactors.traces.timeline import Timeline
+from fedactors.traces import parquet_columns
+from fedactors.traces.columns import assemble, from_midnight, windows
+from fedactors.traces.csv_cells import timed
+from fedactors.traces.source import RecordingFile, RepairLog, device
+from fedactors.traces.timeline import Int64, Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("device", "on", "off", "first", "last")
+_KIND = {True: "timeline 1", False: "timeline 1, no time of day"}
+_TIMES = COLUMNS[1:]
+_ACCEPTED = "Parquet with device text, first, last times, on, off lists of times"
 
 
 def pack(timeline: Timeline) -> bytes:
@@ -35,48 +41,59 @@ def pack(timeline: Timeline) -> bytes:
         pa.array(timeline.last),
     ]
     sink = io.BytesIO()
-    table = pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({"fedactors": "timeline 1"})
+    table = pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({"fedactors": _KIND[timeline.time_of_day]})
     pq.write_table(table, sink, write_page_checksum=True)
     return sink.getvalue()
 
 
 def looks_like(data: bytes) -> bool:
     """Whether `data` is Parquet; its columns are checked when it is read."""
-    return data.startswith(b"PAR1")
+    return parquet_columns.is_parquet(data)
 
 
 def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
-    """Read our Parquet; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
-    table = _table(source)
-    names = table["device"].to_pylist()
-    on, off = (table[name].combine_chunks() for name in ("on", "off"))
-    lengths = on.value_lengths().to_numpy()
-    if not np.array_equal(lengths, off.value_lengths().to_numpy()):
+    """Read windows from Parquet; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
+    table = parquet_columns.table(source, _ACCEPTED)
+    found = {timed(name, _TIMES)[0]: name for name in table.column_names}
+    if missing := [name for name in COLUMNS if name not in found]:
+        raise source.error("", f"cannot be read as windows: no column {', '.join(missing)}", _ACCEPTED)
+    names = parquet_columns.texts(table[found["device"]], "device", source)
+    lengths, on = _lists(table[found["on"]], found["on"], source)
+    others, off = _lists(table[found["off"]], found["off"], source)
+    if not np.array_equal(lengths, others):
         raise source.error("", "on and off lists of different lengths", "one off for each on")
+    columns = [_times(values, found[name], source) for name, values in (("on", on), ("off", off))]
+    columns += [_times(table[found[name]], found[name], source) for name in ("first", "last")]
+    begin, end, first, last = _from_epoch(columns, source, repair_log)
     row = np.repeat(np.arange(len(names)), lengths)
-    found = windows(row, on.flatten().to_numpy(), off.flatten().to_numpy())
-    seen = tuple(table[name].to_numpy() for name in ("first", "last"))
 
     def place(k: int) -> str:
         return device(names[int(row[k])])
 
-    return assemble(names, found, seen, repair_log, place)
+    told = (table.schema.metadata or {}).get(b"fedactors", b"").decode("utf-8", "replace")
+    recorded = windows(row, begin, end)
+    return assemble(names, recorded, (first, last), repair_log, place, time_of_day=told != _KIND[False])
 
 
-def _table(source: RecordingFile) -> pa.Table:
+def _lists(column: pa.ChunkedArray, name: str, source: RecordingFile) -> tuple[Int64, pa.Array]:
+    """Return how long each list of a column is, and all their values."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(pa.BufferReader(source.data), page_checksum_verification=True)
-        table = file.read(use_threads=False)
-        table.validate(full=True)
-        lists = pa.large_list(pa.int64())
-        wanted = dict(zip(COLUMNS, (pa.string(), lists, lists, pa.int64(), pa.int64()), strict=True))
-        columns = [table[name].cast(kind) for name, kind in wanted.items()]
-    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
-        accepted = "Parquet with device text, first, last int64, on, off lists of int64"
-        raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", accepted) from error
-    if any(c.null_count or (k in (1, 2) and c.combine_chunks().flatten().null_count) for k, c in enumerate(columns)):
-        raise source.error("", "an empty cell", "a value in every cell")
-    return pa.table(columns, names=list(COLUMNS))
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        raise source.error(f'column "{name}"', f"of type {kind}", f"a list for each device of {parquet_columns.TIMES}")
+    lists = parquet_columns.whole(column, name, source).combine_chunks()
+    return lists.value_lengths().to_numpy().astype(np.int64), lists.flatten()
+
+
+def _times(values: pa.ChunkedArray | pa.Array, name: str, source: RecordingFile) -> tuple[Int64, bool]:
+    return parquet_columns.times(values, name, timed(name, _TIMES)[1], source)
+
+
+def _from_epoch(columns: list[tuple[Int64, bool]], source: RecordingFile, repair_log: RepairLog) -> list[Int64]:
+    """Return times in ns from the recording's epoch: midnight of its earliest day, if they are of the calendar."""
+    calendar = {dated for times, dated in columns if len(times)}
+    values = [times for times, _ in columns]
+    if len(calendar) > 1:
+        raise source.error("", "timestamps beside other times", "on, off, first and last all timestamps, or none")
+    return from_midnight(values, repair_log, tick=1) if True in calendar else values

@@ -1,6 +1,6 @@
 """Our own formats of rates over time, device tables and latencies, as CSV to write by hand and as Parquet.
 
-    row,from,to,bytes/s        or row,from,to,ppm: a Series; each line is a piece, in order, from 0 without gaps
+    row,from_s,to_s,bytes/s    or ppm: a Series; each line is a piece, in order, from 0 without gaps
     device,inference_ns,…      a Table: `device` and any of its columns
     from,to,ns                 a Matrix: one line for each pair of places
 
@@ -18,6 +18,8 @@ from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series
 from fedactors.traces.sheet import CsvSheet
 from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 
+_PIECE = ("row", "from", "to")
+_TIMES = _PIECE[1:]
 _UNITS = (BYTES_PER_SECOND, PPM)
 _NUMBERS = (
     device_tables.SAMPLE,
@@ -61,13 +63,14 @@ class _Rates:
 
     def looks_like(self, data: bytes) -> bool:
         """Whether `data` is our CSV or Parquet of rates."""
-        found = sheet.header(data)
-        return sheet.is_parquet(data, self.kind) or (found[:3] == ("row", "from", "to") and found[3:4] != ())
+        found = sheet.columns(data, _TIMES)
+        return set(_PIECE) <= set(found) and len(found) > len(_PIECE)
 
     def read(self, source: RecordingFile, repair_log: RepairLog) -> Series:
         """Read the rates. Raises TraceError if pieces leave a gap, overlap or are out of order."""
-        flat = sheet.parse(source, ("row",), ("from", "to"))
-        if flat.order[:3] != ("row", "from", "to") or flat.order[3:] not in [(unit,) for unit in _UNITS]:
+        flat = sheet.parse(source, ("row",), _TIMES)
+        units = [name for name in flat.order if name not in _PIECE]
+        if not set(_PIECE) <= set(flat.order) or units not in [[unit] for unit in _UNITS]:
             raise source.error(
                 "", f"columns {shown(','.join(flat.order))}", f"row,from,to and one of {', '.join(_UNITS)}"
             )
@@ -81,7 +84,7 @@ class _Rates:
             where, accepted = device(names[k]), "0 in a row's first line, then the end of the line before"
             raise source.error(where, f"a piece from {begin[k]} ns", accepted)
         starts = np.array([*heads, len(names)], np.int64)
-        unit = flat.order[3]
+        unit = units[0]
         last = end[starts[1:] - 1] if heads else end
         return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, repair_log.repairs)
 
@@ -93,15 +96,14 @@ class _Devices:
 
     def looks_like(self, data: bytes) -> bool:
         """Whether `data` is our CSV or Parquet of devices."""
-        found = sheet.header(data)
-        known = {*_NUMBERS, *_LABELS}
-        return sheet.is_parquet(data, self.kind) or (found[:1] == ("device",) and not known.isdisjoint(found))
+        found = sheet.columns(data)
+        return "device" in found and not {*_NUMBERS, *_LABELS}.isdisjoint(found)
 
     def read(self, source: RecordingFile, repair_log: RepairLog) -> DeviceTable:
         """Read the table. Raises TraceError if a column is unknown or a cell cannot be read."""
-        flat = sheet.parse(source, ("device", *_LABELS))
+        flat = sheet.parse(source, ("device",), labels=_LABELS)
         unknown = [name for name in flat.order if name not in ("device", *_NUMBERS, *_LABELS)]
-        if unknown or flat.order[:1] != ("device",) or len(flat.order) == 1:
+        if unknown or "device" not in flat.order or len(flat.order) == 1:
             accepted = f"device and any of {', '.join((*_NUMBERS, *_LABELS))}"
             raise source.error("", f"columns {shown(','.join(flat.order))}", accepted)
         labels = {name: tuple(flat.texts[name]) for name in flat.order if name in _LABELS}
@@ -115,12 +117,12 @@ class _Latencies:
 
     def looks_like(self, data: bytes) -> bool:
         """Whether `data` is our CSV or Parquet of latencies."""
-        return sheet.is_parquet(data, self.kind) or sheet.header(data) == ("from", "to", "ns")
+        return set(sheet.columns(data)) == {"from", "to", "ns"}
 
     def read(self, source: RecordingFile, repair_log: RepairLog) -> Matrix:
         """Read the latencies. Raises TraceError unless every pair of places stands there once, row after row."""
         flat = sheet.parse(source, ("from", "to"))
-        if flat.order != ("from", "to", "ns"):
+        if set(flat.order) != {"from", "to", "ns"}:
             raise source.error("", f"columns {shown(','.join(flat.order))}", "from,to,ns")
         size = int(len(flat) ** 0.5)
         names = list(flat.texts["to"][:size])

@@ -44,7 +44,7 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     ticks = np.concatenate(edges) * gap
     found = windows(row, ticks[::2], ticks[1::2])
     seen = ([0] * len(names), [len(counts) * gap] * len(names))
-    return assemble(names, found, seen, repair_log, lambda k: device(names[row[k]]))
+    return assemble(names, found, seen, repair_log, lambda k: device(names[row[k]]), time_of_day=False)
 
 
 def _content(source: RecordingFile) -> tuple[int, Int64]:

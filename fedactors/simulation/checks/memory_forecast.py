@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from fedactors.errors import ScenarioError
-from fedactors.simulation.machine_memory import machine_bytes
+from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepare import Prepared
 
 _NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
@@ -26,11 +26,13 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     info, server = prepared.info, prepared.scenario.server
     cohort = prepared.scenario.devices if server.cohort == "all" else server.cohort
     ever = min(prepared.scenario.devices, cohort * server.rounds)  # devices that can have been asked
+    samples = info.train_size * info.variants + info.test_size
+    kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
     return {
-        "the data set": (info.train_size + info.test_size) * (prod(info.input_shape) * _NUMBER + _LABEL),
+        "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
         "the model": _MODELS * prepared.model_bytes,
         "single updates": single_updates(prepared),
-        "what clients keep": 0 if joined else ever * len(server.algorithm.keeps) * prepared.model_bytes,
+        "what clients keep": 0 if joined else ever * kept,
     }
 
 

@@ -18,25 +18,27 @@ POLICIES = [
 ]
 
 
-def steered(policy, **server):
+def with_feedback(policy, **server):
     return scenario(**{"rounds": 8, "evaluate_every": 3, "cohort": 4, **policy, **server})
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["power-of-choice", "oort", "oort-fedbuff"])
 def test_losses_decide_are_recorded_and_can_be_replayed(tmp_path, policy):
-    made = steered(policy)
+    made = with_feedback(policy)
     found = fedactors.run(made, tmp_path / "run", fleet="local", report=False)
     assert found.summary["plans"] == 8
     rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert all(len(row["losses"]) == row["heard"] for row in rows)
-    lottery = fedactors.run(steered({**policy, "selection": "uniform"}), tmp_path / "lot", fleet="local", report=False)
+    lottery = fedactors.run(
+        with_feedback({**policy, "selection": "uniform"}), tmp_path / "lot", fleet="local", report=False
+    )
     assert lottery.summary["digests"]["plans"] != found.summary["digests"]["plans"]
     again = replay(made, feedback=tmp_path / "run").summary
     assert again["digests"]["plans"] == found.summary["digests"]["plans"]
 
 
 def test_a_run_that_steers_goes_on_where_it_stopped(tmp_path):
-    made = steered(POLICIES[1])
+    made = with_feedback(POLICIES[1])
     whole = fedactors.run(made, tmp_path / "whole", fleet="local", report=False)
     fedactors.run(made, tmp_path / "run", fleet="local", report=False, stop_after=5)
     found = resume(tmp_path / "run", fleet="local", report=False)
@@ -56,7 +58,7 @@ def test_an_asynchronous_run_goes_on_where_it_stopped(tmp_path):
 
 def test_the_last_model_is_examined_although_nobody_knew_that_it_was(tmp_path):
     """Virtual time ends the run in the middle of a stretch without examinations."""
-    made = steered(POLICIES[0], rounds=99, until="3s", evaluate_every=50)
+    made = with_feedback(POLICIES[0], rounds=99, until="3s", evaluate_every=50)
     found = fedactors.run(made, tmp_path / "run", fleet="local", report=False).summary
     assert found["ended_because"] == "virtual time limit"
     assert 0 <= found["final"]["accuracy"] <= 1
@@ -64,10 +66,10 @@ def test_the_last_model_is_examined_although_nobody_knew_that_it_was(tmp_path):
 
 def test_a_replay_without_losses_is_refused(tmp_path):
     with pytest.raises(ScenarioError, match="--feedback"):
-        replay(steered(POLICIES[1]))
+        replay(with_feedback(POLICIES[1]))
     run = fedactors.run(scenario(), tmp_path / "run", fleet="local", report=False).folder
     with pytest.raises(RunFolderError, match="no losses of round 1"):
-        replay(steered(POLICIES[1]), feedback=run)
+        replay(with_feedback(POLICIES[1]), feedback=run)
 
 
 def gini(given, devices):

@@ -1,4 +1,4 @@
-"""What a scenario will do, told before it runs: devices, rounds, traffic and memory."""
+"""Forecasts a scenario before it runs: devices, rounds, traffic and memory."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import sys
 import time
 from typing import Any
 
+from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
-from fedactors.simulation.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
 from fedactors.simulation.replay import play
+from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 _WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
 
 
+@user_errors(ScenarioError)
 def check(scenario: Scenario, fleet: str | None = None, actors: int | None = None) -> dict[str, Any]:
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
@@ -51,7 +54,7 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "too_slow_devices": _hopeless(prepared),
+        "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
         "forecast": None if fleet is None else _forecast(prepared, fleet, actors),
@@ -60,13 +63,13 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
 
 def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
     began, there = time.perf_counter(), "torch" in sys.modules
-    from fedactors.simulation.forecast import IMPORTING, forecast  # imports torch
+    from fedactors.simulation.checks.forecast import IMPORTING, forecast  # imports torch
 
     importing = IMPORTING if there else time.perf_counter() - began
     return forecast(prepared, fleet, actors, importing)
 
 
-def _hopeless(prepared: Prepared) -> int:
+def _too_slow(prepared: Prepared) -> int:
     """Return how many devices could not make the deadline even undisturbed."""
     deadline = prepared.scenario.server.deadline
     return 0 if deadline is None else int((least_times(prepared) > deadline).sum())
@@ -78,7 +81,7 @@ def _memory(prepared: Prepared) -> dict[str, int]:
     sample = BYTES_PER_PARAMETER
     for extent in info.input_shape:
         sample *= extent
-    data = (info.train_size + info.test_size) * (sample + 8)
+    data = (info.train_size * info.variants + info.test_size) * (sample + 8)
     updates = single_updates(prepared)
     return {
         **({"updates": updates} if updates else {}),

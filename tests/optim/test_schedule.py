@@ -7,7 +7,8 @@ import torch
 from torch.optim import lr_scheduler
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.algorithms.schedule import (
+from fedactors.learning.algorithm import Round
+from fedactors.optim.schedule import (
     ConstantRate,
     CosineRate,
     ExponentialRate,
@@ -16,7 +17,6 @@ from fedactors.algorithms.schedule import (
     StaircaseRate,
     StepRate,
 )
-from fedactors.learning.algorithm import Round
 from fedactors.optim.server_optimizers import ServerAdam
 
 LR = 0.3

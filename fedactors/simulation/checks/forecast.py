@@ -1,4 +1,4 @@
-"""What a run will take on this machine: its own engine is timed for two seconds, and the clock says how much there is.
+"""Forecasts time and memory of a run on this machine: its engine is timed for two seconds, the clock gives the steps.
 
 Nothing is loaded: the engine runs on noise of the data's shape. What Ray, moving models and recording take in
 a round are figures measured once, see benchmarks/NOTES.md; so is the start.
@@ -38,7 +38,7 @@ from fedactors.workload import workload
 _ROUNDS = 20  # looked at
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _SAMPLES = 1_000  # of noise
-IMPORTING = 2.9  # seconds, if nobody has looked how long importing torch takes
+IMPORTING = 2.9  # seconds, if the time to import torch was not measured
 # seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
 _ROUND = {"ray": 0.014, "near": 0.012, "local": 0.005}
 _BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
@@ -56,7 +56,7 @@ class Speeds(NamedTuple):
 
 @dataclass(frozen=True)
 class _Noise:
-    """Whatever a client holds, it is some of the same few samples."""
+    """The samples of each client: some of the same few."""
 
     held: NDArray[np.int64]
 
@@ -73,31 +73,44 @@ def forecast(
     the seconds that one process alone takes to import torch here.
     """
     cluster = prepared.scenario.cluster
-    server = prepared.scenario.server
     cores = os.cpu_count() or 1
-    hosts = 1 if kind == "local" else actors or cluster.actors or cores
-    device = "cuda" if cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+    hosts, busy = (1, 1) if kind == "local" else (actors or cluster.actors or cores, cores)
+    device = _device(prepared)
     torch.set_num_threads(1)
     began = time.perf_counter()
     clock = prepared.clock()
     plans = list(islice(heeding(clock), _ROUNDS))
     tasks = [task_of(plan, prepared, device, last=False) for plan in plans]
     speeds = measure(prepared, tasks, device, hosts)
-    way = "near" if kind == "ray" and is_near(server) and not cluster.address else kind
-    seconds = (round_seconds(task, prepared, speeds, hosts, 1 if kind == "local" else cores, way) for task in tasks)
-    each = sum(seconds) / max(1, len(tasks))
-    steps = sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
+    way = _way(prepared, kind)
+    each = sum(round_seconds(task, prepared, speeds, hosts, busy, way) for task in tasks) / max(1, len(tasks))
     count = len(tasks) if clock.ended_because else _rounds(prepared, plans)
     return {
         "fleet": kind,
         "actors": hosts,
         "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
         "seconds_per_round": each,
-        "steps_per_second": steps / each if each else 0.0,
+        "steps_per_second": _steps(tasks) / each if each else 0.0,
         "host_bytes": _process_bytes() + _data_bytes(prepared) + _RECORDING[kind],
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def _device(prepared: Prepared) -> str:
+    """Return the device type of the client hosts here."""
+    return "cuda" if prepared.scenario.cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+
+
+def _way(prepared: Prepared, kind: str) -> str:
+    """Return how calls reach the hosts: "ray", "near" for the sockets beside Ray, or "local"."""
+    scenario = prepared.scenario
+    return "near" if kind == "ray" and is_near(prepared) and not scenario.cluster.address else kind
+
+
+def _steps(tasks: Sequence[RoundTask]) -> float:
+    """Return the local steps of a round on average."""
+    return sum(chunk.cost for task in tasks for chunk in task.chunks) / max(1, len(tasks))
 
 
 def _rounds(prepared: Prepared, plans: Sequence[Plan]) -> int:
@@ -147,6 +160,7 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     draws = np.random.Generator(np.random.Philox(0))
     x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
     y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
+    y = y.astype(np.float32) if info.kind in ("value", "multi-label") else y
     training_task = TrainingTask(
         prepared.model,
         server.algorithm,
@@ -211,7 +225,7 @@ def _each(call: Callable[[int], object], few: int, most: int) -> tuple[float, in
 
     A model may be so large that `few` take longer than all of the timing should.
     """
-    call(few)  # what is done once, nobody counts
+    call(few)  # what is done once is not timed
     began = time.perf_counter()
     call(few)
     once = time.perf_counter() - began
@@ -220,7 +234,7 @@ def _each(call: Callable[[int], object], few: int, most: int) -> tuple[float, in
 
 
 def _timed(call: Callable[[], object]) -> float:
-    """Return the median of several durations of a call, after one that nobody counts."""
+    """Return the median of several durations of a call, after one that is not timed."""
     call()
     durations: list[float] = []
     while len(durations) < 2 or (sum(durations) < _SECONDS and len(durations) < 50):

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError
 from fedactors.metric_names import CLASS, LABELS, VALUES, info_of
+from fedactors.models.builder import Describing
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
+from fedactors.models.module_layer import InputSpec
 from fedactors.models.task_losses import TaskLoss
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario, TaskOptions
@@ -27,9 +29,10 @@ def model_of(task: TaskOptions, info: Info) -> Model:
     Raises ScenarioError or DataError if model, loss and data do not go together.
     """
     if task.loss is None:
-        return _for_weights(task.model.build(info.input_shape, info.classes), info)
-    outputs = task.loss.outputs(info.classes, _values(info))
-    model = task.model.build(info.input_shape, outputs)
+        return _for_weights(_built(task, info, info.outputs), info)
+    by_data = info.kind in ("value", "multi-label")
+    outputs = info.outputs if by_data else task.loss.outputs(info.classes, _values(info))
+    model = _built(task, info, outputs)
     loss = task.loss.describe()
     if model.loss != "cross_entropy" and model.loss != loss:
         raise ScenarioError(
@@ -42,7 +45,7 @@ def model_of(task: TaskOptions, info: Info) -> Model:
 
 def _for_weights(model: Model, info: Info) -> Model:
     """Return the model with a loss that knows weights of samples, if the data have them. Raises ScenarioError."""
-    if not getattr(info, "weighted", False) or isinstance(model.loss, LossDescription):
+    if not info.weighted or isinstance(model.loss, LossDescription):
         return model
     if model.loss != "cross_entropy":
         raise ScenarioError(
@@ -50,6 +53,13 @@ def _for_weights(model: Model, info: Info) -> Model:
             " knows none (accepted: data without weights, or a model for task.loss)"
         )
     return replace(model, loss=LossDescription("cross_entropy", "class"))
+
+
+def _built(task: TaskOptions, info: Info, outputs: int) -> Model:
+    """Return the model with so many outputs; models that can take samples of several parts are given these."""
+    if info.inputs and isinstance(task.model, Describing):
+        return task.model.describe(tuple(InputSpec(*part) for part in info.inputs), outputs)
+    return task.model.build(info.input_shape, outputs)
 
 
 def _values(info: Info) -> int:

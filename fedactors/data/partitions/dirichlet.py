@@ -1,0 +1,87 @@
+"""Clients that draw from Dirichlet laws: their proportions of labels, or their shares of all samples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from fedactors.data.base import Info, Int64
+from fedactors.data.partitions.assignment import Split, assign
+from fedactors.data.partitions.partition import AssignedPartition, one_pool, refuse_other_labels
+from fedactors.data.partitions.sizes import dirichlet_sizes
+from fedactors.errors import ScenarioError
+from fedactors.streams import Purpose, stream
+
+Float64 = NDArray[np.float64]
+
+_WHERE = "task.partition"
+
+
+class DirichletPartition(AssignedPartition):
+    """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
+
+    The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
+    replacement; where a label has run out, its share falls to the client's other labels in proportion. So
+    sizes are kept exactly, and the last clients get what is left.
+
+    Of `quantities`, it is the clients' shares of all samples that are drawn; see `QuantityPartition`.
+    """
+
+    name: Literal["dirichlet"] = "dirichlet"
+    alpha: Annotated[float, Field(gt=0)]
+    """Concentration of each label, or of each client's quantity."""
+    of: Literal["labels", "quantities"] = "labels"
+    """What is unequal: the mixture of labels at a client, or how many samples it holds."""
+
+    @model_validator(mode="after")
+    def _one_law_of_sizes(self) -> Self:
+        if self.of == "quantities" and (self.samples is not None or self.reallocate):
+            raise ValueError("of: quantities gives all samples away once (accepted: neither samples nor reallocate)")
+        return self
+
+    def sizes(self, info: Info, clients: int, seed: int) -> Int64:
+        """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
+        if self.of == "quantities" and self.samples is None:
+            return dirichlet_sizes(self.alpha, info.train_size, clients, seed)
+        refuse_other_labels(info, self.name)
+        return super().sizes(info, clients, seed)
+
+    def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
+        """Return which samples each client holds; see `Partition.split`."""
+        if self.of == "quantities":
+            return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
+        draws = stream(seed, Purpose.PARTITION)
+        left = np.bincount(labels, minlength=classes)
+        if sizes.sum() > len(labels) and not self.replace:
+            raise ScenarioError(f"{_WHERE}: {sizes.sum():,} samples wanted, {len(labels):,} available")
+        proportions = draws.dirichlet(np.full(classes, self.alpha), size=len(sizes))
+        shares = np.zeros((len(sizes), classes), dtype=np.int64)
+        for k in draws.permutation(len(sizes)):
+            if self.replace:
+                shares[k] = _multinomial(draws, sizes[k], proportions[k], left)
+            else:
+                shares[k] = _taken(draws, sizes[k], proportions[k], left)
+                left -= shares[k]
+        hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
+        return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
+
+
+def _taken(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
+    """Draw `samples` labels in `proportions`, none oftener than it is `left`; `left` holds enough."""
+    taken = np.zeros_like(left)
+    while missing := samples - taken.sum():
+        drawn_now = _multinomial(draws, missing, proportions, left - taken)
+        taken += np.minimum(drawn_now, left - taken)  # either nothing was cut, or a label is used up: this ends
+    return taken
+
+
+def _multinomial(draws: np.random.Generator, samples: int, proportions: Float64, left: Int64) -> Int64:
+    """Draw `samples` labels in `proportions`, among those of which something is left."""
+    usable = np.where(left > 0, proportions, 0.0)
+    if usable.sum() < 1e-200:  # all its labels are used up: take any other
+        usable = left.astype(np.float64)
+    return draws.multinomial(samples, usable / usable.sum())

@@ -1,0 +1,118 @@
+"""Numbers out of what users have: tensors, arrays, images, lists and Python numbers, with one message for all else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.base import Float32, InputPart
+from fedactors.errors import DataError
+
+AnyArray = NDArray[Any]
+Integers = Literal["identifiers", "values"]
+
+_ACCEPTED = "accepted: a tensor, an array, an image, a number, or lists of numbers of one shape"
+_EXACT = 2**24  # the integers up to here are exact in float32
+
+
+def array_of(value: Any, where: str) -> AnyArray:
+    """Return a value as an array of numbers or texts. Raises DataError, which begins with `where`, if it is none."""
+    try:
+        found = np.asarray(_plain(value))
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; tensors that numpy cannot hold
+        text = " ".join(str(error).split())[:150]
+        raise DataError(f"{where}: found {_kind(value)}: {text} ({_ACCEPTED})") from None
+    if found.dtype.kind not in "biufU":
+        kind = _kind(value) if found.dtype.kind == "O" else str(found.dtype)
+        raise DataError(f"{where}: found {kind} ({_ACCEPTED})")
+    return found
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text, or several."""
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    return isinstance(first, (str, bytes)) or getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S")
+
+
+def stacked(values: Sequence[Any], where: str, name: str = "") -> AnyArray:
+    """Return the values of all samples as one array, `(samples, ...)`. Raises DataError if their shapes differ."""
+    said = f", {name}" if name else ""
+    arrays = [array_of(value, f"{where} sample {number}{said}") for number, value in enumerate(values)]
+    first = arrays[0].shape
+    for number, array in enumerate(arrays):
+        if array.shape != first:
+            raise DataError(
+                f"{where} sample {number}{said}: found shape {array.shape}, sample 0 has {first}"
+                " (accepted: one shape for all samples; crop or pad them)"
+            )
+    kinds = {array.dtype.kind for array in arrays}
+    if "U" in kinds and len(kinds) > 1:
+        raise DataError(f"{where}{said}: found texts and numbers (accepted: one of them)")
+    return np.stack(arrays)
+
+
+def input_part(name: str, array: AnyArray, where: str, integers: Integers) -> tuple[Float32, InputPart]:
+    """Return an input of all samples in float32, and what it is; integers but bytes and truth values are identifiers.
+
+    Raises DataError if a value is text, not finite, or an integer too large for float32.
+    """
+    said = f'input "{name}"' if name else "input"
+    if array.dtype.kind == "U":
+        raise DataError(f"{where} sample 0, {said}: found text ({_ACCEPTED})")
+    integer = array.dtype.kind in "iu" and array.dtype != np.uint8
+    if integer and array.size:
+        large = (array > _EXACT) | (array < -_EXACT)
+        if large.any():
+            at = _first(large)
+            raise DataError(
+                f"{where} sample {at}, {said}: found {array[at][large[at]].flat[0]}, integers are exact"
+                f" up to {_EXACT:,} (accepted: smaller identifiers, or floats)"
+            )
+    found = finite(array, where, said)
+    found = found[:, None] if found.ndim == 1 else found
+    return found, InputPart(name, found.shape[1:], integer and integers == "identifiers")
+
+
+def finite(array: AnyArray, where: str, said: str) -> Float32:
+    """Return an array in float32. Raises DataError, with the sample, if it holds NaN or an infinite number."""
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        found: Float32 = np.ascontiguousarray(array, dtype=np.float32)
+    bad = ~np.isfinite(found)
+    if bad.any():
+        at = _first(bad)
+        raise DataError(f"{where} sample {at}, {said}: found {array[at][bad[at]].flat[0]} (accepted: finite numbers)")
+    return found
+
+
+def _first(bad: NDArray[np.bool_]) -> int:
+    """Return the first sample in which something is bad."""
+    return int(bad.reshape(len(bad), -1).any(1).argmax())
+
+
+def _plain(value: Any) -> Any:
+    """Return what numpy can read: tensors without their gradients, images as `(channels, height, width)` in [0, 1]."""
+    if hasattr(value, "detach"):  # a tensor of torch, which is not imported here
+        value = value.detach().cpu()
+        return (value.float() if value.is_floating_point() else value).numpy()
+    if hasattr(value, "getbands"):  # an image of Pillow
+        return pixels(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value
+
+
+def pixels(image: Any) -> Float32:
+    """Return the pixels of a Pillow image, `(channels, height, width)` in [0, 1]; palettes become colours."""
+    grey = image.mode in ("1", "L", "I", "F", "I;16")
+    found = np.array(image.convert("L" if grey else "RGB"), dtype=np.float32)
+    found /= 255
+    upright: Float32 = found[None] if grey else np.ascontiguousarray(found.transpose(2, 0, 1))
+    return upright
+
+
+def _kind(value: Any) -> str:
+    """Return what a value is, for messages."""
+    return f'"{value[:40]}"' if isinstance(value, str) else "None" if value is None else type(value).__name__

@@ -1,0 +1,240 @@
+"""Reads what a function of the user returns: map-style data sets, or arrays, for training and for test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked
+from fedactors.errors import DataError, suggestion
+
+LABELS = ("label", "labels", "y", "target")  # keys that name the label if a scenario does not say
+_PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary of columns with a label"
+
+
+@dataclass(frozen=True, eq=False)
+class RawPart:
+    """Training or test samples as they were read, nothing converted yet."""
+
+    inputs: tuple[tuple[str, AnyArray], ...]  # name, (n, ...); the name is empty for an input by position
+    labels: AnyArray  # (n,) or (n, numbers)
+    weights: AnyArray | None = None  # (n,)
+    owners: AnyArray | None = None  # (n,): whose sample it is, as numbers or texts
+    classes: int | None = None  # how many labels there are, where the format says so
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Which keys of a sample, or columns of a table, are what."""
+
+    label: str | None = None
+    weight: str | None = None
+    inputs: tuple[str, ...] = ()
+    owner: str | None = None
+    owner_of: Callable[[Any], Any] | None = field(default=None, compare=False)  # of a whole sample
+
+    @property
+    def apart(self) -> set[str]:
+        """Keys that are no inputs."""
+        return {key for key in (self.weight, self.owner) if key}
+
+
+class _Sample(NamedTuple):
+    """A sample taken apart."""
+
+    inputs: dict[str, Any]  # by key; by number for inputs by position
+    label: Any
+    apart: dict[str, Any]  # what is neither
+
+
+def parts_of(found: Any, where: str) -> tuple[Any, Any]:
+    """Return the training and the test part of what a function returned. Raises DataError if these are not two."""
+    if isinstance(found, Mapping):
+        if {"train", "test"} <= set(found):
+            return found["train"], found["test"]
+        keys = ", ".join(map(str, found))
+        raise DataError(f"{where}: returned a dictionary with {keys or 'nothing'} (accepted: the keys train and test)")
+    if isinstance(found, (tuple, list)):
+        if len(found) == 2:
+            return found[0], found[1]
+        raise DataError(f"{where}: returned {len(found)} things (accepted: two, training data and test data)")
+    raise DataError(f"{where}: returned {type(found).__name__} (accepted: a pair train, test; each {_PART})")
+
+
+def read_part(part: Any, where: str, keys: Keys) -> RawPart:
+    """Return the samples of one part. Raises DataError, which begins with `where`, if it has none of the forms."""
+    if isinstance(part, tuple):
+        return _of_arrays(part, where, keys)
+    if isinstance(part, Mapping):
+        return _of_columns(part, where, keys)
+    if not hasattr(part, "__getitem__") or not hasattr(part, "__len__"):
+        raise DataError(f"{where}: found {type(part).__name__}, which has no length or no items (accepted: {_PART})")
+    try:
+        count = len(part)
+    except TypeError:
+        raise DataError(f"{where}: {type(part).__name__} does not say its length (accepted: {_PART})") from None
+    if not count:
+        raise DataError(f"{where}: has no samples (accepted: at least one)")
+    return _of_samples((part[number] for number in range(count)), where, keys)
+
+
+def _of_samples(samples: Iterator[Any], where: str, keys: Keys) -> RawPart:
+    inputs, apart = dict[str, list[Any]](), dict[str, list[Any]]()
+    labels, owners = list[Any](), list[Any]()
+    for number, sample in enumerate(samples):
+        place = f"{where} sample {number}"
+        one = _taken_apart(sample, place, keys)
+        if not number:
+            inputs = {name: [] for name in one.inputs}
+            apart = {name: [] for name in one.apart}
+        if list(one.inputs) != list(inputs):
+            raise DataError(
+                f"{place}: has the inputs {_listed(one.inputs)}, sample 0 has {_listed(inputs)} (accepted: the same)"
+            )
+        for column, value in zip((*inputs.values(), *apart.values()), (*one.inputs.values(), *one.apart.values())):  # noqa: B905
+            column.append(value)
+        labels.append(one.label)
+        if keys.owner_of:
+            owners.append(keys.owner_of(sample))
+    read = tuple((_name(key), stacked(column, where, _said(key))) for key, column in inputs.items())
+    owner = apart.get(keys.owner or "") if not keys.owner_of else owners
+    weights = stacked(apart[keys.weight], where, "weight") if keys.weight else None
+    return RawPart(read, stacked(labels, where, "label"), weights, owner_column(owner, where))
+
+
+def _taken_apart(sample: Any, where: str, keys: Keys) -> _Sample:
+    if isinstance(sample, Mapping):
+        key = label_key(sample, where, keys)
+        return _by_key({name: value for name, value in sample.items() if name != key}, sample[key], where, keys)
+    if not isinstance(sample, (tuple, list)) or len(sample) < 2:
+        raise DataError(
+            f"{where}: found {type(sample).__name__} (accepted: (input, label), or a dictionary with a label)"
+        )
+    *given, label = sample
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        return _by_key(dict(given[0]), label, where, keys)
+    if len(given) == 1 and _is_structure(given[0]):
+        given = list(given[0])
+    if lacking := keys.apart or set(keys.inputs):
+        raise DataError(
+            f'{where}: has no key "{min(lacking)}": it is a tuple (accepted: dictionaries; for clients also a function'
+            ' "data.py:client_of" of a sample)'
+        )
+    return _Sample({str(number): value for number, value in enumerate(given)}, label, {})
+
+
+def _is_structure(value: Any) -> bool:
+    """Whether an input consists of several: a tuple, or a list of anything but numbers."""
+    return isinstance(value, tuple) or (
+        isinstance(value, list) and any(hasattr(one, "shape") and one.shape for one in value)
+    )
+
+
+def _by_key(values: dict[str, Any], label: Any, where: str, keys: Keys) -> _Sample:
+    wanted = list(keys.inputs) or [name for name in values if name not in keys.apart]
+    for name in (*wanted, *keys.apart):
+        if name not in values:
+            raise DataError(f'{where}: has no key "{name}"{suggestion(name, map(str, values))}')
+    if not wanted:
+        raise DataError(f"{where}: has no inputs besides its label (accepted: at least one)")
+    for name in wanted:
+        if is_text(values[name]) and not keys.inputs:
+            raise DataError(
+                f'{where}: the key "{name}" holds text (accepted: numbers; or say which keys are inputs: inputs: [...])'
+            )
+    return _Sample(
+        {str(name): values[name] for name in wanted}, label, {name: values[name] for name in sorted(keys.apart)}
+    )
+
+
+def label_key(sample: Mapping[Any, Any], where: str, keys: Keys) -> str:
+    """Return the key of the label. Raises DataError if there is none."""
+    if keys.label is not None and keys.label not in sample:
+        raise DataError(f'{where}: has no key "{keys.label}"{suggestion(keys.label, map(str, sample))}')
+    found = keys.label or next((name for name in LABELS if name in sample), None)
+    if found is None:
+        listed = ", ".join(map(str, sample))
+        raise DataError(f"{where}: no label among the keys {listed} (accepted: {', '.join(LABELS)}; or label: KEY)")
+    return found
+
+
+def _of_arrays(part: tuple[Any, ...], where: str, keys: Keys) -> RawPart:
+    if len(part) < 2:
+        raise DataError(f"{where}: found {len(part)} arrays (accepted: (inputs, labels))")
+    *given, labels = part
+    if len(given) == 1 and isinstance(given[0], Mapping):
+        return _of_columns({**given[0], "label": labels}, where, replace_label(keys))
+    if len(given) == 1 and isinstance(given[0], tuple):
+        given = list(given[0])
+    if lacking := keys.apart or set(keys.inputs):
+        raise DataError(
+            f'{where}: has no column "{min(lacking)}": it is arrays without names (accepted: a dictionary of them)'
+        )
+    inputs = {str(number): array_of(value, f"{where} inputs") for number, value in enumerate(given)}
+    return _joined(inputs, array_of(labels, f"{where} labels"), {}, where, keys)
+
+
+def replace_label(keys: Keys) -> Keys:
+    """Return keys whose label is called "label"."""
+    return Keys("label", keys.weight, keys.inputs, keys.owner, keys.owner_of)
+
+
+def _of_columns(part: Mapping[Any, Any], where: str, keys: Keys) -> RawPart:
+    key = label_key(part, where, keys)
+    one = _by_key({name: value for name, value in part.items() if name != key}, part[key], where, keys)
+    inputs = {name: array_of(value, f'{where} column "{name}"') for name, value in one.inputs.items()}
+    return _joined(inputs, array_of(one.label, f"{where} labels"), one.apart, where, keys)
+
+
+def _joined(inputs: dict[str, AnyArray], labels: AnyArray, apart: dict[str, Any], where: str, keys: Keys) -> RawPart:
+    """Return a part of whole columns. Raises DataError if their lengths differ, or there are no samples."""
+    for name, column in (*inputs.items(), *apart.items()):
+        length = len(column) if np.ndim(column) else -1
+        if labels.ndim < 1 or length != len(labels):
+            found = f"{length:,} samples" if length >= 0 else "a single number"
+            wanted = f"{len(labels):,} labels" if labels.ndim else "a single label"
+            said = _said(name) or "inputs"
+            raise DataError(f"{where}: {said}: {found} but {wanted} (accepted: as many of both)")
+    if not len(labels):
+        raise DataError(f"{where}: has no samples (accepted: at least one)")
+    owners = apart.get(keys.owner or "")
+    if keys.owner_of:
+        columns = list(inputs.values())
+        owners = [keys.owner_of((*(column[at] for column in columns), labels[at])) for at in range(len(labels))]
+    weights = array_of(apart[keys.weight], f"{where} weights") if keys.weight else None
+    named = tuple((_name(name), column) for name, column in inputs.items())
+    return RawPart(named, labels, weights, owner_column(owners, where))
+
+
+def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArray | None:
+    """Return whose each sample is, as integers or else as texts. Raises DataError if one belongs to nobody."""
+    if owners is None:
+        return None
+    plain = [owner.item() if hasattr(owner, "item") else owner for owner in owners]
+    for number, owner in enumerate(plain):
+        if owner is None or owner == "" or owner != owner:
+            raise DataError(
+                f"{where} sample {number}: belongs to no client: found {owner!r} (accepted: a client's key)"
+            )
+    if all(isinstance(owner, int) for owner in plain):
+        return np.array(plain, dtype=np.int64)
+    return np.array([owner.decode() if isinstance(owner, bytes) else str(owner) for owner in plain])
+
+
+def _name(key: str) -> str:
+    """Return the name of an input; inputs by position have none."""
+    return "" if key.isdigit() else key
+
+
+def _said(key: str) -> str:
+    return f'input "{key}"' if _name(key) else f"input {key}" if key != "0" else "input"
+
+
+def _listed(inputs: Mapping[str, Any]) -> str:
+    return ", ".join(inputs)

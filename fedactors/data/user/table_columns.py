@@ -1,0 +1,117 @@
+"""Columns of a table as inputs and labels: numbers standardised by the training part, categories one-hot."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.user.arrays import AnyArray
+from fedactors.errors import DataError
+
+Unknown = Literal["error", "zeros"]
+
+
+class ColumnRules(NamedTuple):
+    """What a scenario says of the columns that are inputs."""
+
+    features: tuple[str, ...]
+    categorical: frozenset[str]
+    standardize: bool
+    unknown: Unknown
+
+
+class ReadTable(NamedTuple):
+    """A table and where it is from."""
+
+    table: Any  # of pyarrow
+    where: str
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        found: list[str] = self.table.column_names
+        return found
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers, `(rows,)`. Raises DataError if it holds something else, or nothing in a row."""
+        import pyarrow as pa
+
+        column = self.filled(name)
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+            ways = f"list it under categorical: [{name}]" if is_text else "leave it out of the features"
+            raise DataError(f'{self.where}: column "{name}" holds {kind} (accepted: numbers; or {ways})')
+        found: NDArray[np.float64] = np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float64)
+        if not (there := np.isfinite(found)).all():
+            row = int(there.argmin())
+            raise DataError(
+                f'{self.where}: column "{name}", row {row + 1}: found {found[row]} (accepted: finite numbers)'
+            )
+        return found
+
+    def words(self, name: str) -> AnyArray:
+        """Return a column as texts, `(rows,)`. Raises DataError if a row has nothing there."""
+        return np.array([str(value) for value in self.filled(name).to_pylist()])
+
+    def plain(self, name: str) -> AnyArray:
+        """Return a column of integers, floats or texts, as it is. Raises DataError if it is of another type."""
+        import pyarrow as pa
+
+        kind = self.filled(name).type
+        if pa.types.is_boolean(kind):
+            return self.numbers(name).astype(np.int64)
+        if pa.types.is_integer(kind):
+            return np.asarray(self.filled(name).to_numpy(zero_copy_only=False)).astype(np.int64)
+        return self.numbers(name) if pa.types.is_floating(kind) else self.words(name)
+
+    def filled(self, name: str) -> Any:
+        """Return a column. Raises DataError if a row has nothing there."""
+        column = self.table.column(name).combine_chunks()
+        if column.null_count:
+            row = int(np.argmin(np.asarray(column.is_valid().to_numpy(zero_copy_only=False))))
+            raise DataError(
+                f'{self.where}: column "{name}", row {row + 1}: is empty, as {column.null_count:,} in all'
+                " (accepted: a value in every row, or without that column)"
+            )
+        return column
+
+
+def encoded(train: ReadTable, test: ReadTable, rules: ColumnRules) -> tuple[AnyArray, AnyArray]:
+    """Return the inputs of both tables, `(rows, inputs)`; means, deviations and categories are the training part's."""
+    columns, test_columns = list[AnyArray](), list[AnyArray]()
+    for name in rules.features:
+        if name in rules.categorical:
+            known = np.unique(train.words(name))
+            columns.append(_one_hot(train, name, known, "error"))
+            test_columns.append(_one_hot(test, name, known, rules.unknown))
+            continue
+        values, test_values = train.numbers(name), test.numbers(name)
+        if rules.standardize:
+            mean, deviation = _moments(values)
+            values, test_values = (values - mean) / deviation, (test_values - mean) / deviation
+        columns.append(values[:, None])
+        test_columns.append(test_values[:, None])
+    return np.concatenate(columns, axis=1), np.concatenate(test_columns, axis=1)
+
+
+def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return mean and standard deviation; a column that is always the same has deviation 1 here."""
+    mean, deviation = float(values.mean()), float(values.std())
+    return mean, deviation if deviation > 0 else 1.0
+
+
+def _one_hot(table: ReadTable, name: str, known: AnyArray, unknown: Unknown) -> AnyArray:
+    words = table.words(name)
+    places = np.minimum(np.searchsorted(known, words), len(known) - 1)
+    there = known[places] == words
+    if unknown == "error" and not there.all():
+        row = int(there.argmin())
+        raise DataError(
+            f'{table.where}: column "{name}", row {row + 1}: "{words[row]}" is not among the {len(known)} categories of'
+            " the training data (accepted: those, or unknown: zeros)"
+        )
+    hot: AnyArray = ((places[:, None] == np.arange(len(known))) & there[:, None]).astype(np.float64)
+    return hot

@@ -1,0 +1,151 @@
+"""Tables in CSV and Parquet files, by the names of their columns.
+
+    dataset: {name: csv, train: people.csv, label: income, categorical: [town], test_share: 0.2}
+
+Numbers are standardised by the mean and the deviation of all training samples; a real federation would have to agree
+on these. A label of floats is a value (regression), one of texts or integers a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from fedactors.data.user.held_back import held_back
+from fedactors.data.user.samples import Keys, RawPart, owner_column
+from fedactors.data.user.table_columns import ColumnRules, ReadTable, Unknown, encoded
+from fedactors.data.user.user_data import UserData, stamp
+from fedactors.errors import DataError, suggestion
+from fedactors.paths import ScenarioPath
+
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class TableData(UserData):
+    """A table, or one for training and one for testing."""
+
+    name: Literal["csv", "parquet"]
+    train: ScenarioPath
+    """File of the training data, relative to the scenario; of all data with `test_share`."""
+    test: ScenarioPath | None = None
+    """File of the test data."""
+    test_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """Share of the rows that are kept for testing, drawn by the scenario's seed; of each client's rows, if they come by
+    client."""
+    label: str
+    """Column of the label."""
+    features: Names = ()
+    """Columns that are inputs; by default all others."""
+    categorical: Names = ()
+    """Inputs that become one number for each category, 1 for the row's own and 0 for the others."""
+    unknown: Unknown = "error"
+    """What to do with categories of the test data that no training sample has."""
+    standardize: bool = True
+    """Take the training data's mean from each number, and divide by its standard deviation."""
+    weights: str | None = None
+    """Column of a sample's weight in the loss."""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    """What parts the columns of a CSV file."""
+
+    @model_validator(mode="after")
+    def _one_test(self) -> Self:
+        if (self.test is None) == (self.test_share is None):
+            raise ValueError("give either test, a file, or test_share")
+        return self
+
+    def called(self) -> str:
+        """Return the file's name."""
+        return str(self.train)
+
+    def _stamps(self) -> tuple[Any, ...]:
+        return tuple(stamp(file.path) for file in (self.train, self.test) if file and file.path.exists())
+
+    def _keys(self) -> Keys:
+        owner = super()._keys()
+        return Keys(self.label, self.weights, self.features, owner.owner, owner.owner_of)
+
+    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+        train = self._table(self.train)
+        rules = self._rules(train, keys)
+        owners = _owners(train, keys)
+        if self.test is not None:
+            test = self._table(self.test)
+            self._rules(test, keys)
+            test_owners = _owners(test, keys)
+        else:
+            chosen = held_back(train.table.num_rows, self.test_share or 0.0, owners, seed, str(self.train))
+            train, test = _part(train, ~chosen), _part(train, chosen)
+            owners, test_owners = (None, None) if owners is None else (owners[~chosen], owners[chosen])
+        x, test_x = encoded(train, test, rules)
+        return _raw(train, x, owners, keys), _raw(test, test_x, test_owners, keys)
+
+    def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
+        """Return what the columns are. Raises DataError if one is missing, or is two things at once."""
+        for name in (self.label, *self.features, *self.categorical, *sorted(keys.apart)):
+            if name not in table.names:
+                raise DataError(f'{table.where}: no column "{name}"{suggestion(name, table.names)}')
+        others = [name for name in table.names if name != self.label and name not in keys.apart]
+        features = self.features or tuple(others)
+        for name in self.categorical:
+            if name not in features:
+                raise DataError(f'{table.where}: categorical: "{name}" is no input{suggestion(name, features)}')
+        if self.label in features:
+            raise DataError(f'{table.where}: features: "{self.label}" is the label{suggestion("", others)}')
+        if not features:
+            raise DataError(f"{table.where}: has no column besides the label (accepted: at least one input)")
+        return ColumnRules(features, frozenset(self.categorical), self.standardize, self.unknown)
+
+    def _table(self, file: ScenarioPath) -> ReadTable:
+        """Return a file as it is read. Raises DataError if it cannot be."""
+        import pyarrow as pa
+
+        if not file.path.is_file():
+            raise DataError(f"{self.name}: {file.path}: no such file (a path is relative to the scenario's folder)")
+        try:
+            table = self._opened(file)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            text = " ".join(str(error).split())[:200]
+            raise DataError(f"{self.name}: {file.path} cannot be read: {text}") from error
+        twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+        if twice:
+            raise DataError(f'{file}: two columns are called "{twice[0]}" (accepted: a name for each)')
+        if not table.num_rows:
+            raise DataError(f"{file}: has no rows (accepted: at least one)")
+        return ReadTable(table, str(file))
+
+    def _opened(self, file: ScenarioPath) -> Any:
+        if self.name == "parquet":
+            from pyarrow import parquet
+
+            return parquet.ParquetFile(file.path).read(use_threads=False)
+        from pyarrow import csv
+
+        parsing = csv.ParseOptions(delimiter=self.delimiter)
+        convert = csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NA", "null"])
+        return csv.read_csv(
+            file.path, csv.ReadOptions(use_threads=False), parse_options=parsing, convert_options=convert
+        )
+
+
+def _part(table: ReadTable, chosen: Any) -> ReadTable:
+    return table._replace(table=table.table.take(np.flatnonzero(chosen)))
+
+
+def _owners(table: ReadTable, keys: Keys) -> Any:
+    """Return whose each row is; a function of the user sees rows as dictionaries."""
+    owners: Sequence[Any] | None = None
+    if keys.owner_of:
+        owners = [keys.owner_of(row) for row in table.table.to_pylist()]
+    elif keys.owner:
+        owners = table.filled(keys.owner).to_pylist()
+    return owner_column(owners, table.where)
+
+
+def _raw(table: ReadTable, x: Any, owners: Any, keys: Keys) -> RawPart:
+    label = table.plain(keys.label or "")
+    weights = table.numbers(keys.weight) if keys.weight else None
+    return RawPart((("", x),), label, weights, owners)

@@ -1,0 +1,69 @@
+"""Data sets that a Python function of the user returns.
+
+    dataset: {name: torch, factory: "data.py:load", arguments: {year: 2024}}
+
+The function returns training data and test data: a pair, or a dictionary with the keys `train` and `test`. Each is a
+map-style data set (`torch.utils.data.Dataset`, a list, anything with a length and items) of samples `(input, label)`
+or dictionaries; or arrays `(inputs, labels)`; or a dictionary of columns. It must return the same data at every call.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fedactors.data.user.arrays import Integers
+from fedactors.data.user.assembly import LoadedData
+from fedactors.data.user.samples import Keys, RawPart, parts_of, read_part
+from fedactors.data.user.user_data import UserData, twice
+from fedactors.errors import DataError
+from fedactors.user_code import Reference, telling
+
+
+class TorchData(UserData):
+    """Data that a function returns."""
+
+    name: Literal["torch"] = "torch"
+    factory: Reference
+    """A function, `data.py:load` (relative to the scenario) or `package.module:load`."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Keyword arguments of the function."""
+    label: str | None = None
+    """Key of the label, where samples are dictionaries."""
+    inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Keys of the inputs, where samples are dictionaries; by default all others."""
+    weights: str | None = None
+    """Key of a sample's weight in the loss, where samples are dictionaries."""
+    integers: Integers = "identifiers"
+    """What integers are in inputs: `identifiers`, which a model gets as they are, or `values`, which become floats."""
+
+    def called(self) -> str:
+        """Return the function's name."""
+        return str(self.factory)
+
+    def _integers(self) -> Integers:
+        return self.integers
+
+    def _stamps(self) -> tuple[Any, ...]:
+        return self.factory.module, self.factory.attribute, json.dumps(self.arguments, sort_keys=True, default=str)
+
+    def _checked(self, seed: int) -> LoadedData:
+        return twice(lambda: self._assembled(seed), self.called())
+
+    def _keys(self) -> Keys:
+        owner = super()._keys()
+        return Keys(self.label, self.weights, self.inputs, owner.owner, owner.owner_of)
+
+    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+        where = self.called()
+        with telling(self.factory, "raised", DataError):
+            function = self.factory.load()
+        if not callable(function):
+            raise DataError(f"{where}: is {type(function).__name__} (accepted: a function that returns train and test)")
+        with telling(self.factory, "raised", DataError):
+            found = function(**self.arguments)
+        with telling(self.factory, "an item of its data raised", DataError):
+            train, test = parts_of(found, where)
+            return read_part(train, f"{where}: train", keys), read_part(test, f"{where}: test", keys)

@@ -1,0 +1,17 @@
+"""The step of FedAsync's server: its model is mixed with those of clients, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def mixed(x: Tensor, older: Sequence[Any], shares: Sequence[float]) -> Tensor:
+    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
+    found = x
+    for one, share in zip(older, shares, strict=True):
+        found = found + share * (torch.from_numpy(one["x"]) - x)
+    return found

@@ -1,0 +1,34 @@
+"""A whole model of each client's own, trained beside the one that it sends (Ditto).
+
+    v_i <- K times  v - eta_l ( g_i(v) + lambda (v - x) )
+
+On the batches of the trip, with its dropout masks. Engines pull towards the start of a row, here v_i: the rest of the
+pull, lambda (v_i - x), is constant during a trip and is a correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.engines.client_batch import ClientBatch
+
+OWN = "own"  # the name under which a client keeps its own model
+
+
+def own_rows(
+    rows: ClientBatch, x: Tensor, kept: Sequence[Mapping[str, NDArray[np.float32]] | None], pull: float
+) -> ClientBatch:
+    """Return the rows that train each client's own model, `pull` being lambda; at its first trip it starts from x."""
+    starts = x.expand(len(rows.clients), -1).clone()
+    for row, mine in zip(starts, kept, strict=True):
+        if mine is not None:
+            row.copy_(torch.from_numpy(mine[OWN]))
+    corrections = (starts - x) * pull
+    bases = range(len(rows.clients))
+    return replace(rows, starts=starts, corrections=corrections, prox=pull, bases=bases, prepared=[])

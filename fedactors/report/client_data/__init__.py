@@ -1,0 +1,1 @@
+"""Pictures of who holds what, drawn from the figures of `data describe`."""

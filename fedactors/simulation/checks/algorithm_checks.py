@@ -1,0 +1,49 @@
+"""Parts of a scenario that do not go together: optimisers, personal parts of a model, data that are dealt anew."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
+from fedactors.errors import ScenarioError
+from fedactors.learning.algorithm import Algorithm, TaskSetting
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.server_options import ServerOptions
+
+
+def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:
+    """Refuse a client optimiser that the algorithm cannot use. Raises ScenarioError."""
+    asked = setting.optimizer.name
+    name = algorithm.name
+    if not setting.optimizer.plain and algorithm.optimizer(setting) is not setting.optimizer:
+        found = "sgd with options" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}", but "{name}" brings its own (accepted: none)')
+    if not setting.optimizer.follows_gradient and (reason := algorithm.wants_sgd):
+        found = "sgd with momentum" if asked == "sgd" else asked
+        raise ScenarioError(f'server.local.optimizer: found "{found}" with "{name}": {reason} (accepted: sgd)')
+
+
+def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
+    """Refuse parts of a model that stay at the clients where that has no meaning. Raises ScenarioError."""
+    algorithm = server.algorithm
+    if reason := algorithm.refuses_personal(setting):
+        raise ScenarioError(
+            f'server.personal: "{algorithm.name}" cannot leave parts of a model at the clients, or local buffers:'
+            f" {reason} (accepted: fedavg, fedprox, scaffold and others that send only what clients trained)"
+        )
+    if server.dissimilarity_every is not None:
+        raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
+
+
+def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
+    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
+    server, devices = scenario.server, scenario.devices
+    partition = scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
+    if server.data is not None:
+        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
+    partition.check_rounds(info, sizes, asked)

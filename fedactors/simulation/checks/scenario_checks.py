@@ -1,0 +1,52 @@
+"""Refuses scenarios whose parts do not fit together, before anything runs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedactors.data.base import Info
+from fedactors.data.partitions.partition import Reassignable
+from fedactors.errors import ScenarioError
+from fedactors.models.layers import Model
+from fedactors.plan import SECOND, Time
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.units import show_duration
+
+_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
+
+
+def check_labels(model: Model, info: Info) -> None:
+    """Refuse labels that the loss of the model cannot judge. Raises ScenarioError."""
+    if info.kind in ("value", "multi-label") and str(model.loss) in _OF_CLASSES:
+        raise ScenarioError(
+            f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
+            f' "{model.name}" judges classes (accepted: another loss, or target: class)'
+        )
+    if model.loss == "cross_entropy" and model.output_shape[-1] < info.outputs:
+        raise ScenarioError(
+            f'task.model: "{model.name}" answers {model.output_shape[-1]} numbers, "{info.name}" has {info.outputs}'
+            f" labels (accepted: at least {info.outputs} numbers)"
+        )
+
+
+def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
+    """Refuse to assign anew what the server holds too, or more than there is. Raises ScenarioError."""
+    server = scenario.server
+    partition = scenario.task.partition
+    if not isinstance(partition, Reassignable):
+        return
+    if server.data is not None:
+        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    asked = scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
+    partition.check_rounds(info, sizes, asked)
+
+
+def check_deadline(deadline: Time, fastest: Time) -> None:
+    """Refuse a deadline that the fastest device cannot meet, even undisturbed. Raises ScenarioError."""
+    if fastest > deadline:
+        rounded = -(-fastest // (SECOND // 1000)) * (SECOND // 1000)
+        raise ScenarioError(
+            f"server.deadline: no device can download, do one step and upload in {show_duration(deadline)}"
+            f" (accepted: at least {show_duration(rounded)}, what the fastest device needs)"
+        )

@@ -1,0 +1,46 @@
+"""Figures over the clients of an evaluation: mean, worst tenth, variance, and the mean of each population group."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil
+from typing import Any
+
+from fedactors.learning.training_task import ClientMeasures
+from fedactors.scenario.population import GroupOptions
+
+_WORST = 0.1  # of the clients
+
+
+def client_figures(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, Any]:
+    """Return the columns of a metrics row; every client counts the same, however many samples it has.
+
+    The worst tenth are the clients with the lowest accuracy, one at the least; the variance is that of all measured.
+    """
+    accuracies = sorted(one.accuracy for one in measured)
+    row: dict[str, Any] = {"clients_evaluated": len(measured)}
+    if not accuracies:
+        return row
+    mean = _mean(accuracies)
+    return row | {
+        "client_accuracy": mean,
+        "client_accuracy_worst": _mean(accuracies[: ceil(_WORST * len(accuracies))]),
+        "client_accuracy_variance": _mean([(one - mean) ** 2 for one in accuracies]),
+        "client_loss": _mean([one.loss for one in measured]),
+        "client_accuracy_of": _by_group(measured, groups),
+    }
+
+
+def _by_group(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, float]:
+    first = list(accumulate((group.count for group in groups[:-1]), initial=0))
+    found: dict[str, list[float]] = {}
+    for one in measured:
+        group = groups[bisect_right(first, one.client) - 1].name
+        found.setdefault(group, []).append(one.accuracy)
+    return {group.name: _mean(found[group.name]) for group in groups if group.name in found}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,69 @@
+"""What code of the user raises, as one message: the user's own lines first, none of the framework's."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fedactors import user_code
+from fedactors.errors import FedactorsError, UserCodeError
+
+_LONGEST = 2000  # characters of an exception's own text
+
+
+def told(error: BaseException) -> str:
+    """Return where and how code of the user raised `error`; empty if none of its lines were at work.
+
+    The first line names file, line, function and exception; the lines of the user's that led there follow.
+    """
+    files = {source.file for source in user_code.sources()}
+    for one in _chain(error):
+        if isinstance(one, SyntaxError) and one.filename in files:
+            return f"{one.filename}, line {one.lineno}: {type(one).__name__}: {one.msg}\n    {(one.text or '').strip()}"
+        frames = [frame for frame in traceback.extract_tb(one.__traceback__) if frame.filename in files]
+        if frames:
+            return _shown(one, frames)
+    return ""
+
+
+def _shown(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
+    last, *others = reversed(frames)
+    text = str(error).strip()[:_LONGEST]
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    lines = [f"{last.filename}, line {last.lineno}, {_in(last)}: {said}", f"    {last.line}"]
+    for frame in others:
+        lines += [f"  called from {Path(frame.filename).name}, line {frame.lineno}, {_in(frame)}", f"    {frame.line}"]
+    return "\n".join(lines)
+
+
+def _in(frame: traceback.FrameSummary) -> str:
+    return "on import" if frame.name == "<module>" else f"in {frame.name}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those it was raised from: SimPy raises a copy from the one that has the lines."""
+    seen = set[int]()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+@contextmanager
+def user_errors(kind: type[FedactorsError] = UserCodeError, where: str = "") -> Iterator[None]:
+    """Raise `kind`, with the user's lines, in place of what code of the user raises in the context.
+
+    Exceptions that fedactors raises on purpose, and those that no code of the user had a part in, stay as they are.
+    """
+    try:
+        yield
+    except FedactorsError:
+        raise
+    except Exception as error:
+        text = told(error)
+        if not text:
+            raise
+        raise kind(f"{where}: {text}" if where else text) from error

@@ -1,0 +1,153 @@
+"""CSV and Parquet tables: columns as inputs and labels, and what is said of tables that cannot be used."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.datasets import load_diabetes, load_wine
+
+from fedactors.errors import ScenarioError, UsageError
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import run
+from tests.data.user.scenes import scene
+from tests.laws.test_light_commands import PROBE
+
+PEOPLE = """age,town,user,income
+20,Rome,b,low
+40,Oslo,a,high
+60,Rome,b,low
+30,Oslo,a,high
+50,Rome,a,low
+"""
+TEST = "age,town,user,income\n10,Oslo,a,low\n70,Rome,b,high\n"
+CSV = {"name": "csv", "train": "people.csv", "test": "test.csv", "label": "income", "categorical": ["town"]}
+BY_USER = {"name": "natural", "by": "user"}
+
+
+@pytest.fixture
+def given(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "test.csv").write_text(TEST)
+
+    def made(partition="iid", count=2, **options):
+        dataset = {key: value for key, value in (CSV | options).items() if value is not None}
+        return scene(tmp_path, {"dataset": dataset, "model": "logistic", "partition": partition}, count)
+
+    return made
+
+
+def read(scenario):
+    return scenario.task.info(scenario.seed, scenario.devices), scenario.task.load(scenario.seed, scenario.devices)
+
+
+def test_numbers_are_standardised_by_the_training_part_and_categories_are_one_hot(given):
+    info, data = read(given(BY_USER))
+    mean, deviation = 40, np.sqrt(200)
+    assert np.allclose(data.x[:, 0], (np.array([40, 30, 50, 20, 60]) - mean) / deviation)
+    assert data.x[:, 1:].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1], [0, 1]]
+    assert np.allclose(data.test_x[:, 0], (np.array([10, 70]) - mean) / deviation)
+    assert data.label_names == ("high", "low")
+    assert data.y.tolist() == [0, 0, 1, 1, 1]
+    assert (info.input_shape, info.classes, info.client_sizes.tolist()) == ((3,), 2, [3, 2])
+    assert np.diff(data.test_clients).tolist() == [1, 1]
+
+
+def test_numbers_can_stay_as_they_are_and_columns_be_chosen(given):
+    _, data = read(given(features=["age"], categorical=[], standardize=False))
+    assert data.x.tolist() == [[20], [40], [60], [30], [50]]
+
+
+def test_clients_by_a_function_of_a_row(tmp_path, given):
+    (tmp_path / "data.py").write_text("def decade(row):\n    return row['age'] // 20\n")
+    info, data = read(given({"name": "natural", "by": "data.py:decade"}, 3, features=["age"], categorical=[]))
+    assert data.client_names == ("1", "2", "3")
+    assert info.client_sizes.tolist() == [2, 2, 1]
+
+
+def test_a_share_is_kept_for_testing_at_each_client(tmp_path, given):
+    rows = "".join(f"{i},{i % 3},{'xyz'[i % 3]}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("age,label,user\n" + rows)
+    options = {"test": None, "test_share": 0.25, "label": "label", "categorical": []}
+    info, data = read(given(BY_USER, 3, **options))
+    assert info.client_sizes.tolist() == [15, 15, 15]
+    assert np.diff(data.test_clients).tolist() == [5, 5, 5]
+    info, again = read(given("iid", 3, **options, features=["age"]))
+    assert (info.train_size, info.test_size) == (45, 15)
+    assert np.array_equal(again.x, read(given("iid", 3, **options, features=["age"]))[1].x)
+
+
+def test_wine_from_parquet_trains(tmp_path):
+    x, y = load_wine(return_X_y=True)
+    names = [f"x{i}" for i in range(x.shape[1])]
+    pq.write_table(pa.table({**dict(zip(names, x.T, strict=True)), "kind": y}), tmp_path / "wine.parquet")
+    dataset = {"name": "parquet", "train": "wine.parquet", "label": "kind", "test_share": 0.3}
+    task = {"dataset": dataset, "model": "logistic", "partition": "iid"}
+    result = run(scene(tmp_path, task, rounds=20), tmp_path / "run", fleet="local", report=False)
+    assert result.summary["final"]["accuracy"] > 0.9
+
+
+def test_a_label_of_floats_is_a_value(tmp_path):
+    x, y = load_diabetes(return_X_y=True)
+    pq.write_table(pa.table({"a": x[:, 0], "b": x[:, 1], "progress": y}), tmp_path / "d.parquet")
+    dataset = {"name": "parquet", "train": "d.parquet", "label": "progress", "test_share": 0.2}
+    info, data = read(scene(tmp_path, {"dataset": dataset, "model": "logistic", "partition": "iid"}))
+    assert (info.kind, info.outputs, data.y.dtype) == ("value", 1, np.float32)
+    whole = dataset | {"label": "grade", "target": "value"}
+    pq.write_table(pa.table({"a": x[:, 0], "grade": y.astype(int)}), tmp_path / "d.parquet")
+    info, _ = read(scene(tmp_path, {"dataset": whole, "model": "logistic", "partition": "iid"}))
+    assert info.kind == "value"
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "message"),
+    [
+        ({"train": "gone.csv"}, {}, "gone.csv: no such file"),
+        ({"label": "incme"}, {}, 'no column "incme"; did you mean "income"?'),
+        ({"categorical": ["twn"]}, {}, 'no column "twn"; did you mean "town"?'),
+        (
+            {"categorical": []},
+            {},
+            "or list it under categorical: [town])",
+        ),
+        ({"features": ["age", "town", "income"]}, {}, '"income" is the label'),
+        ({"features": ["age"]}, {}, '"town" is no input'),
+        ({}, {"people.csv": PEOPLE.replace("40,", ",")}, 'people.csv: column "age", row 2: is empty, as 1 in all'),
+        ({}, {"test.csv": TEST.replace("Oslo", "Lima")}, 'test.csv: column "town", row 1: "Lima" is not among the 2'),
+        ({}, {"people.csv": "age,age\n1,2\n"}, 'two columns are called "age"'),
+        ({}, {"people.csv": "age,town,user,income\n"}, "people.csv: has no rows"),
+        ({}, {"people.csv": "age,town\n1,2,3\n"}, "people.csv cannot be read"),
+        ({}, {"people.csv": PEOPLE.replace("40,", "nan,")}, 'column "age", row 2: found nan'),
+        ({"name": "parquet"}, {}, "people.csv cannot be read"),
+        ({"test": None, "test_share": 0.01}, {}, "test_share: 0.01 of 5 samples is none"),
+        ({"weights": "user"}, {}, 'column "user" holds string'),
+    ],
+)
+def test_one_message_for_a_wrong_table(tmp_path, given, options, files, message):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError) as error:
+        prepare(given(BY_USER, **options))
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_table_is_checked_without_torch(tmp_path, given):
+    given(BY_USER)
+    words = ["check", str(tmp_path / "small.yaml"), "--quick"]
+    done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "HEAVY []" in done.stderr
+
+
+def test_unknown_categories_can_be_zeros(tmp_path, given):
+    (tmp_path / "test.csv").write_text(TEST.replace("Oslo", "Lima"))
+    _, data = read(given(BY_USER, unknown="zeros"))
+    assert data.test_x[0, 1:].tolist() == [0, 0]
+
+
+def test_either_a_test_file_or_a_share(given):
+    with pytest.raises(ScenarioError, match="give either test, a file, or test_share"):
+        given(test_share=0.5)

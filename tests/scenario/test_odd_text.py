@@ -1,0 +1,90 @@
+"""What YAML makes of odd text: a text stays a text, or one message says what is wrong."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from fedactors import Scenario
+from fedactors.errors import ScenarioError
+from fedactors.scenario.loading import parse, validate
+
+ROOT = Path(__file__).parents[2]
+TEXT = re.sub(r"^seed: .*\n", "", (ROOT / "scenarios/quickstart.yaml").read_text(), flags=re.MULTILINE)
+NAME = re.search(r"^name: .*$", TEXT, re.MULTILINE)[0]
+GROUP = re.search(r"- name: \w+", TEXT)[0]
+
+
+def loaded(before, after):
+    data, lines = parse(TEXT.replace(before, after, 1), "odd.yaml")
+    return validate(data, "odd.yaml", lines, ROOT / "scenarios")
+
+
+@pytest.mark.parametrize("name", ["1e5f3ab", "2020-01-01", "1e", "e5"])
+def test_a_name_that_looks_like_a_number_or_a_date_is_a_name(name):
+    assert loaded(NAME, f"name: {name}").name == name
+
+
+def test_an_emoji_as_a_surrogate_pair_is_one_character():
+    assert loaded(GROUP, '- name: "\\ud83d\\ude00"').population[0].name == "\N{GRINNING FACE}"
+
+
+def test_a_rate_with_an_exponent_is_a_rate():
+    override = "population.0.network={down: 1e9 MB/s, up: 1 MB/s}"
+    assert Scenario.load(ROOT / "scenarios/quickstart.yaml", [override]).population[0].network.down == 10**15
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("seed: !!timestamp abc", "line 3: not valid YAML: 'abc' is no timestamp"),
+        ("seed: !!int ''", "line 3: not valid YAML: '' is no int"),
+        ("seed: !!bool perhaps", "line 3: not valid YAML: 'perhaps' is no bool"),
+        (f"seed: 0x{'f' * 10_000}", "line 3: not valid YAML: a number of 10,002 digits (accepted: 100)"),
+        (f"seed: {'9' * 10_000}", "line 3: not valid YAML: a number of 10,000 digits (accepted: 100)"),
+        (f"seed: {'9' * 90}", "line 3: seed: found 9999"),
+        ('precision: "\\udc00"', "line 3: not valid YAML: half of a surrogate pair"),
+        ("seed: =", "line 3: not valid YAML: could not determine"),
+        ("? [a]\n: 3", "line 3: not valid YAML: found unhashable key"),
+    ],
+)
+def test_a_text_that_is_no_such_value_is_named_with_its_line(line, words):
+    with pytest.raises(ScenarioError) as caught:
+        loaded(NAME, f"{NAME}\n{line}")
+    assert str(caught.value).startswith(f"odd.yaml, {words}")
+
+
+def test_a_name_with_an_accent_is_told_in_words_what_a_name_is_made_of():
+    with pytest.raises(
+        ScenarioError, match="found 'été', must be made of the letters A to Z and a to z without accents"
+    ):
+        loaded(NAME, "name: été")
+
+
+def test_a_number_of_thousands_of_digits_in_data_is_told():
+    data, _ = parse(TEXT, "odd.yaml")
+    with pytest.raises(ScenarioError, match="a int too large to print"):
+        validate({**data, "seed": 10**10_000}, "odd.yaml")
+
+
+@pytest.mark.parametrize("key", ["1" * 5000, "\N{SUPERSCRIPT TWO}"])
+def test_an_odd_number_of_a_group_is_no_group(key):
+    with pytest.raises(ScenarioError, match="no group"):
+        Scenario.load(ROOT / "scenarios/quickstart.yaml", [f"population.{key}.count=3"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [" + "x," * 900_000 + "]",
+        "a: " + "[" * 100_000,
+        "- " * 100_000,
+        "\n".join(f"k{n}: v" for n in range(90_000)),
+    ],
+)
+def test_a_file_of_many_entries_is_refused_within_seconds(text):
+    begun = time.perf_counter()
+    with pytest.raises(ScenarioError, match=r"more entries than|recursion"):
+        parse(text, "large.yaml")
+    assert time.perf_counter() - begun < 20

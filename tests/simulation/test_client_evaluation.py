@@ -1,0 +1,180 @@
+"""Models at single clients: what is drawn, what is measured on which samples, and what is written down."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from fedactors import Scenario, run
+from fedactors.cli.main import main
+from fedactors.learning.client_evaluation import client_model
+from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.training_task import ClientMeasures
+from fedactors.run_files.files import lines_of
+from fedactors.run_files.records import read
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.record.client_measures import client_figures
+from fedactors.simulation.runner import load, resume
+from fedactors.simulation.tasks import judged_clients
+from fedactors.simulation.verify import verify
+
+BASE = {
+    "name": "judged",
+    "seed": 3,
+    "task": {
+        "dataset": "digits",
+        "model": {"name": "mlp", "hidden": [8]},
+        "partition": {"name": "classes", "classes": 2},
+    },
+    "population": [{"name": "phones", "count": 15}, {"name": "tablets", "count": 5}],
+    "server": {
+        "rounds": 6,
+        "cohort": 8,
+        "local": {"epochs": 2, "batch": 20},
+        "evaluation": {"every": 2, "clients": "all"},
+    },
+}
+HEAD = "server.personal=['3.*']"
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    def made(*overrides):
+        file = tmp_path / "judged.yaml"
+        file.write_text(yaml.safe_dump(BASE))
+        return Scenario.load(file, overrides)
+
+    return made
+
+
+def played(scenario, folder, **options):
+    return run(scenario, folder, fleet="local", report=False, **options)
+
+
+def test_figures_by_hand():
+    """Accuracies 0 to 1 in tenths: mean 0.5, the worst tenth of 11 are 2 clients (0 and 0.1), variance 0.1."""
+    measured = [ClientMeasures(k, k / 10, 2.0) for k in range(11)]
+    groups = prepare_groups(("a", 4), ("none", 0), ("b", 7))
+    row = client_figures(measured, groups)
+    assert row == {
+        "clients_evaluated": 11,
+        "client_accuracy": pytest.approx(0.5),
+        "client_accuracy_worst": pytest.approx(0.05),
+        "client_accuracy_variance": pytest.approx(0.1),
+        "client_loss": 2.0,
+        "client_accuracy_of": {"a": pytest.approx(0.15), "b": pytest.approx(0.7)},
+    }
+    assert client_figures([], groups) == {"clients_evaluated": 0}
+
+
+def prepare_groups(*named):
+    from types import SimpleNamespace
+
+    return [SimpleNamespace(name=name, count=count) for name, count in named]
+
+
+def test_each_client_is_judged_on_its_held_out_samples(scenario, tmp_path):
+    """The row of the last round, against the model that the run left, client by client."""
+    chosen = scenario()
+    found = played(chosen, tmp_path / "run")
+    task, _, test, _ = load(prepare(chosen))
+    evaluator = ModelEvaluator(task.model, test)
+    each = [evaluator.evaluate(found.state["x"], task.holdout.of(client)) for client in range(20)]
+    accuracies = [one["accuracy"] for one in each]
+    assert found.metrics[-1]["clients_evaluated"] == 20
+    assert found.metrics[-1]["client_accuracy"] == pytest.approx(np.mean(accuracies))
+    assert found.metrics[-1]["client_accuracy_variance"] == pytest.approx(np.var(accuracies))
+    assert found.metrics[-1]["client_accuracy_worst"] == pytest.approx(np.mean(sorted(accuracies)[:2]))
+    assert found.metrics[-1]["client_accuracy_of"]["tablets"] == pytest.approx(np.mean(accuracies[15:]))
+    assert [("client_accuracy" in row) for row in found.metrics] == [False, True] * 3
+
+
+def test_on_the_whole_test_set_the_global_model_is_the_same_for_all(scenario, tmp_path):
+    row = played(scenario("server.evaluation.on=test"), tmp_path / "run").metrics[-1]
+    assert row["client_accuracy"] == pytest.approx(row["accuracy"])
+    assert row["client_accuracy_variance"] == pytest.approx(0.0, abs=1e-20)
+
+
+def test_evaluation_changes_nothing_else(scenario, tmp_path):
+    one, other = played(scenario(), tmp_path / "one"), played(scenario("server.evaluation=null"), tmp_path / "other")
+    assert np.array_equal(one.state["x"], other.state["x"])
+    assert one.summary["digests"]["plans"] == other.summary["digests"]["plans"]
+
+
+def test_drawn_clients_have_a_stream_of_their_own(scenario, tmp_path):
+    prepared = prepare(scenario("server.evaluation.clients=5"))
+    plans = list(prepared.clock())
+    drawn = [judged_clients(plan, prepared) for plan in plans]
+    assert all(len(set(one)) == 5 and list(one) == sorted(one) for one in drawn)
+    assert len(set(drawn)) > 1
+    other = prepare(scenario("server.evaluation.clients=5", "server.algorithm=scaffold"))
+    assert drawn == [judged_clients(plan, other) for plan in plans]
+
+
+def test_only_members_are_drawn(scenario):
+    population = "population=[{name: early, count: 10, depart: 1s}, {name: late, count: 10, arrive: 2s}]"
+    prepared = prepare(scenario(population))
+    plan = next(prepare(scenario()).clock())
+    for closed, expected in ((0, range(10)), (10**9, ()), (2 * 10**9, range(10, 20))):
+        assert judged_clients(replace(plan, closed=closed), prepared) == tuple(expected)
+
+
+def test_what_a_client_uses():
+    x, positions = np.arange(4, dtype=np.float32), np.array([2, 3])
+    assert client_model(x, None, positions) is x
+    personal = {"personal": np.array([7, 8], np.float32)}
+    assert client_model(x, personal, positions).tolist() == [0, 1, 7, 8]
+    assert x.tolist() == [0, 1, 2, 3]
+    own = np.array([9, 9, 9, 9], np.float32)
+    assert client_model(x, {"own": own, **personal}, positions) is own
+    assert client_model(x, {"c": own}, None) is x
+
+
+@pytest.mark.parametrize("change", [HEAD, "server.algorithm={name: ditto, pull: 0.1}"])
+def test_own_models_are_better_where_labels_differ(scenario, tmp_path, change):
+    longer = ("server.rounds=20", "server.evaluation.every=20", change)
+    own = played(scenario(*longer), tmp_path / "own").metrics[-1]
+    shared = played(scenario(*longer, "server.evaluation.model=global"), tmp_path / "shared").metrics[-1]
+    assert own["train_loss"] == shared["train_loss"]
+    assert own["client_accuracy"] > shared["client_accuracy"] + 0.05
+
+
+def test_it_survives_resume(scenario, tmp_path):
+    whole = played(scenario(HEAD), tmp_path / "whole")
+    played(scenario(HEAD), tmp_path / "run", stop_after=3)
+    again = resume(tmp_path / "run", fleet="local", report=False)
+    assert again.summary["digests"] == whole.summary["digests"]
+
+
+@pytest.mark.slow
+def test_the_same_bits_on_any_number_of_hosts(scenario):
+    assert verify(scenario(HEAD), [("local", 1), ("ray", 1), ("ray", 3)])["equal"]
+
+
+def test_the_report_shows_it(scenario, tmp_path):
+    run(scenario(), tmp_path / "run", fleet="local")
+    records = read(tmp_path / "run")
+    rows = lines_of(tmp_path / "run/metrics.jsonl")
+    assert records.metrics["client_accuracy"][1] == rows[1]["client_accuracy"]
+    assert records.metrics["client_accuracy_of/tablets"][1] == rows[1]["client_accuracy_of"]["tablets"]
+    page = (tmp_path / "run/report.html").read_text()
+    assert "Accuracy at clients" in page
+    assert "worst tenth" in page
+    assert "mean of tablets" in page
+    assert json.dumps(rows[-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("server.evaluation.clients=0", "server.evaluation.clients"),
+        ("server.evaluation.on=train", "server.evaluation.on"),
+        ("server.evaluation.evry=3", 'did you mean "every"'),
+    ],
+)
+def test_wrong_options_are_told(scenario, tmp_path, capsys, change, said):
+    scenario()
+    assert main(["check", str(tmp_path / "judged.yaml"), "--set", change]) == 2
+    assert said in capsys.readouterr().err

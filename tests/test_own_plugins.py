@@ -1,0 +1,233 @@
+"""Plugins that a scenario names itself: known to it alone, shipped to every process, kept with the run."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedactors import Scenario, registry, run
+from fedactors.cli.main import main
+from fedactors.errors import RunFolderError, ScenarioError
+from fedactors.run_files.files import lines_of
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import resume
+from fedactors.simulation.verify import verify
+
+EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
+FILES = ["clipped", "daily", "fastest", "moons", "plain_loop", "two_layers"]
+
+HEAD = """
+from typing import Literal
+import numpy as np
+from fedactors.algorithms.fedavg import Averaging
+from fedactors.clock.selections.base import Selection, UniformSelector
+from fedactors.options import Options
+
+"""
+SCALED = (
+    HEAD
+    + """
+class Scaled(Averaging):
+    name: Literal["scaled"] = "scaled"
+    factor: float = 1.0
+
+    def upload(self, trip):
+        return {"delta": trip.delta * self._factor(trip)}
+
+    def _factor(self, trip):
+        return 1.0
+"""
+)
+BASE = {
+    "name": "own",
+    "seed": 3,
+    "plugins": ["mine.py"],
+    "task": {"dataset": "digits", "model": "logistic", "partition": "iid"},
+    "population": [{"name": "devices", "count": 8}],
+    "server": {"rounds": 2, "cohort": 4, "algorithm": "scaled", "local": {"epochs": 1, "batch": 50}},
+}
+
+
+def written(folder, code=SCALED, **changes):
+    folder.mkdir(exist_ok=True)
+    (folder / "mine.py").write_text(code)
+    file = folder / "own.yaml"
+    file.write_text(yaml.safe_dump({**BASE, **changes}))
+    return file
+
+
+@pytest.fixture
+def all_kinds(tmp_path):
+    """The example package's files as plugins of one scenario, without its entry points."""
+    for name in FILES:
+        shutil.copy(EXAMPLE / f"fedactors_example/{name}.py", tmp_path)
+    shutil.copy(EXAMPLE / "shops.txt", tmp_path)
+    said = yaml.safe_load((EXAMPLE / "moons.yaml").read_text())
+    said["server"]["rounds"] = 3
+    file = tmp_path / "moons.yaml"
+    file.write_text(yaml.safe_dump({**said, "plugins": [f"{name}.py" for name in FILES]}))
+    return file
+
+
+def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
+    """An algorithm, a format, a selection, a data set, an engine and a model; engines are made on the actors."""
+    scenario = Scenario.load(all_kinds)
+    assert {kind: sorted(found) for kind, found in scenario.own.items()} == {
+        "algorithms": ["clipped"],
+        "formats": ["daily"],
+        "selection": ["fastest"],
+        "datasets": ["moons"],
+        "engines": ["plain-loop"],
+        "models": ["two-layers"],
+    }
+    assert verify(scenario, [("local", 1), ("ray", 2)])["equal"]
+
+
+def test_a_scenario_knows_its_own_plugins_only(tmp_path):
+    one = Scenario.load(written(tmp_path / "one"))
+    other = Scenario.load(written(tmp_path / "other", SCALED.replace("return 1.0", "return 0.0")))
+    assert type(one.server.algorithm) is not type(other.server.algorithm)
+    assert "scaled" not in registry.names("algorithms")
+    with pytest.raises(ScenarioError, match='no algorithms named "scaled"'):
+        Scenario.load(written(tmp_path / "third", plugins=[]))
+    still = run(other, tmp_path / "still", fleet="local", report=False)
+    moves = run(one, tmp_path / "moves", fleet="local", report=False)
+    assert not still.state["x"].any()
+    assert moves.state["x"].any()
+
+
+BROKEN_KINDS = [
+    ("1 +", r"cannot be imported: .*mine.py, line 1: SyntaxError"),
+    ("import no_such_module", r"mine.py, line 1, on import: ModuleNotFoundError"),
+    ("X = 3", "mine.py: defines nothing that can be used"),
+    (SCALED.replace('"scaled"', '"fedavg"'), 'mine.py, line 9: Scaled: there is already "fedavg" among algorithms'),
+    (SCALED + SCALED.replace("class Scaled", "class Again"), 'Again: there is already "scaled" among algorithms'),
+    (HEAD + 'class Odd(Options):\n    name: Literal["odd"] = "odd"\n', "line 8: Odd has a name and is of no kind"),
+    (HEAD + "class Odd:\n    name = 'odd'\n    def build(self): ...\n", "Odd is not a class of fedactors.options"),
+]
+
+
+@pytest.mark.parametrize(("code", "said"), BROKEN_KINDS)
+def test_a_file_that_cannot_be_used_is_told_with_its_line(tmp_path, capsys, code, said):
+    assert main(["check", str(written(tmp_path, code))]) == 2
+    told = capsys.readouterr().err
+    assert re.search(said, told), told
+    assert re.match(r"fedactors: \S+own.yaml, line \d+: plugins: ", told)
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("plugins", "said"),
+    [("mine.py", "should be a valid list"), (["gone.py"], "no file"), (["mine.txt"], "plugins.0: ")],
+)
+def test_a_wrong_list_is_told(tmp_path, capsys, plugins, said):
+    assert main(["check", str(written(tmp_path, plugins=plugins))]) == 2
+    assert said in capsys.readouterr().err
+
+
+BROKEN = SCALED.replace("return 1.0", "return 1.0 / 0  # mine")
+SELECTS = (
+    SCALED
+    + """
+class Bad(Selection):
+    name: Literal["bad"] = "bad"
+    def start(self, clients):
+        return _Bad()
+
+class _Bad(UniformSelector):
+    def choose(self, candidates, count, version, random):
+        return candidates[None / 2]
+"""
+)
+
+
+def test_an_error_at_a_client_shows_the_users_lines_first(tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["run", str(written(tmp_path, BROKEN)), "--fleet", "local", "--out", str(out)]) == 1
+    lines = capsys.readouterr().err.partition("FleetError: ")[2].splitlines()
+    file = tmp_path / "mine.py"
+    assert lines[:4] == [
+        f"{file}, line 17, in _factor: ZeroDivisionError: float division by zero",
+        "    return 1.0 / 0  # mine",
+        "  called from mine.py, line 14, in upload",
+        '    return {"delta": trip.delta * self._factor(trip)}',
+    ]
+    assert re.match(r"client \d+ in local step 1 of \d+, host .*, process \d+", lines[4])
+    assert lines[5] == "round 1"
+    assert len(lines) == 7, "and the virtual time: no pages of a framework"
+    assert [row["cause"] for row in lines_of(out / "faults.jsonl")] == ["UserCallError"]
+
+
+def test_an_error_at_the_server_names_the_worker(tmp_path, capsys):
+    code = SCALED + "    def aggregate(self, state, sums, round, central):\n        return state['y']\n"
+    assert main(["run", str(written(tmp_path, code)), "--fleet", "local", "--out", str(tmp_path / "run")]) == 1
+    told = capsys.readouterr().err
+    assert "line 19, in aggregate: KeyError: 'y'" in told
+    assert "in ServerWorker.aggregate, process" in told
+
+
+def test_an_error_of_the_clock_is_bad_input_for_check_and_a_fault_of_a_run(tmp_path, capsys):
+    file = written(tmp_path, SELECTS)
+    changed = ["--set", "server.selection=bad"]
+    assert main(["check", str(file), *changed]) == 2
+    assert "in choose: TypeError" in capsys.readouterr().err
+    assert main(["run", str(file), *changed, "--fleet", "local", "--out", str(tmp_path / "run")]) == 1
+    assert "UserCodeError: " in capsys.readouterr().err
+
+
+def test_a_run_goes_on_with_the_same_code_only(tmp_path, capsys):
+    file, out = written(tmp_path), tmp_path / "run"
+    whole = run(Scenario.load(file), tmp_path / "whole", fleet="local", report=False)
+    run(Scenario.load(file), out, fleet="local", report=False, stop_after=1)
+    written(tmp_path, SCALED + "# another\n")
+    with pytest.raises(RunFolderError, match=r"mine.py \(SHA-256 \w+, now \w+\) .*--changed-code"):
+        resume(out, fleet="local", report=False)
+    written(tmp_path)
+    assert resume(out, fleet="local", report=False, stop_after=1).summary["digests"]
+    written(tmp_path, SCALED + "# another\n")
+    assert main(["resume", str(out), "--fleet", "local", "--changed-code"]) == 0
+    assert "other code than before" in capsys.readouterr().err
+    written(tmp_path, SCALED + "# another\n")
+    again = resume(out, fleet="local", report=False)
+    assert again.summary["digests"]["model"] == whole.summary["digests"]["model"]
+
+
+def test_files_of_references_count_as_well(tmp_path):
+    (tmp_path / "nets.py").write_text("from torch import nn\n\ndef net():\n    return nn.Linear(64, 10)\n")
+    code = "from torch import nn\n\ndef net():\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+    (tmp_path / "nets.py").write_text(code)
+    task = {**BASE["task"], "model": {"name": "torch", "factory": "nets.py:net"}}
+    file = written(tmp_path, task=task)
+    run(Scenario.load(file), tmp_path / "run", fleet="local", report=False, stop_after=1)
+    (tmp_path / "nets.py").write_text(code + "# another\n")
+    with pytest.raises(RunFolderError, match=r"nets\.py"):
+        resume(tmp_path / "run", fleet="local", report=False)
+
+
+def test_a_run_folder_is_audited_where_the_files_are_not(tmp_path, capsys):
+    file, out = written(tmp_path / "there"), tmp_path / "run"
+    run(Scenario.load(file), out, fleet="local", report=False)
+    shutil.rmtree(tmp_path / "there")
+    assert main(["audit", str(out)]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["algorithm", "dataset", "model", "selection"])
+def test_what_new_writes_runs_at_once(tmp_path, kind):
+    assert main(["new", kind, "my-own", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"my_own.py", "my-own.yaml"}
+    assert "tarter" not in (tmp_path / "my_own.py").read_text()
+    scenario = Scenario.load(tmp_path / "my-own.yaml", ["server.rounds=3"])
+    prepare(scenario)
+    found = run(scenario, tmp_path / "run", fleet="local", report=False)
+    assert found.metrics[-1]["loss"] < found.metrics[0]["loss"]
+
+
+def test_new_overwrites_nothing(tmp_path, capsys):
+    assert main(["new", "algorithm", "fedavg", "--out", str(tmp_path)]) == 2
+    assert main(["new", "algorithm", "Mine!", "--out", str(tmp_path)]) == 2
+    (tmp_path / "mine.py").write_text("keep")
+    assert main(["new", "algorithm", "mine", "--out", str(tmp_path)]) == 2
+    assert (tmp_path / "mine.py").read_text() == "keep"
+    assert len(capsys.readouterr().err.splitlines()) == 3
