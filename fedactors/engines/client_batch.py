@@ -31,6 +31,15 @@ class DeviceDataset:
     y: Tensor  # (n,)
     cache: Any = None
     """What the engine keeps of the samples from trip to trip; made by `Engine.dataset`, read by that engine only."""
+    weights: Tensor | None = None
+    """How much each sample counts in its batch, (n,); only under losses that a scenario describes."""
+
+    def counted(self, chosen: Tensor, weights: Tensor) -> Tensor:
+        """Return `weights` of the samples `chosen`, (..., batch), by how much each counts; they sum to 1 again."""
+        if self.weights is None:
+            return weights
+        products = weights * self.weights[chosen]
+        return products / products.sum(-1, keepdim=True).clamp(min=1e-12)
 
     @property
     def device(self) -> str:

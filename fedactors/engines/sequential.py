@@ -13,7 +13,7 @@ from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
-from fedactors.models.losses import mean_loss
+from fedactors.models.losses import mean_loss, weighted_loss
 from fedactors.models.torch_modules import held, written_buffers
 
 
@@ -72,7 +72,12 @@ def _take_steps(
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
         with written_buffers() as written:
-            loss = mean_loss(model, tensors, _channels_last(dataset.x[chosen]), dataset.y[chosen], key, step)
+            x, y = _channels_last(dataset.x[chosen]), dataset.y[chosen]
+            if dataset.weights is None:
+                loss = mean_loss(model, tensors, x, y, key, step)
+            else:
+                counted = dataset.counted(chosen, torch.ones_like(chosen, dtype=torch.float32))
+                loss = weighted_loss(model, tensors, x, y, counted, key, step)
         total = loss * rows.weight
         if rows.second_loss is not None:
             total = total + rows.second_loss.loss(tensors, row, step)

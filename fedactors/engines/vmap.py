@@ -60,7 +60,8 @@ class VmapEngine(LongestFirstEngine):
             active = bisect.bisect_left(shorter, -step)  # rows with more than `step` steps
             chosen = samples[step, :active]
             tensors = tuple(tensor[:active] for tensor in local.tensors)
-            inputs = (tensors, dataset.x[chosen], dataset.y[chosen], weights[step, :active], rows.keys[:active])
+            counted = dataset.counted(chosen, weights[step, :active])
+            inputs = (tensors, dataset.x[chosen], dataset.y[chosen], counted, rows.keys[:active])
             further = rows.second_loss.batches(active, step) if rows.second_loss else ()
             grads, (losses[step, :active], written) = gradient(step, *inputs, *further)
             local.move(grads, step, active, written)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedactors.errors import DataError
 from fedactors.extras import needed
-from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec
+from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 
@@ -29,7 +29,7 @@ def kind_of(model: Model, y: Tensor) -> str:
     """Return what the labels of a model are: classes, values, or several labels at once."""
     if isinstance(model.loss, LossDescription):
         if model.loss.judges == "any":
-            return VALUES if y.is_floating_point() else CLASS
+            return VALUES if y.is_floating_point() or model.output_shape[-1] == 1 else CLASS
         if model.loss.judges in (VALUES, LABELS):
             return model.loss.judges
     return CLASS
@@ -43,12 +43,13 @@ def measured(
     Raises DataError if a function of the user raises or returns no number.
     """
     found = {}
-    places, labels = _rows(kind, outputs, y, ignored)
     for spec in specs:
+        info = info_of(spec.name)
         if spec.factory is not None:
             found[spec.name] = _of_user(spec, outputs, y)
-        else:
-            found[spec.name] = _of_torchmetrics(spec.name, kind, places, labels)
+        elif info is not None:
+            judged = kind if kind in info.of else info.of[-1]  # under a loss of the user, what labels are is not said
+            found[spec.name] = _of_torchmetrics(spec.name, judged, outputs, y, ignored)
     return found
 
 
@@ -63,12 +64,13 @@ def _rows(kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> tuple[T
     return (places, labels) if bool(there.all()) else (places[there], labels[there])
 
 
-def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor) -> float:
+def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> float:
+    functions = needed("torchmetrics.functional", "metrics")
     rule = {CLASS: _of_classes, VALUES: _of_values, LABELS: _of_labels}[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of classes without samples, and of too few samples
         try:
-            value = rule(needed("torchmetrics.functional", "metrics"), name, outputs, y)
+            value = rule(functions, name, *_rows(kind, outputs, y, ignored))
         except (ValueError, IndexError, RuntimeError):  # too few samples, or of one kind only
             return math.nan
     return float(value.double().mean())

@@ -64,6 +64,8 @@ class Trainer:
         fixed_split = None if isinstance(samples.split, ReassignedSplit) or samples.variants else samples.split
         x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
         self._dataset = self._engine.dataset(task.model, x, y, fixed_split, self._work)
+        if samples.weights is not None:
+            self._dataset = replace(self._dataset, weights=torch.from_numpy(samples.weights).to(self._device))
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
         self._planner = BatchPlanner(task, samples, self._device)
         self._personal = PersonalParts(np.zeros(0, np.int64) if task.personal is None else task.personal, self._device)

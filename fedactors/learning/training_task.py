@@ -169,13 +169,20 @@ class TrainingData:
     y: NDArray[np.int64]  # (n,)
     split: Holdings
     central: ServerExamples | None = None
+    weights: NDArray[np.float32] | None = None
+    """How much each sample counts in its batch, (n,); None if all count the same."""
     variants: SampleVariants | None = None  # clients hold first ones; each local step sees any
 
 
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
     """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
     further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
-    together = SharedHoldings(samples.split, further)
-    return TrainingData(
-        np.concatenate([samples.x, x]), np.concatenate([samples.y, y]), together, variants=samples.variants
+    weights = None if samples.weights is None else np.concatenate([samples.weights, np.ones(len(y), np.float32)])
+    return replace(
+        samples,
+        x=np.concatenate([samples.x, x]),
+        y=np.concatenate([samples.y, y]),
+        split=SharedHoldings(samples.split, further),
+        central=None,
+        weights=weights,
     )

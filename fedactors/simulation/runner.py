@@ -223,9 +223,11 @@ def load(prepared: Prepared) -> Loaded:
 def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
     """Return the clients' samples, all variants of each if there are several."""
     if data.variants is None:
-        return TrainingData(data.x, data.y, split)
+        return TrainingData(data.x, data.y, split, weights=data.weights)
     variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
-    return TrainingData(data.variants, np.concatenate([data.y] * variants.copies), split, variants=variants)
+    y = np.concatenate([data.y] * variants.copies)
+    weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
+    return TrainingData(data.variants, y, split, weights=weights, variants=variants)
 
 
 def holds_out(server: ServerOptions) -> bool:

@@ -112,6 +112,13 @@ def test_every_name_is_computed_for_every_kind_of_label_it_is_of():
             assert math.isfinite(value(name, kind, *given[kind])), (name, kind)
 
 
+def test_a_measure_of_another_kind_of_label_is_of_its_own_kind():
+    """Under a loss of the user, whole numbers may be values, and rows of 0 and 1 several labels."""
+    assert value("mae", CLASS, VALUE, Y) == pytest.approx(sk.mean_absolute_error(Y, VALUE), rel=1e-5)
+    assert value("exact_match", VALUES, OUTPUTS, MANY) == pytest.approx(sk.accuracy_score(MANY, SHOWN))
+    assert math.isnan(value("exact_match", VALUES, VALUE, TRUE))
+
+
 def test_several_values_are_averaged():
     both = torch.cat([VALUE, -VALUE], 1)
     wanted = torch.stack([TRUE, TRUE], 1)

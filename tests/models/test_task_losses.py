@@ -125,6 +125,27 @@ def test_engines_agree_under_every_loss(loss, theirs, kind):
     assert one.loss == pytest.approx(many.loss, rel=1e-4)
 
 
+@pytest.mark.parametrize("engine", [SequentialEngine, VmapEngine])
+def test_samples_with_weights_count_by_them_in_their_batch(engine):
+    """A client of three samples in batches of two, one step: the gradient of (3 l_1 + 1 l_2) / 4 at the start."""
+    model = replace(stack("net", (5,), Flatten(), dense(1)), loss=MseLoss().describe())
+    given = samples(model)
+    y = labels_of("values", len(given.x))[:, 0]
+    weights = torch.rand(len(y), generator=torch.Generator().manual_seed(4)) + 0.1
+    data = TrainingData(given.x, y.numpy(), given.split, weights=weights.numpy())
+    start = initial(model, 1)
+    trainer = with_engine(engine, task(model), data)
+    one = chunk((1,), clients=(2,), lr=0.1)
+    delta = trainer.learn(one, [{"x": start}]).sums["delta"]
+    chosen = torch.from_numpy(trainer._planner.first_batch(2, 2))
+    flat = torch.from_numpy(start).requires_grad_()
+    weight, bias = views(model, flat)
+    apart = (torch.from_numpy(given.x)[chosen] @ weight.T + bias)[:, 0] - y[chosen]
+    loss = (weights[chosen] * apart**2).sum() / weights[chosen].sum()
+    wanted = -0.1 * torch.autograd.grad(loss, flat)[0]
+    np.testing.assert_allclose(delta, wanted, rtol=1e-4, atol=1e-6)
+
+
 def test_cross_entropy_without_options_is_what_fast_engines_know():
     assert CrossEntropyLoss().describe() == "cross_entropy"
     model = stack("net", (5,), Flatten(), dense(4))

@@ -29,7 +29,7 @@ def model_of(task: TaskOptions, info: Info) -> Model:
     Raises ScenarioError or DataError if model, loss and data do not go together.
     """
     if task.loss is None:
-        return _built(task, info, info.outputs)
+        return _for_weights(_built(task, info, info.outputs), info)
     by_data = info.kind in ("value", "multi-label")
     outputs = info.outputs if by_data else task.loss.outputs(info.classes, _values(info))
     model = _built(task, info, outputs)
@@ -40,7 +40,19 @@ def model_of(task: TaskOptions, info: Info) -> Model:
             " (accepted: another model, or none)"
         )
     _check_outputs(task.loss, model, outputs)
-    return replace(model, loss=loss)
+    return _for_weights(replace(model, loss=loss), info)
+
+
+def _for_weights(model: Model, info: Info) -> Model:
+    """Return the model with a loss that knows weights of samples, if the data have them. Raises ScenarioError."""
+    if not info.weighted or isinstance(model.loss, LossDescription):
+        return model
+    if model.loss != "cross_entropy":
+        raise ScenarioError(
+            f'task.dataset: "{info.name}" gives weights of samples, and the loss {model.loss} of model "{model.name}"'
+            " knows none (accepted: data without weights, or a model for task.loss)"
+        )
+    return replace(model, loss=LossDescription("cross_entropy", "class"))
 
 
 def _built(task: TaskOptions, info: Info, outputs: int) -> Model:

@@ -20,7 +20,7 @@ _OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
 
 def check_labels(model: Model, info: Info) -> None:
     """Refuse labels that the loss of the model cannot judge. Raises ScenarioError."""
-    if info.kind in ("value", "multi-label") and model.loss in _OF_CLASSES:
+    if info.kind in ("value", "multi-label") and str(model.loss) in _OF_CLASSES:
         raise ScenarioError(
             f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
             f' "{model.name}" judges classes (accepted: another loss, or target: class)'
@@ -30,8 +30,6 @@ def check_labels(model: Model, info: Info) -> None:
             f'task.model: "{model.name}" answers {model.output_shape[-1]} numbers, "{info.name}" has {info.outputs}'
             f" labels (accepted: at least {info.outputs} numbers)"
         )
-    if info.weighted:
-        raise ScenarioError(f'task: "{info.name}" gives weights, and the loss {model.loss} knows none (accepted: none)')
 
 
 def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
