@@ -29,7 +29,8 @@ def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
     path = tuple(part for before, part in zip(["", *loc], loc, strict=False) if part not in _BRANCHES.get(before, ()))
     line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
     where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
-    return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+    shown = ".".join(part if len(part) <= 60 else f"{part[:60]}…" for part in path)
+    return f"{where}: {shown}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
 
 
 def _message(detail: ErrorDetails) -> str:
