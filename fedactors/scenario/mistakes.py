@@ -9,6 +9,7 @@ from fedactors.scenario.yaml_text import Lines
 
 # pydantic names the branch of a union in the path, after the key it is the value of; users do not write it
 _BRANCHES = {"availability": {"always", "trace", "synthetic"}}
+_LONGEST = 2000  # characters of a message, which may quote what the user wrote
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _PATTERNS = {
     NAME: "must be made of the letters A to Z and a to z without accents, digits, dots, _ and -, and begin"
@@ -29,7 +30,8 @@ def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
     path = tuple(part for before, part in zip(["", *loc], loc, strict=False) if part not in _BRANCHES.get(before, ()))
     line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
     where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
-    return f"{where}: {'.'.join(path)}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+    shown = ".".join(part if len(part) <= 60 else f"{part[:60]}…" for part in path)
+    return f"{where}: {shown}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
 
 
 def _message(detail: ErrorDetails) -> str:
@@ -37,7 +39,7 @@ def _message(detail: ErrorDetails) -> str:
         return "is required and missing"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if detail["type"] in ("value_error", "choice", "unknown_key"):
-        return message
+        return message if len(message) <= _LONGEST else f"{message[:200]} … {message[-300:]}"
     if detail["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get(detail["ctx"]["pattern"], message)
     return f"found {_shown(detail['input'])}, {message}"

@@ -188,7 +188,9 @@ def _walk(node: yaml.Node, path: tuple[str, ...], lines: Lines, source: str, cou
         for key, value in node.value:
             inner = (*path, str(key.value))
             if inner in names:
-                raise ScenarioError(f'{source}, line {key.start_mark.line + 1}: the key "{key.value}" is given twice')
+                raise ScenarioError(
+                    f'{source}, line {key.start_mark.line + 1}: the key "{str(key.value)[:60]}" is given twice'
+                )
             names.add(inner)
             lines.setdefault(inner, key.start_mark.line + 1)
             _walk(value, inner, lines, source, count)
