@@ -38,7 +38,7 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
         "metrics": _parting(*metrics),
         "final": [final for final, _ in ends],
         "model_equal": ends[0][1] == ends[1][1],
-        "made_with": list(differences(*(_made_with(folder) for folder in folders))),
+        "made_with": list(differences(_made_with(folders[0]), _made_with(folders[1]))),
     }
 
 
