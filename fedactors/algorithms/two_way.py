@@ -14,7 +14,7 @@ and K_c.) 2 models down, 1 up.
 As printed, with eta_m = 1, both sides follow the whole gradient and their updates are added: a double step. eta_m = 1/2
 (`merge_lr: 0.5`) is the setting that compares fairly with PT and 1-W; the default is as printed.
 
-A round without updates, or does no step, has Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
+If a round has no updates or no local steps, Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
 leaves gc.
 """
 

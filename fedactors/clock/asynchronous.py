@@ -152,7 +152,7 @@ class _Server:
         chosen = world.draw(self.version, candidates, room, self.turn)
         deadline = NEVER if rules.deadline is None else min(now + rules.deadline, NEVER)
         for client in chosen.tolist():
-            trip = world.cohort_planner.depart(client, self.version, now, deadline)
+            trip = world.cohort_planner.plan_one(client, self.version, now, deadline)
             over = min(trip.ends, deadline)
             phase = Phase.DEPART if trip.outcome is Outcome.DEPARTED else Phase.FINISH
             heappush(self.flights, _Flight(over, phase if over == trip.ends else Phase.CLOSE, client, trip))
@@ -184,7 +184,7 @@ class _Server:
         """Add every trip that is over by now to the inbox or to the failed ones, and drop updates that are too old."""
         while self.flights and self.flights[0].over <= self.world.now:
             flight = heappop(self.flights)
-            order = self.world.cohort_planner.arrive(flight.trip, flight.over)
+            order = self.world.cohort_planner.settle_one(flight.trip, flight.over)
             if order.heard:
                 self.inbox.append(order)
                 self.failed_streak = 0
@@ -280,4 +280,4 @@ class _Server:
         """Return the orders that the end of the run cancels: updates not aggregated, and trips under way."""
         waiting = [order._replace(outcome=Outcome.CANCELLED) for order in self.inbox]
         now = self.world.now
-        return waiting + [self.world.cohort_planner.arrive(flight.trip, now, early=True) for flight in self.flights]
+        return waiting + [self.world.cohort_planner.settle_one(flight.trip, now, early=True) for flight in self.flights]

@@ -137,11 +137,11 @@ class CohortPlanner:
         departs = self._p.depart[clients]
         return self._p.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
 
-    def depart(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
+    def plan_one(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
         """Return the trip of one client, as `plan` does for many."""
         return self._trip_planner.plan(client, base, start, deadline, self._workloads[client])
 
-    def arrive(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
+    def settle_one(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of one trip, as `settle` does for many."""
         order = self._trip_planner.settle(trip, closed, early=early)
         if self._trip_planner.once:

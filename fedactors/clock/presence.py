@@ -31,7 +31,7 @@ class Stay(NamedTuple):
 
 
 class Presence:
-    """The set of devices that are on and there, as time goes forward; of those `counted`, `(devices,)`, if not of all.
+    """The devices that are on and belong to the population at the current time; only the `counted` ones, if given.
 
     A device is there during its `stay`; by default, always.
     """

@@ -1,9 +1,9 @@
 """One device's trip, planned by arithmetic: download, steps, upload, and the instant it is over.
 
-A trip consumes on-time: first the download, then one local step after another, then the upload. Where its device is
-off, it pauses (or is lost, `abort`). Whether it makes the deadline is a question of on-time until then, so no event
-per step is ever needed. Ends are inclusive: a step or an upload that ends exactly at a deadline, or exactly when the
-window closes, counts.
+A trip advances only while its device is on: first the download, then one local step after another, then the upload.
+While the device is off, the trip pauses (or is lost, `abort`). It meets the deadline if the device is on long enough
+before it, so no event per step is needed. Ends are inclusive: a step or an upload that ends exactly at a deadline, or
+exactly when the window closes, counts.
 
     outcome     upload arrived?   why not
     complete    yes, all steps

@@ -1,4 +1,4 @@
-"""Virtual time: SimPy's environment with our order of same-instant events, and what a server's policy reads of it."""
+"""Virtual time: SimPy's environment with our order of same-instant events, and the queries of policies."""
 
 from __future__ import annotations
 

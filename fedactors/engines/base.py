@@ -1,4 +1,4 @@
-"""The seam of engines: what every way of taking local steps can do, and must say of itself.
+"""The interface of engines: the methods that each one has, and the properties that it declares.
 
 An engine is one class in one file, and one line in `fedactors.registry`. `engine_choice` picks the first one that
 suits a run; a scenario may name one.

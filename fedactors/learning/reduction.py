@@ -4,8 +4,8 @@
     inside a branch from the left          b1 = (c1 + c2) + c3, ...
     and so the branches                    ((b1 + b2) + b3)
 
-A host computes whole branches that follow one another, adds them to what the host before it hands over, and hands on:
-h hosts move h vectors, however many chunks there are.
+A host computes whole branches that follow one another, adds their sum to that of the host before it, and sends the
+result to the next one: h hosts send h vectors, however many chunks there are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The colours of all charts: one per outcome everywhere, and a theme for light and for dark.
 
-Cold colours reached the server, warm and grey ones did not. The outcomes differ in lightness as well as in hue, so that
-they can be told apart by readers who do not see all colours, and they stand on both backgrounds.
+Outcomes whose upload reached the server have cold colours; the others are warm or grey. They differ in lightness as
+well as in hue, so that readers who do not see all colours can tell them apart, on both backgrounds.
 """
 
 from __future__ import annotations

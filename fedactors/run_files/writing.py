@@ -1,4 +1,4 @@
-"""Writes the files of a run folder, in which others may have laid links: nothing outside the folder is ever written to.
+"""Writes the files of a run folder. Other users may have put links there: nothing is written outside the folder.
 
 A file is written under a name that cannot be foreseen, created for it alone, and renamed over its target: readers see
 all of it or nothing, and a link in place of the target is replaced, not followed. What a writer that was killed has

@@ -1,4 +1,4 @@
-"""From which laws the participation of a scenario's devices is drawn, for who computes what to expect of a run."""
+"""Probability distributions of participation, for computing what a run with drawn participation is expected to give."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fedactors.scenario.model import Scenario
 
 
 def laws_of(scenario: Scenario) -> list[tuple[float, ...]]:
-    """Return P(s = 0 ... E) of each trace of a scenario of one group; a device takes a trace each, in order."""
+    """Return P(s = 0 ... E) of each trace of a scenario with one group; device k uses trace k."""
     (group,), steps = scenario.population, scenario.server.local.steps
     assert group.sampled is not None
     assert steps is not None

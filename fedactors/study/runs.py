@@ -1,4 +1,4 @@
-"""Runs the cells of a study, each an ordinary run in a folder of its own; what is done is not done again."""
+"""Runs the cells of a study, each an ordinary run in a folder of its own; finished runs are skipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class StudyRun(NamedTuple):
-    """One run to be had: a scenario file with overrides, and the folder in which its own folder is made."""
+    """One run that a study needs: a scenario file with overrides, and the folder in which its own folder is made."""
 
     scenario: Path
     overrides: tuple[str, ...]
@@ -30,7 +30,7 @@ class StudyRun(NamedTuple):
 
 
 def finished(work: StudyRun) -> Path:
-    """Return the folder of the run of `work`, as it is if it is complete; else go on with the run, or begin it.
+    """Return the folder of the run of `work`. If the run is not complete, continue it, or start it, first.
 
     A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
     """

@@ -1,7 +1,7 @@
 """Assigns samples to clients, given how many of each label every client gets.
 
-All partitions end here. A pool is the shuffled samples of one label; its clients, in ascending order, take
-consecutive runs of it. The partitions differ in the table of shares.
+Every partition calls `assign` as its last step. A pool is the shuffled samples of one label; its clients, in
+ascending order, take consecutive runs of it. The partitions differ in the table of shares.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ def scatter(
 ) -> Iterator[T]:
     """Yield `function(*arguments)` for each of `calls`, computed by tasks of the cluster at `address`.
 
-    A task whose node dies is given to another; a function that raises raises here. Raises ClusterError if there is no
-    such cluster.
+    A task whose node dies is given to another. An exception of the function is raised here again. Raises ClusterError
+    if there is no such cluster.
     """
     if not calls:
         return

@@ -1,6 +1,6 @@
 """Memory that processes of one machine hand to each other: files without a name, sent as descriptors.
 
-For the system, new pages and new mappings of old ones cost several times what it costs to copy their content. So a
+Allocating new pages, or mapping existing ones anew, takes several times as long as copying their content. So a
 process writes again to files that nobody reads any more (`Reused`), and a reader gets copies, made from mappings that
 it keeps (`Mappings`).
 """

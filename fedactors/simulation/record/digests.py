@@ -30,7 +30,7 @@ class Digests:
         self._plans.update("".join([repr((head, plan.arrived, plan.departed)), *orders]).encode())
 
     def metrics(self, row: Mapping[str, object]) -> None:
-        """Take in a row of metrics, without what the wall clock said."""
+        """Add a row of metrics, without its columns of real (wall-clock) time."""
         kept = {key: value for key, value in row.items() if key not in WALL}
         self._metrics.update(json.dumps(kept, sort_keys=True).encode() + b"\n")
 

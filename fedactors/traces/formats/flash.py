@@ -11,7 +11,7 @@ from FLASH's own:
   first to its last real event, and a window open at the end closes there instead of being lost.
 * Stamps are wall-clock times without a zone and stay so: they never pass through the host's time zone.
 * What a phone has not reported is unknown, not false (see `rule`).
-* Phones keep their own days and are not overlaid on one.
+* Each phone keeps its own dates; they are not merged into one day.
 """
 
 from __future__ import annotations
