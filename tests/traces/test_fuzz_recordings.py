@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Thousands of damaged recordings and scenarios: each is read or refused in one message, in bounded time and memory."""
-=======
 """Thousands of damaged recordings and scenarios: read, or refused in one message, in bounded time and memory."""
->>>>>>> wt-faultsa
 
 import random
 import resource
@@ -24,14 +20,8 @@ LONGEST = 20.0  # s
 LARGEST = 2 * 10**6  # kB
 PIECES = [
     *(b"9" * 5000, b"-1", b"1e99", b"0x" + b"f" * 5000, b"nan", b"inf", b"\xff\xfe", b"\x00", b"\xed\xa0\xbd"),
-<<<<<<< HEAD
-    b"\xf0\x9f\x98\x80",
-    *(b"!!timestamp abc", b"!!binary x", b"&a [*a]", b"[" * 3000, b"{" * 3000, b"2 Mb/s", b"1:30:00", b"<<: 3"),
-    b"? [a]",
-=======
     *(b"\xf0\x9f\x98\x80", b"!!timestamp abc", b"!!binary x", b"&a [*a]", b"[" * 3000, b"{" * 3000, b"2 Mb/s"),
     *(b"1:30:00", b"<<: 3", b"? [a]"),
->>>>>>> wt-faultsa
     *(b"\"\\ud83d\"", b",,,,", b";", b'"', b"\n\n", b"\r", b"\t", b" ", b"9223372036854775808", b"1700000000000"),
     *(b"]" * 3000 + b"a" * 2999, b"\x85" * 3000, b"2\x86" * 60, b"\x8a\xff", b"q\x00h\x00a", b"\x1f\x8b"),
 ]  # fmt: skip
