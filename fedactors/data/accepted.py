@@ -7,6 +7,7 @@ changes by it. What is no such is refused here, in one message.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,21 @@ from fedactors.errors import DataError
 _ACCEPTED = "arrays, tensors or lists of numbers, samples as floats and labels as whole numbers from 0"
 
 
-def accepted(data: Any, name: str) -> Data:
-    """Return `data`, which the data set `name` has loaded, with the types of `Data`.
+def accepted(data: Any, name: str, *, whole: bool = True) -> Data:
+    """Return `data`, which the data set `name` has loaded, with the types of `Data`; labels `whole` numbers, or any.
 
     Raises DataError if it is no `Data`, if numbers would change, or if test samples hold NaN or Inf.
     """
     if not isinstance(data, Data):
         kind = type(data).__name__
         raise DataError(f'data set "{name}": load returns {kind} (accepted: fedactors.data.base.Data)')
+    labels_of = partial(_labels, classes=data.classes) if whole else _values
     found = replace(
         data,
         x=_samples(data.x, name, "training samples"),
-        y=_labels(data.y, name, "training labels", data.classes),
+        y=labels_of(data.y, name, "training labels"),
         test_x=_samples(data.test_x, name, "test samples"),
-        test_y=_labels(data.test_y, name, "test labels", data.classes),
+        test_y=labels_of(data.test_y, name, "test labels"),
     )
     for which, samples, labels in (("training", found.x, found.y), ("test", found.test_x, found.test_y)):
         if len(samples) != len(labels):
@@ -61,6 +63,16 @@ def _labels(value: Any, name: str, what: str, classes: int) -> Int64:
         found = f"{labels.min()} to {labels.max()}"
         raise DataError(f'data set "{name}": {what}: found {found} (accepted: 0 to {classes - 1})')
     return labels
+
+
+def _values(value: Any, name: str, what: str) -> NDArray[Any]:
+    """Return labels that may be any finite numbers: whole ones as int64, others as float32."""
+    numbers = _numbers(value, name, what)
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int64, copy=False)
+    if not np.isfinite(numbers).all():
+        raise DataError(f'data set "{name}": {what}: NaN or Inf (accepted: finite numbers)')
+    return numbers.astype(np.float32, copy=False)
 
 
 def _numbers(value: Any, name: str, what: str) -> NDArray[Any]:

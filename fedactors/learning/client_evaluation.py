@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fedactors.data.holdings import Holdings
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.own_models import OWN
-from fedactors.learning.personal_parts import PERSONAL
 from fedactors.learning.training_task import ClientMeasures, Vectors
+from fedactors.models.personal import PERSONAL
 
 Float32 = NDArray[np.float32]
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-PERSONAL = "personal"  # the name under which a client keeps its values at P
+from fedactors.models.personal import PERSONAL
 
 
 class PersonalParts:

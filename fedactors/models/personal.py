@@ -13,6 +13,8 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import ModuleLayer
 
+PERSONAL = "personal"  # the name under which a client keeps the values that stay with it
+
 
 def tensor_names(model: Model) -> tuple[str, ...]:
     """Return the name of each tensor of a model, in the order of the flat vector: a module's own, or "3.weight"."""

@@ -26,7 +26,8 @@ from fedactors.learning.training_task import (
     TrainingTask,
     share,
 )
-from fedactors.models.layers import REGULARISERS
+from fedactors.models.layers import REGULARISERS, Model
+from fedactors.models.loss_description import LossDescription
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
@@ -190,7 +191,9 @@ def load(prepared: Prepared) -> Loaded:
     scenario = prepared.scenario
     task = scenario.task
     server = scenario.server
-    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name)
+    data = accepted(
+        task.load(scenario.seed, scenario.devices), task.dataset.name, whole=has_whole_labels(prepared.model)
+    )
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     own = _own(server, data, split, scenario.seed)
@@ -228,6 +231,11 @@ def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
     y = np.concatenate([data.y] * variants.copies)
     weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
     return TrainingData(data.variants, y, split, weights=weights, variants=variants)
+
+
+def has_whole_labels(model: Model) -> bool:
+    """Whether the loss of a model is about classes, so that labels must be whole numbers."""
+    return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
 
 
 def holds_out(server: ServerOptions) -> bool:

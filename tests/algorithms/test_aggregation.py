@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from fedactors.simulation.check import check
 from scipy import optimize, stats
 
 from fedactors import Scenario, run
@@ -18,6 +17,7 @@ from fedactors.algorithms.aggregation import (
 )
 from fedactors.errors import ScenarioError
 from fedactors.learning.combining import combined
+from fedactors.simulation.checks.check import check
 from fedactors.simulation.verify import verify
 
 RULES = [

@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import pytest
-from fedactors.simulation.check import check
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from fedactors.clock.device_columns import build
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import SECOND
 from fedactors.scenario.loading import validate
+from fedactors.simulation.checks.check import check
 from fedactors.traces import device_tables
 from fedactors.traces.device_tables import table
 from fedactors.traces.formats import native

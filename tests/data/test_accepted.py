@@ -1,6 +1,7 @@
 """Data of other packages: other types of the same numbers are converted, other numbers refused in one message."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from fedactors.data.accepted import accepted
 from fedactors.data.base import Data, Info
 from fedactors.errors import DataError, ScenarioError
-from fedactors.simulation.prepare import _built
+from fedactors.simulation.checks.prepare_task import model_of
 from fedactors.simulation.record.run_folder import RunFolder
 from tests.simulation.test_checkpoints import scenario_of
 
@@ -81,7 +82,7 @@ def test_what_is_no_model_is_refused():
             return torch.nn.Linear(2, 2)
 
     with pytest.raises(ScenarioError, match=r'task.model: "net" builds Linear \(accepted: '):
-        _built(Builder(), Info("mine", 3, 3, (2,), 2))
+        model_of(SimpleNamespace(model=Builder(), loss=None), Info("mine", 3, 3, (2,), 2))
 
 
 def test_a_summary_is_json_whatever_was_learned(tmp_path):

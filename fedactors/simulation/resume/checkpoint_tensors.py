@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fedactors.models.personal import PERSONAL
 from fedactors.run_files.files import damaged
 from fedactors.run_files.tensors import shapes_of
 from fedactors.simulation.prepare import Prepared
@@ -33,7 +34,8 @@ def refuse_other_tensors(start: Checkpoint, prepared: Prepared) -> None:
     path = start.path / SERVER
     if SERVER not in start.files:
         raise damaged(start.path / "checkpoint.json", f"no file {SERVER}")
-    algorithm, size = prepared.scenario.server.algorithm, (prepared.model.parameters,)
+    algorithm = prepared.scenario.server.algorithm
+    size: Shape = (prepared.model.parameters,)
     state = _state(prepared)
     found: dict[int, set[str]] = {start.plans: set()}
     for tensor in _tensors(path):
@@ -43,7 +45,10 @@ def refuse_other_tensors(start: Checkpoint, prepared: Prepared) -> None:
         _refuse_other(path, tensor, wanted)
         found.setdefault(tensor.number, set()).add(tensor.name)
     _refuse_missing(path, "version", found, {start.plans: state})
-    _check_clients(start, prepared.scenario.devices, dict.fromkeys(algorithm.keeps, size))
+    kept = dict.fromkeys(algorithm.keeps, size)
+    if personal := len(prepared.personal):
+        kept[PERSONAL] = (personal,)
+    _check_clients(start, prepared.scenario.devices, kept)
 
 
 def _state(prepared: Prepared) -> dict[str, Shape]:

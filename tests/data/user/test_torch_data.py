@@ -347,14 +347,13 @@ def test_a_built_in_data_set_has_no_columns(tmp_path):
         prepare(scene(tmp_path, task))
 
 
-def test_weights_are_read_and_refused_where_no_loss_uses_them(tmp_path, given):
+def test_weights_of_samples_are_read(tmp_path, given):
     source = DATA.replace('"label": i % 3}', '"label": i % 3, "w": 1 + i}')
     (tmp_path / "data.py").write_text(source)
     scenario = given("rows", {"model": "logistic", "partition": {"name": "natural", "by": "user"}}, weights="w")
     _, data = read(scenario)
     assert sorted(data.weights.tolist()) == list(range(1, 13))
-    with pytest.raises(ScenarioError, match="gives weights"):
-        prepare(scenario)
+    assert prepare(scenario).info.weighted
 
 
 def test_tensors_of_low_precision_and_with_gradients_are_read():
