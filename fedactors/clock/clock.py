@@ -67,7 +67,7 @@ class Clock:
                     raise cast(BaseException, self._policy.value)
                 self.ended_because = str(self._policy.value)
                 raise StopIteration
-            world.env.step()
+            world.step()
         plan = world.plans.popleft()
         if self._steered:
             self._without_feedback[plan.version] = plan

@@ -15,6 +15,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
+from fedactors.clock.underway import ColumnFlight, ColumnTrips, Flight, Trips, Waits
 from fedactors.plan import NEVER, Phase, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
@@ -63,6 +64,33 @@ class World:
     def at(self, time: Time, phase: Phase) -> At:
         """Return an event at `time`."""
         return At(self.env, time, phase)
+
+    def until(self, time: Time, phase: Phase, *others: simpy.Event) -> Waits:
+        """Wait for `time` (NEVER: for ever), or for one of the `others` before it; ends in `phase` of its instant."""
+        if not others:
+            yield self.at(time, phase)
+            return
+        timer = [self.at(time, phase)] if time < NEVER else []
+        yield simpy.AnyOf(self.env, [*timer, *others])
+        if not (timer and timer[0].processed):
+            yield self.at(self.now, phase)
+
+    @property
+    def unforeseen(self) -> bool:
+        """Whether devices may still come and go at times that are not known beforehand."""
+        return False
+
+    def step(self) -> None:
+        """Let the next event happen."""
+        self.env.step()
+
+    def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
+        """Let `clients`, ascending, begin trips now, from model `version`, which may take until `deadline`."""
+        return ColumnTrips(self, self.cohort_planner.plan(clients, version, self.now, deadline), deadline)
+
+    def begin_one(self, client: int, version: int, deadline: Time) -> Flight:
+        """Let one client begin a trip, as `begin` does for many."""
+        return ColumnFlight(self, self.cohort_planner.plan_one(client, version, self.now, deadline), deadline)
 
     def candidates(self, among: str) -> Int64:
         """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""
