@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
-from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, hardware
+from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.recording_paths import locate
@@ -169,6 +169,16 @@ def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
         up=Flow([machine.flows["up"] for machine in machines]),
         varying=varying,
     )
+
+
+def constant_flows(population: Population) -> Flows:
+    """Return the flows of devices that do not vary."""
+    nobody = np.zeros(len(population), np.int64)
+    on, share, down, up = (
+        Flow([Share(None, nobody + CONSTANT, nobody, True, column)])
+        for column in (nobody + 1, nobody + FULL, population.down, population.up)
+    )
+    return Flows(on, share, down, up, varying=np.zeros(len(population), bool))
 
 
 def _laws(scenario: Scenario) -> list[Law | None]:

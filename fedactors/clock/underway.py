@@ -78,6 +78,11 @@ class ColumnTrips(Trips):
         self._cohort = cohort
         self._deadline = deadline
 
+    def ends(self) -> list[Time]:
+        """Return when the server no longer waits for each of the trips, those that it always waits for left out."""
+        ends: list[Time] = self._cohort.ends[self._cohort.ends < NEVER].tolist()
+        return ends
+
     @override
     def wait(self, quorum: int | None, *, early: bool) -> Waits:
         ends = self._cohort.ends

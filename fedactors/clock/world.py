@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import simpy
+from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
@@ -36,7 +37,10 @@ class At(simpy.Event):
 
 
 class World:
-    """Virtual time, the population in it, and the Plans made so far but not yet taken."""
+    """Virtual time, the population in it, and the Plans made so far but not yet taken.
+
+    Devices that are `foreseen`, `(devices,)`, come and go as their recordings say; by default all of them do.
+    """
 
     def __init__(
         self,
@@ -45,13 +49,14 @@ class World:
         workloads: list[Workload],
         seed: int,
         selector: Selector | None = None,
+        foreseen: NDArray[np.bool_] | None = None,
     ) -> None:
         self.env = simpy.Environment(initial_time=0)
         self.population, self.seed = population, seed
         self.cohort_planner = CohortPlanner(population, trip_planner, workloads)
-        self.presence = Presence(
-            population.availability, self.cohort_planner.has_work, Stay(population.arrive, population.depart)
-        )
+        has_work = self.cohort_planner.has_work
+        counted = has_work if foreseen is None else has_work & foreseen
+        self.presence = Presence(population.availability, counted, Stay(population.arrive, population.depart))
         self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)

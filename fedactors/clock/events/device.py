@@ -1,0 +1,109 @@
+"""The state of one device over time: whether it is there, whether it is on, and what it is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import simpy
+
+from fedactors.clock.availability import Availability
+from fedactors.plan import NEVER, Phase, Time
+
+if TYPE_CHECKING:
+    from fedactors.clock.events.event_world import EventWorld
+
+Life = Generator[simpy.Event, object, None]
+
+
+class EventDevice:
+    """A device that is simulated event by event.
+
+    It is on while its recorded windows, its behaviour (if it has one) and its stay in the population all say so.
+    Changes take effect in the phase of their instant: a step that ends when the device goes off has been done.
+    """
+
+    def __init__(self, world: EventWorld, client: int, arrive: Time, depart: Time) -> None:
+        self.world = world
+        self.client = client
+        self.arrive = arrive
+        self.depart = depart
+        self.recorded = False  # on by its recorded windows
+        self.willing = True  # on by its behaviour
+        self.here = arrive <= 0
+        self.gone = False
+        self.behaves = False  # whether a behaviour drives it, which nobody foresees
+        self.stage = "idle"  # of its trip: idle, download, compute or upload
+        self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
+        self._sources = 0  # processes that may still change it
+
+    @property
+    def on(self) -> bool:
+        """Whether the device can be reached, and advances with its trip."""
+        return self.recorded and self.willing and self.here and not self.gone
+
+    @property
+    def unforeseen(self) -> bool:
+        """Whether anything may still change the device."""
+        return self._sources > 0
+
+    def follow(self, life: Life) -> None:
+        """Let a process drive the device from now on."""
+        self._sources += 1
+        self.world.env.process(self._until_its_end(life))
+
+    def _until_its_end(self, life: Life) -> Life:
+        yield from life
+        self._sources -= 1
+        self.changed()
+        self.world.note_end()
+
+    def windows(self, availability: Availability) -> Life:
+        """Play the recorded windows; one that begins where another ends goes on with it."""
+        end = -1
+        for on, off in availability.spans(self.client, 0):
+            if on != end:
+                yield from self._recorded_off(end)
+                yield from self._at(on, Phase.ON)
+                self.recorded = True
+                self.changed()
+            end = off
+            if end >= NEVER:
+                return
+            yield from self._at(end - 1, Phase.DISPATCH)  # the next window is looked at only when it may be near
+        yield from self._recorded_off(end)
+
+    def _recorded_off(self, time: Time) -> Life:
+        if time >= 0:
+            yield from self._at(time, Phase.OFF)
+            self.recorded = False
+            self.changed()
+
+    def stay(self) -> Life:
+        """Play the arrival and the departure that are known beforehand."""
+        if self.arrive > 0:
+            yield from self._at(self.arrive, Phase.ARRIVE)
+            self.here = True
+            self.changed()
+        if self.depart < NEVER:
+            yield from self._at(self.depart, Phase.DEPART)
+            self.gone = True
+            self.changed()
+
+    def set_stage(self, stage: str) -> None:
+        """Note what the device is doing now."""
+        if stage != self.stage:
+            self.stage = stage
+            self._wake()
+
+    def changed(self) -> None:
+        """Tell the server and all who wait for this device that it has come, gone, arrived or departed."""
+        self._wake()
+        self.world.note(self)
+
+    def _wake(self) -> None:
+        event, self.switched = self.switched, simpy.Event(self.world.env)
+        event.succeed()
+
+    def _at(self, time: Time, phase: Phase) -> Life:
+        yield self.world.at(max(time, self.world.now), phase)

@@ -1,0 +1,163 @@
+"""Virtual time in which some devices, or all, are simulated event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from fedactors.clock.availability import Int64
+from fedactors.clock.device_columns import Population, constant_flows
+from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.event_trips import EventFlight, EventTrips
+from fedactors.clock.events.foresight import Foresight
+from fedactors.clock.events.trip_process import Errand
+from fedactors.clock.selections.base import Selector
+from fedactors.clock.trip import TripPlanner
+from fedactors.clock.underway import Flight, Trips, Waits
+from fedactors.clock.world import World
+from fedactors.errors import ScenarioError
+from fedactors.plan import NEVER, Phase, Time
+from fedactors.workload import Workload
+
+_MOST_AT_ONCE = 1_000_000  # events at one instant, for each device
+
+
+class EventWorld(World):
+    """A world with processes for the devices that are `eventful`, `(devices,)`.
+
+    Those that are `behaving` come and go at times that nobody foresees; the server waits for what happens. Of the others
+    the time at which they next come is known from their recordings.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        trip_planner: TripPlanner,
+        workloads: list[Workload],
+        seed: int,
+        selector: Selector | None,
+        eventful: NDArray[np.bool_],
+        behaving: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._behaving = np.zeros(len(population), bool) if behaving is None else behaving
+        super().__init__(population, trip_planner, workloads, seed, selector, foreseen=~self._behaving)
+        self.eventful = eventful | self._behaving
+        self.flows = population.flows or constant_flows(population)
+        self.foresight = Foresight(population, self.flows)
+        self._change = simpy.Event(self.env)
+        self._on = np.zeros(len(population), bool)
+        self._here = np.zeros(len(population), bool)
+        self._instant: Time = -1
+        self._events = 0
+        clients = np.flatnonzero(self.eventful).tolist()
+        self.devices = {
+            client: EventDevice(self, client, int(population.arrive[client]), int(population.depart[client]))
+            for client in clients
+        }
+        for device in self.devices.values():
+            device.recorded = population.availability.is_on(device.client, 0)
+            self.note(device)
+            device.follow(device.stay())
+            device.follow(device.windows(population.availability))
+
+    @override
+    def step(self) -> None:
+        if self.now != self._instant:
+            self._instant = self.now
+            self._events = 0
+        self._events += 1
+        if self._events > _MOST_AT_ONCE * (1 + len(self.devices)):
+            raise ScenarioError(
+                f"population: a behaviour goes on for ever at {self.now} ns (accepted: timeouts above 0)"
+            )
+        super().step()
+
+    @property
+    @override
+    def unforeseen(self) -> bool:
+        return any(device.unforeseen for device in self.devices.values() if device.behaves)
+
+    @override
+    def until(self, time: Time, phase: Phase, *others: simpy.Event) -> Waits:
+        change = [self._change] if self._behaving.any() else []
+        yield from super().until(time, phase, *others, *change)
+
+    def until_first(self, time: Time, *others: simpy.Event) -> Generator[simpy.Event, Any, None]:
+        """Wait for the end of a stage at `time` (NEVER: it has none), or for one of the `others` before it."""
+        timer = [self.at(time, Phase.FINISH)] if time < NEVER else []
+        yield simpy.AnyOf(self.env, [*timer, *others])
+
+    def close(self, event: simpy.Event) -> None:
+        """Trigger an event, if that has not happened."""
+        if not event.triggered:
+            event.succeed()
+
+    def note(self, device: EventDevice) -> None:
+        """Note that a device has changed."""
+        client = device.client
+        here = device.here and not device.gone
+        on = device.on and bool(self.cohort_planner.has_work[client])
+        if self._on[client] == on and self._here[client] == here:
+            return
+        self._on[client] = on
+        self._here[client] = here
+        event, self._change = self._change, simpy.Event(self.env)
+        event.succeed()
+
+    def note_end(self) -> None:
+        """Note that one of the processes that drive devices has ended; after the last one, nothing unforeseen comes."""
+        if not self.unforeseen:
+            event, self._change = self._change, simpy.Event(self.env)
+            event.succeed()
+
+    def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
+        """Return what a client is asked to do from now on; `single` in an asynchronous timing."""
+        planner, work = self.cohort_planner.trip_planner, self.cohort_planner.work_of(client)
+        linked = planner.set_pace(client, version, self.now, deadline, work)
+        flows = self.population.flows
+        return Errand(
+            client,
+            version,
+            deadline,
+            work,
+            planner.per_sample(client),
+            planner.download(client),
+            planner.upload(client),
+            by_integral=flows is not None and (single or bool(flows.varying[client])),
+            linked=linked,
+        )
+
+    @override
+    def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
+        return EventTrips(self, clients, version, deadline)
+
+    @override
+    def begin_one(self, client: int, version: int, deadline: Time) -> Flight:
+        if not self.eventful[client]:
+            return super().begin_one(client, version, deadline)
+        return EventFlight(self, self.errand(client, version, deadline, single=True))
+
+    @override
+    def candidates(self, among: str) -> Int64:
+        if among == "members":
+            return np.flatnonzero((self._here | self._members()) & self.cohort_planner.has_work)
+        self.presence.advance(self.now)
+        return np.flatnonzero(self._on | (self.presence.on & ~self.eventful))
+
+    def _members(self) -> NDArray[np.bool_]:
+        """Return which devices in columns belong to the population now."""
+        people = self.population
+        return ~self.eventful & (people.arrive <= self.now) & (self.now < people.depart)
+
+    @override
+    def next_of(self, clients: Int64, among: str) -> Time:
+        ready = self._here if among == "members" else self._on
+        moving = clients[self._behaving[clients]]
+        if (ready & self.cohort_planner.has_work)[moving].any():
+            return self.now
+        return super().next_of(clients[~self._behaving[clients]], among)
