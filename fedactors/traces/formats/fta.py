@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from fedactors.plan import SECOND
 from fedactors.traces.columns import assemble, from_midnight, windows
+from fedactors.traces.lines import places_of
 from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
@@ -75,13 +76,7 @@ def _events(source: RecordingFile, names: dict[str, int], repair_log: RepairLog)
     """Parse the lines and number the nodes by appearance. Raises TraceError at the first that is damaged."""
     lines = source.text().split("\n")
     header = lines[0].lstrip("# ").split()
-    missing = [word for word in _WANTED if word not in header]
-    if missing:
-        raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_WANTED))
-    for word in _WANTED:
-        if header.count(word) > 1:
-            repair_log.note(f"column {word} stands twice, the first counts", "line 1")
-    node, kind, start, stop = (header.index(word) for word in _WANTED)
+    node, kind, start, stop = places_of(_WANTED, header, source, repair_log)
     events = []
     for number, line in enumerate(lines[1:], 2):
         cells = line.split()
