@@ -19,8 +19,10 @@ from fedactors.clock.recording_paths import locate
 from fedactors.clock.synthetic_availability import windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
+from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import Always, GroupOptions, Trace
+from fedactors.scenario.sampled_participation import SampledParticipation
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 from fedactors.traces.describe import shown_time
@@ -179,22 +181,26 @@ def _laws(scenario: Scenario) -> list[Law | None]:
 
 def _laws_of_group(scenario: Scenario, number: int) -> Sequence[Law | None]:
     """Return (trace, levels) of each device of a group. Raises ScenarioError."""
-    server, group = scenario.server, scenario.population[number]
+    group = scenario.population[number]
     wanted = group.sampled
     if wanted is None:
         return [None] * group.count
-    if server.deadline is None or not group.deadline_aware:
+    if scenario.server.deadline is None or not group.deadline_aware:
         problem = "sampled participation needs server.deadline and deadline_aware: true"
         raise ScenarioError(f"population.{number}.sampled: {problem}")
-    local = scenario.local_of(number)
-    levels = wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
+    levels = _levels(wanted, scenario.local_of(number))
     found = [(trace, levels) for trace in wanted.traces]
-    for trace, _ in found:
-        try:
+    try:
+        for trace, _ in found:
             law(trace, levels)
-        except ScenarioError as error:
-            raise ScenarioError(f"population.{number}.sampled: {error}") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"population.{number}.sampled: {error}") from None
     return [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
+
+
+def _levels(wanted: SampledParticipation, local: LocalOptions) -> int:
+    """Return in how many levels a sampled device's share of its work is counted: its epochs, or else its steps."""
+    return wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
 
 
 def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:

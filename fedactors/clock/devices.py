@@ -196,12 +196,13 @@ def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tup
     if down is not None and up is not None and links.down and links.up:
         length = _common_length(down, up, f"{links.down.path} and {links.up.path}")
         if links.down.at_end == "loop":
-            down, up = padded(down, length), padded(up, length)
-    found = [
-        _varying(wanted, series, group, setting, 3, length) if wanted and series else None
-        for wanted, series in ((links.down, down), (links.up, up))
-    ]
-    return found[0], found[1]
+            down = padded(down, length)
+            up = padded(up, length)
+
+    def direction(wanted: RateRecording | None, series: Series | None) -> Share | None:
+        return _varying(wanted, series, group, setting, 3, length) if wanted and series else None
+
+    return direction(links.down, down), direction(links.up, up)
 
 
 def _common_length(down: Series, up: Series, paths: str) -> Int64:

@@ -59,10 +59,9 @@ def _shape(inputs: tuple[InputSpec, ...]) -> Shape:
 
 def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
     """Return the model as a chain of known layers, whose first values are the module's; None if it is no such."""
-    known = {spec.name: spec for spec in layer.trainable}
-    frozen = layer.constants.arrays.keys() - known.keys()
-    if layer.buffers or frozen or len(layer.inputs) > 1 or layer.inputs[0].integer:
+    if not _may_be_chain(layer):
         return None
+    known = {spec.name: spec for spec in layer.trainable}
     chain = chain_of(made(layer)) or []
     names = [f"{place}.{name}" if place else name for one, place in chain for name, _ in one.tensors()]
     if sorted(names) != sorted(known):
@@ -72,6 +71,13 @@ def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
         return Model(str(layer.maker), shape, tuple(one for one, _ in chain), origin=ordered)
     except DataError:  # a dense layer over the last axis of images, say
         return None
+
+
+def _may_be_chain(layer: ModuleLayer) -> bool:
+    """Whether a module has one input of floats, and holds nothing but what it trains."""
+    trained = {spec.name for spec in layer.trainable}
+    frozen = layer.constants.arrays.keys() - trained
+    return not (layer.buffers or frozen or len(layer.inputs) > 1 or layer.inputs[0].integer)
 
 
 def describe(

@@ -69,8 +69,13 @@ def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
         charts.append(_loss(runs, names))
     if len(runs) == 1 and _any(runs, "client_accuracy"):
         charts.append(_clients(runs))
+    return charts + [_named(runs, names, column) for column in _measures(runs)]
+
+
+def _measures(runs: Sequence[Records]) -> list[str]:
+    """Return the measures that scenarios name and that have a value in any of the runs."""
     named = dict.fromkeys(name for records in runs for name in records.measures)
-    return charts + [_named(runs, names, name) for name in named if any(_has(records, name) for records in runs)]
+    return [name for name in named if any(_has(records, name) for records in runs)]
 
 
 def _has(records: Records, column: str) -> bool:

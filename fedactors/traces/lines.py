@@ -29,9 +29,7 @@ def head(data: bytes, size: int = 4096) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def places_of(
-    wanted: Sequence[str], header: Sequence[str], source: RecordingFile, repair_log: RepairLog
-) -> list[int]:
+def places_of(wanted: Sequence[str], header: Sequence[str], source: RecordingFile, repair_log: RepairLog) -> list[int]:
     """Return where the columns `wanted` stand in the header, a file's line 1; of one that stands twice, the first.
 
     Raises TraceError if one is missing.
