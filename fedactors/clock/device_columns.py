@@ -75,7 +75,8 @@ class Population:
 
     def ever_available(self) -> bool:
         """Whether any device is on at some time between its arrival and its departure."""
-        a, devices = self.availability, np.arange(len(self))
+        a = self.availability
+        devices = np.arange(len(self))
         begun = ontime.elapsed(a, devices, np.maximum(self.arrive, 0))
         return bool((ontime.reach(a, devices, begun + 1) - 1 < np.minimum(self.depart, NEVER - 1)).any())
 
@@ -209,7 +210,8 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
     if isinstance(group.availability, SyntheticBehaviour):
         made = windows(group.availability, group.count, setting.seed, entity(group))
-        row, period = np.arange(group.count, dtype=np.int64), zeros + group.availability.days * _DAY
+        row = np.arange(group.count, dtype=np.int64)
+        period = zeros + group.availability.days * _DAY
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
     trace = group.availability
     path = locate(trace.path, setting.folder)
@@ -243,7 +245,8 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
     span = np.maximum(timeline.last - timeline.first, 1)[row]
     begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
     if trace.at_end == "depart":
-        arrive, depart = np.maximum(begin, 0), np.maximum(begin + span, 0)
+        arrive = np.maximum(begin, 0)
+        depart = np.maximum(begin + span, 0)
         return _Presence(windows, row, -begin, np.zeros_like(row), arrive, depart)
     period = -(-span // _DAY) * _DAY if trace.at_end == "loop_days" else span
     shift = -begin % period

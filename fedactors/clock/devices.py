@@ -49,7 +49,8 @@ class Hardware:
 
 def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     """Return the devices of `group`; reads its recordings. Raises TraceError if one cannot be used."""
-    count, network = group.count, group.network
+    count = group.count
+    network = group.network
     compute = group.compute
     share = compute.share and _varying(compute.share, _series(compute.share, PPM, setting), group, setting, 2)
     down, up = _directions(network.trace, group, setting) if network.trace else (None, None)
@@ -147,7 +148,8 @@ def _training_from_inference(times: list[int], reference: int | None, flops: int
 
 def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:
     """Return the constant rate of each device, down (0) or up (1), bytes/s."""
-    network, column = group.network, (device_tables.DOWN, device_tables.UP)[which]
+    network = group.network
+    column = (device_tables.DOWN, device_tables.UP)[which]
     if network.table is None:
         median = (network.down, network.up)[which]
         return _spread(median, network.spread, group, setting.seed, Purpose.LINK, which)

@@ -169,7 +169,8 @@ class Scenario(Options):
 
     @model_validator(mode="after")
     def _there_are_devices_enough(self) -> Scenario:
-        server, devices = self.server, self.devices
+        server = self.server
+        devices = self.devices
         if server.quorum is not None and server.quorum > devices:
             raise ValueError(f"server.quorum: {server.quorum} updates cannot come from {devices} devices")
         server.timing.check_devices(devices)

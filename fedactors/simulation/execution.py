@@ -261,7 +261,8 @@ class Execution:
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
-        scenario, state = self._prepared.scenario, self._state()
+        scenario = self._prepared.scenario
+        state = self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
         if self._stop.best:

@@ -88,7 +88,8 @@ class Prepared:
     @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
-        server, before = self.scenario.server, self.scenario.server.pretraining
+        server = self.scenario.server
+        before = server.pretraining
         if before is None:
             return IDLE
         return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
@@ -174,7 +175,8 @@ def _prepared(scenario: Scenario) -> Prepared:
 def _setting(
     scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
 ) -> TaskSetting:
-    server, clients = scenario.server, scenario.devices
+    server = scenario.server
+    clients = scenario.devices
     wanted = [work.wanted for work in works if work.wanted]
     pixels = prod(info.input_shape)
     return TaskSetting(
@@ -195,7 +197,8 @@ def _setting(
 
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
-    server, timing = scenario.server, scenario.server.timing
+    server = scenario.server
+    timing = server.timing
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
@@ -206,7 +209,8 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 
     `(clients,)`; a naive device counts only with all its steps.
     """
-    people, payload = prepared.population, prepared.payload
+    people = prepared.population
+    payload = prepared.payload
     work = WorkloadTable(prepared.workloads).all()
     least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample

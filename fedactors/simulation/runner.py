@@ -174,7 +174,8 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    central, near = has_centre(prepared), is_near(prepared)
+    central = has_centre(prepared)
+    near = is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 

@@ -83,7 +83,8 @@ def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> b
 
 def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     """Return the clients evaluated after `plan`, ascending: drawn among those that belong to the population."""
-    server, people = prepared.scenario.server, prepared.population
+    server = prepared.scenario.server
+    people = prepared.population
     assert server.evaluation is not None
     wanted = server.evaluation.clients
     members = np.flatnonzero((people.arrive <= plan.closed) & (plan.closed < people.depart))
@@ -159,7 +160,8 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
 
     All that hold data; with a central learner only those heard, which began from this version.
     """
-    server, mixed = prepared.scenario.server, prepared.scenario.server.algorithm.centre in ("before", "beside")
+    server = prepared.scenario.server
+    mixed = server.algorithm.centre in ("before", "beside")
     if server.dissimilarity_every is None or plan.version % server.dissimilarity_every:
         return ()
     heard = [order.client for order in plan.heard() if order.base == plan.version]
@@ -168,7 +170,8 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
 
 
 def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
-    works, sizes = prepared.workloads, prepared.held[[order.client for order in orders]].tolist()
+    works = prepared.workloads
+    sizes = prepared.held[[order.client for order in orders]].tolist()
     return [
         Update(size, works[order.client].samples(order.steps), order.steps, order.wanted)
         for size, order in zip(sizes, orders, strict=True)

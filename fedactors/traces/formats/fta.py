@@ -22,7 +22,8 @@ from fedactors.traces.timeline import Timeline
 
 _WANTED = ("node_id", "event_type", "event_start_time", "event_stop_time")
 _TIME = re.compile(r"(\d{1,10})(?:\.(\d{1,9})0*)?", re.ASCII)
-_UP, _DOWN = "1", "0"
+_UP = "1"
+_DOWN = "0"
 
 
 class _Event(NamedTuple):
@@ -50,7 +51,8 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
         raise source.error("", "no event", "an event trace with lines below its header")
     _note_contradictions(events, list(names), repair_log)
     up = [event for event in events if event.up]
-    first, last = [2**63 - 1] * len(names), [0] * len(names)
+    first = [2**63 - 1] * len(names)
+    last = [0] * len(names)
     for event in events:
         first[event.row] = min(first[event.row], event.start)
         last[event.row] = max(last[event.row], event.stop)
