@@ -1,4 +1,4 @@
-"""What a class of somebody else's must be to stand among those of a kind: options, with the methods of that kind."""
+"""Checks that a class of a plugin can be one of its kind: that it takes options, and has the methods of that kind."""
 
 from __future__ import annotations
 

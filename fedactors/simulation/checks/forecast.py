@@ -174,7 +174,7 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
     step = sample = 0.0
     chunk = _longest(trainer, tasks, hosts)
     if chunk is not None and chunk.cost:
-        step = _step(trainer, chunk, _sent(prepared))
+        step = _step_seconds(trainer, chunk, _sent(prepared))
         sample = step / prepared.workloads[chunk.clients[0]].batch
     evaluated = _evaluated(prepared, x, y, device)
     return Speeds(step, _central(prepared, training_task, x, y, device), evaluated, sample)
@@ -189,7 +189,7 @@ def _noise(info: Info) -> tuple[NDArray[np.float32], NDArray[Any]]:
 
 
 def _sent(prepared: Prepared) -> dict[str, NDArray[np.float32]]:
-    """Return what clients are sent in a first round; what a central learner has yet to find is as the model."""
+    """Return what clients are sent in the first round; the model stands for what a central learner finds before it."""
     algorithm = prepared.scenario.server.algorithm
     names = algorithm.sends + (algorithm.finds if algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
@@ -204,7 +204,7 @@ def _longest(trainer: Trainer, tasks: Sequence[RoundTask], hosts: int) -> Chunk 
     return max(together, key=lambda chunk: chunk.cost, default=None)
 
 
-def _step(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> float:
+def _step_seconds(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> float:
     """Return the seconds of a local step."""
     most = max(chunk.steps)
     each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)
