@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     AUGMENTATION = 20  # random transforms of a training sample
     VARIANT = 21  # which of a sample's variants a local step sees
     CLIENT_EVALUATION = 22  # which clients are evaluated after a round
+    BEHAVIOUR = 23  # what behaviours of devices draw
 
 
 _WORD = 2**64 - 1

@@ -259,6 +259,7 @@ class _Server:
             min([*bases, self.version]),
             arrived,
             departed,
+            world.moves(arrived, departed),
         )
         world.plans.append(plan)
 
@@ -269,8 +270,7 @@ class _Server:
         """
         counted = set(map(id, taken))
         left = [order for order in self.inbox if id(order) not in counted]
-        depart = self.world.population.depart
-        gone = [order for order in left if depart[order.client] <= self.world.now]
+        gone = [order for order in left if self.world.has_departed(order.client)]
         self._drop(gone, Outcome.DEPARTED)
         return [order for order in left if order not in gone]
 

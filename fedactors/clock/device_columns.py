@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
+from fedactors.clock.behaviours.base import Behaviour
+from fedactors.clock.behaviours.making import behaviour_of
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
@@ -21,9 +23,11 @@ from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import Always, GroupOptions, Trace
+from fedactors.scenario.population import GroupOptions
+from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.scenario.sampled_participation import SampledParticipation
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
+from fedactors.scenario.trace_options import Always, Trace
 from fedactors.streams import Purpose, stream
 from fedactors.traces.describe import shown_time
 from fedactors.traces.format_registry import read
@@ -47,6 +51,15 @@ class Flows:
 
 
 @dataclass(frozen=True)
+class BehavingGroup:
+    """Devices whose availability is a process."""
+
+    first: int  # client
+    count: int
+    make: Callable[[], Behaviour]  # makes the behaviour of one run
+
+
+@dataclass(frozen=True)
 class Population:
     """Every device, in columns of length N. Where `flows` vary, a rate here is the best that the device ever has."""
 
@@ -62,6 +75,7 @@ class Population:
     hands_in: NDArray[np.bool_]  # hands in the steps it has done before it departs
     flows: Flows | None = None
     laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
+    behaving: Sequence[BehavingGroup] = ()  # groups whose availability is a process
 
     def __len__(self) -> int:
         return len(self.per_sample)
@@ -122,11 +136,12 @@ def build(scenario: Scenario, flops: int) -> Population:
         *_machine_columns(machines),
         deadline_aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
-        arrive=np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)]),
+        arrive=np.concatenate([np.maximum(p.arrive, _arrives(g)) for p, g in zip(present, groups, strict=True)]),
         depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
         hands_in=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
+        behaving=_behaving(scenario),
     )
 
 
@@ -150,6 +165,26 @@ def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64,
         np.concatenate([machine.up for machine in machines]),
         np.concatenate([machine.latency for machine in machines]),
     )
+
+
+def _behaving(scenario: Scenario) -> list[BehavingGroup]:
+    """Return the groups whose availability is a process. Raises ScenarioError if one cannot be made."""
+    found = []
+    first = 0
+    for number, group in enumerate(scenario.population):
+        if isinstance(group.availability, ProcessBehaviour):
+            make = partial(behaviour_of, group.availability, f"population.{number}.availability.behaviour")
+            make()
+            found.append(BehavingGroup(first, group.count, make))
+        first += group.count
+    return found
+
+
+def _arrives(group: GroupOptions) -> Time:
+    """Return when a group joins by the scenario; NEVER if its behaviour says when."""
+    if isinstance(group.availability, ProcessBehaviour) and group.availability.behaviour.load().arrives:
+        return NEVER
+    return group.arrive
 
 
 def _leaves(group: GroupOptions) -> Time:
@@ -215,21 +250,21 @@ def _levels(wanted: SampledParticipation, local: LocalOptions) -> int:
 
 
 def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
+    """Return the windows of a group: all of its availability, or the ones that its behaviour stays within."""
     zeros = np.zeros(group.count, np.int64)
-    if isinstance(group.availability, Always):
+    wanted = group.availability.within if isinstance(group.availability, ProcessBehaviour) else group.availability
+    if isinstance(wanted, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
-    if isinstance(group.availability, SyntheticBehaviour):
-        made = windows(group.availability, group.count, setting.seed, entity(group))
-        row = np.arange(group.count, dtype=np.int64)
-        period = zeros + group.availability.days * _DAY
+    if isinstance(wanted, SyntheticBehaviour):
+        made = windows(wanted, group.count, setting.seed, entity(group))
+        row, period = np.arange(group.count, dtype=np.int64), zeros + wanted.days * _DAY
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
-    trace = group.availability
-    path = locate(trace.path, setting.folder)
-    timeline = read(path, format=trace.format, when=trace.when, strict=trace.strict)
+    path = locate(wanted.path, setting.folder)
+    timeline = read(path, format=wanted.format, when=wanted.when, strict=wanted.strict)
     if not len(timeline):
         raise TraceError(f"{path}: holds no device")
-    row = assigned(trace.assign, len(timeline), group, setting.seed, 0)
-    found = _follow(trace, timeline, row, setting.seed, entity(group))
+    row = assigned(wanted.assign, len(timeline), group, setting.seed, 0)
+    found = _follow(wanted, timeline, row, setting.seed, entity(group))
     _check_density(found, timeline, path)
     return found
 

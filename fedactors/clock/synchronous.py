@@ -107,6 +107,7 @@ class _Round:
             self.version + 1,
             arrived,
             departed,
+            world.moves(arrived, departed),
         )
         world.plans.append(plan)
         return plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Flight, Trips, Waits
-from fedactors.plan import NEVER, Phase, Plan, Time
+from fedactors.plan import NEVER, Moves, Phase, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
@@ -143,9 +144,17 @@ class World:
         later = self.population.arrive[self.population.arrive > self.now]
         return min(self.presence.next_edge(), int(later.min()) if len(later) else NEVER)
 
+    def has_departed(self, client: int) -> bool:
+        """Whether a client has left the population for good."""
+        return bool(self.population.depart[client] <= self.now)
+
     def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return who arrived and who departed since the last call, up to and including `until`."""
         return self._arrivals.until(until), self._departures.until(until)
+
+    def moves(self, arrived: Sequence[int], departed: Sequence[int]) -> Moves | None:
+        """Return when those moved, where the population does not say so beforehand."""
+        return None
 
 
 class _Moves:

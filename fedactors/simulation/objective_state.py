@@ -80,6 +80,8 @@ class Objective:
         self._leaving: tuple[int, ...] = ()  # departed in the last round, with an update in its aggregate
         self._base = self._next_base = 0
         self._begun = False
+        self._arrived: Mapping[int, int] = {}  # client -> when, of those whose behaviours said so
+        self._departed: Mapping[int, int] = {}
 
     def fork(self) -> Objective:
         """Return a copy that changes independently."""
@@ -109,6 +111,7 @@ class Objective:
             self._begun = True
             self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
         self._base = max(self._base, self._next_base)
+        self._note_instants(plan)
         before = self.size
         moves = (*self._arrivals(plan), *self._departures(plan, decide))
         sent = plan.version + 1 - self._base
@@ -116,11 +119,29 @@ class Objective:
 
     def _arrivals(self, plan: Plan) -> list[Move]:
         """Take in those who were there when this plan opened; those who came later wait for the next."""
-        arrive, depart = self._people.arrive, self._people.depart
         new = [client for client in plan.arrived if not self.inside[client]]
-        here = (client for client in (*self._late, *new) if arrive[client] <= plan.opened < depart[client])
-        self._late = tuple(client for client in new if arrive[client] > plan.opened)
+        here = (
+            client for client in (*self._late, *new) if self._arrival(client) <= plan.opened < self._departure(client)
+        )
+        self._late = tuple(client for client in new if self._arrival(client) > plan.opened)
         return [self._join(client, plan.version) for client in sorted(here)]
+
+    def _note_instants(self, plan: Plan) -> None:
+        """Note when devices moved whose behaviours said so."""
+        if plan.moves is None:
+            return
+        instants = plan.moves.instants
+        self._arrived = {**self._arrived, **dict(zip(plan.arrived, instants, strict=False))}
+        self._departed = {**self._departed, **dict(zip(plan.departed, instants[len(plan.arrived) :], strict=True))}
+
+    def _is_there(self, client: int, time: int) -> bool:
+        return self._arrival(client) <= time < self._departure(client)
+
+    def _arrival(self, client: int) -> int:
+        return self._arrived.get(client, int(self._people.arrive[client]))
+
+    def _departure(self, client: int) -> int:
+        return self._departed.get(client, int(self._people.depart[client]))
 
     def _join(self, client: int, done: int) -> Move:
         self.inside = self.inside.copy()
@@ -134,7 +155,7 @@ class Objective:
         heard = _heard(plan)
         new = [client for client in plan.departed if self.inside[client]]
         now = dict.fromkeys(self._leaving, False)
-        now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}
+        now |= {client: self._departure(client) > plan.opened for client in new if client not in heard}
         self._leaving = tuple(client for client in new if client in heard)
         return [self._leave(client, plan.version, decide, sent=sent) for client, sent in sorted(now.items())]
 

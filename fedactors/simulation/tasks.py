@@ -116,7 +116,8 @@ def _moved(
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
     if objective_state is None:
-        before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)
+        after = plan.moves.members if plan.moves else prepared.population.belonging(plan.closed)
+        before = after - len(plan.arrived) + len(plan.departed)
         return before, plan.arrived, plan.departed
     return (
         objective_state.before,

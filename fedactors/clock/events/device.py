@@ -11,6 +11,7 @@ from fedactors.clock.availability import Availability
 from fedactors.plan import NEVER, Phase, Time
 
 if TYPE_CHECKING:
+    from fedactors.clock.behaviours.base import BehavingDevice, Behaviour
     from fedactors.clock.events.event_world import EventWorld
 
 Life = Generator[simpy.Event, object, None]
@@ -32,10 +33,21 @@ class EventDevice:
         self.willing = True  # on by its behaviour
         self.here = arrive <= 0
         self.gone = False
-        self.behaves = False  # whether a behaviour drives it, which nobody foresees
+        self.behaviour: Behaviour | None = None  # what drives it besides its recording, which nobody foresees
+        self.handle: BehavingDevice | None = None  # how the behaviour sees it
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
         self._sources = 0  # processes that may still change it
+
+    @property
+    def behaves(self) -> bool:
+        """Whether a behaviour drives the device."""
+        return self.behaviour is not None
+
+    @property
+    def line(self) -> simpy.Resource | None:
+        """What its transfers have to hold, if anything."""
+        return self.behaviour.line(self.handle) if self.behaviour and self.handle else None
 
     @property
     def on(self) -> bool:
@@ -81,7 +93,7 @@ class EventDevice:
 
     def stay(self) -> Life:
         """Play the arrival and the departure that are known beforehand."""
-        if self.arrive > 0:
+        if 0 < self.arrive < NEVER:
             yield from self._at(self.arrive, Phase.ARRIVE)
             self.here = True
             self.changed()
@@ -89,6 +101,19 @@ class EventDevice:
             yield from self._at(self.depart, Phase.DEPART)
             self.gone = True
             self.changed()
+
+    def set(self, what: str, *, value: bool) -> None:
+        """Change what a behaviour may change: "willing", "here" or "gone"."""
+        if getattr(self, what) == value:
+            return
+        if what == "here" and not self.here:
+            self.arrive = self.world.now
+            self.world.moved(self.client, arrives=True)
+        if what == "gone" and self.here and not self.gone:
+            self.depart = self.world.now
+            self.world.moved(self.client, arrives=False)
+        setattr(self, what, value)
+        self.changed()
 
     def set_stage(self, stage: str) -> None:
         """Note what the device is doing now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.device_columns import Population, constant_flows
+from fedactors.clock.behaviours.base import BehavingDevice
+from fedactors.clock.device_columns import BehavingGroup, Population, constant_flows
 from fedactors.clock.events.device import EventDevice
 from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
@@ -21,17 +22,17 @@ from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import Flight, Trips, Waits
 from fedactors.clock.world import World
 from fedactors.errors import ScenarioError
-from fedactors.plan import NEVER, Phase, Time
+from fedactors.plan import NEVER, Moves, Phase, Time
 from fedactors.workload import Workload
 
-_MOST_AT_ONCE = 1_000_000  # events at one instant, for each device
+_MOST_AT_ONCE = 1_000  # events at one instant, for each device, and for a hundred others
 
 
 class EventWorld(World):
     """A world with processes for the devices that are `eventful`, `(devices,)`.
 
-    Those that are `behaving` come and go at times that nobody foresees; the server waits for what happens. Of the others
-    the time at which they next come is known from their recordings.
+    Groups that behave come and go at times that nobody foresees; the server waits for what happens. The time at which
+    another device next comes is known from its recording.
     """
 
     def __init__(
@@ -42,9 +43,10 @@ class EventWorld(World):
         seed: int,
         selector: Selector | None,
         eventful: NDArray[np.bool_],
-        behaving: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._behaving = np.zeros(len(population), bool) if behaving is None else behaving
+        self._behaving = np.zeros(len(population), bool)
+        for group in population.behaving:
+            self._behaving[group.first : group.first + group.count] = True
         super().__init__(population, trip_planner, workloads, seed, selector, foreseen=~self._behaving)
         self.eventful = eventful | self._behaving
         self.flows = population.flows or constant_flows(population)
@@ -52,6 +54,10 @@ class EventWorld(World):
         self._change = simpy.Event(self.env)
         self._on = np.zeros(len(population), bool)
         self._here = np.zeros(len(population), bool)
+        self._moved: tuple[list[int], list[int]] = (
+            [],
+            [],
+        )  # who arrived and departed by behaviours since the last Plan
         self._instant: Time = -1
         self._events = 0
         clients = np.flatnonzero(self.eventful).tolist()
@@ -64,6 +70,18 @@ class EventWorld(World):
             self.note(device)
             device.follow(device.stay())
             device.follow(device.windows(population.availability))
+        for group in population.behaving:
+            self._behave(group)
+
+    def _behave(self, group: BehavingGroup) -> None:
+        """Let the devices of a group behave."""
+        behaviour = group.make()
+        behaviour.begin(self.env, group.count)
+        for number in range(group.count):
+            device = self.devices[group.first + number]
+            device.behaviour = behaviour
+            device.handle = BehavingDevice(device, number, self.seed)
+            device.follow(behaviour.play(device.handle))
 
     @override
     def step(self) -> None:
@@ -71,7 +89,7 @@ class EventWorld(World):
             self._instant = self.now
             self._events = 0
         self._events += 1
-        if self._events > _MOST_AT_ONCE * (1 + len(self.devices)):
+        if self._events > _MOST_AT_ONCE * (100 + len(self.devices)):
             raise ScenarioError(
                 f"population: a behaviour goes on for ever at {self.now} ns (accepted: timeouts above 0)"
             )
@@ -108,6 +126,35 @@ class EventWorld(World):
         self._here[client] = here
         event, self._change = self._change, simpy.Event(self.env)
         event.succeed()
+
+    def moved(self, client: int, *, arrives: bool) -> None:
+        """Note that a behaviour lets a client arrive or depart now."""
+        self._moved[0 if arrives else 1].append(client)
+
+    @override
+    def has_departed(self, client: int) -> bool:
+        return self._stay(client)[1] <= self.now
+
+    @override
+    def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        arrived, departed = super().movements(until)
+        more, gone = self._moved
+        self._moved = ([], [])
+        return tuple(sorted([*arrived, *more])), tuple(sorted([*departed, *gone]))
+
+    @override
+    def moves(self, arrived: Sequence[int], departed: Sequence[int]) -> Moves | None:
+        if not self._behaving.any():
+            return None
+        instants = [self._stay(client)[0] for client in arrived] + [self._stay(client)[1] for client in departed]
+        return Moves(tuple(instants), int((self._here | self._members()).sum()))
+
+    def _stay(self, client: int) -> tuple[Time, Time]:
+        """Return when a client arrived, and when it departed, as far as that is known."""
+        device = self.devices.get(client)
+        if device is not None:
+            return device.arrive, device.depart
+        return int(self.population.arrive[client]), int(self.population.depart[client])
 
     def note_end(self) -> None:
         """Note that one of the processes that drive devices has ended; after the last one, nothing unforeseen comes."""

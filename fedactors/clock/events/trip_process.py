@@ -99,7 +99,7 @@ class TripProcess:
             wait = self._world.population.latency[errand.client]
             device.set_stage("download")
             yield from self._advance("wait", flows.on, int(wait))
-            yield from self._advance("down", flows.down, errand.down * SECOND)
+            yield from self._transfer("down", flows.down, errand.down * SECOND)
             self._downloaded = self._world.now
             device.set_stage("compute")
             yield from self._compute()
@@ -109,7 +109,7 @@ class TripProcess:
                 yield from self._until_departure()
             device.set_stage("upload")
             yield from self._advance("answer", flows.on, int(wait))
-            yield from self._advance("up", flows.up, errand.up * SECOND)
+            yield from self._transfer("up", flows.up, errand.up * SECOND)
             self._end(Outcome.COMPLETE if self.steps == errand.work.wanted else Outcome.PARTIAL)
         except (_CutError, simpy.Interrupt):
             pass
@@ -123,13 +123,15 @@ class TripProcess:
             yield from self._advance("steps", share, self._foresight.needed(errand, self.steps + unit))
             self.steps += unit
 
-    def _advance(self, stage: str, flow: Flow, amount: int) -> Events:
-        """Advance in a stage until its integral is `amount`."""
+    def _advance(self, stage: str, flow: Flow, amount: int, *, once: bool = False) -> Events:
+        """Advance in a stage until its integral is `amount`, or, if `once`, until the device goes off."""
         device = self.device
         self._stage, self._flow = stage, flow
         while self._progress[stage] < amount:
             self._check()
             if not device.on:
+                if once:
+                    return
                 yield device.switched
                 continue
             self._running = True
@@ -138,6 +140,22 @@ class TripProcess:
             yield from self._world.until_first(when, device.switched)
             self._pause(self._world.now)
         self._flow = None
+
+    def _transfer(self, stage: str, flow: Flow, amount: int) -> Events:
+        """Advance in a transfer, while its device holds the line that it shares with others, if it shares one."""
+        line = self.device.line
+        if line is None:
+            yield from self._advance(stage, flow, amount)
+            return
+        while self._progress[stage] < amount:
+            self._check()
+            if not self.device.on:
+                yield self.device.switched
+                continue
+            with line.request() as turn:
+                yield from self._world.until_first(NEVER, turn, self.device.switched)
+                if turn.processed and self.device.on:
+                    yield from self._advance(stage, flow, amount, once=True)
 
     def _pause(self, now: Time) -> None:
         """Add what the stage has done since the device has been on in it."""

@@ -14,8 +14,9 @@ from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import GroupOptions, Trace
+from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.scenario.trace_options import Trace
 from fedactors.scenario.units import show_duration
 from fedactors.workload import Workload
 

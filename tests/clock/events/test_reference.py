@@ -17,6 +17,7 @@ from tests.clock.test_cohort import WORKS
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population
 
+LONGEST = 5_000  # ns of a run: every edge of a window is an event
 MOST = 300  # events of one run in columns; longer ones, in which hundreds of trips fail, are left out
 
 
@@ -72,7 +73,7 @@ def plans(chosen, policy, sizes, once, *, eventful):
 
 def agree(chosen, policy, sizes, once=0):
     expected = plans(chosen, policy, sizes, once, eventful=None)
-    if expected is None:
+    if expected is None or (expected[0] and expected[0][-1].closed > LONGEST):
         return
     for eventful in (lambda k: True, lambda k: k % 2 == 0):
         assert plans(chosen, policy, sizes, once, eventful=eventful) == expected
@@ -92,14 +93,14 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(POPULATIONS, LIMITS, st.integers(1, 3) | st.none(), st.integers(1, 3) | st.none(), st.booleans(), SIZES)
 def test_synchronous_rounds_agree(chosen, limits, ask, quorum, early, sizes):
     rules = Rounds(**limits, ask=ask, quorum=quorum, early=early)
     agree(chosen, lambda world: synchronous(world, rules), sizes, once=4 if early else 0)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     POPULATIONS,
     LIMITS,
@@ -127,7 +128,9 @@ def test_a_trip_by_hand():
     goes on at 30, in the middle of the second step."""
     device = {"per_sample": 10, "windows": [(0, 20)], "period": 30}
     work = workload(3, 1, epochs=1, steps=None)
-    rules = Rounds(rounds=1, ask=None, among="available", quorum=None, deadline=None, until=None, before=0, during=0, after=0)
+    rules = Rounds(
+        rounds=1, ask=None, among="available", quorum=None, deadline=None, until=None, before=0, during=0, after=0
+    )
     (plan,), why = plans([(device, work)], lambda world: synchronous(world, rules), (5, 3), 0, eventful=lambda k: True)
     (order,) = plan.orders
     assert (order.downloaded, order.computed, order.finished, order.steps) == (5, 45, 48, 3)
