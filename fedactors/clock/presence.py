@@ -64,11 +64,11 @@ class Presence:
             self.on[self._devices[self._cursor : stop]] = self._states[self._cursor : stop]
             self._cursor = max(self._cursor, stop)
             if self._end > time:
-                return
+                return None
             if time - self._end > self._stretch() and self._end < self._last:
                 return self._jump(time)
             if not self._more():
-                return
+                return None
 
     def _jump(self, time: Time) -> None:
         """Look every device up at `time`, after the edges of that instant; go on with the edges after it."""

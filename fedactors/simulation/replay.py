@@ -56,9 +56,13 @@ def replay(
 
 
 def play(
-    prepared: Prepared, folder: RunFolder | None, rounds: int | None, losses: Feedback = nothing
+    prepared: Prepared,
+    folder: RunFolder | None,
+    rounds: int | None,
+    losses: Feedback = nothing,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
-    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans.
+    """Run the clock and return the summary; `rounds` and wall `seconds` cut it short, `folder` takes the plans.
 
     `losses` is the feedback of a clock that selects clients by losses.
     """
@@ -76,6 +80,9 @@ def play(
             folder.plan(plan)
             folder.metrics(row)
         if rounds is not None and totals.plans >= rounds:
+            break
+        if seconds is not None and time.perf_counter() - began > seconds:
+            rounds = totals.plans
             break
     return {
         "name": prepared.scenario.name,
