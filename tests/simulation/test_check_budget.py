@@ -68,12 +68,12 @@ def test_ten_thousand_layers():
 
 
 def test_a_step_that_is_too_long_itself_is_estimated_from_operations():
-    found = checked("task.model.hidden=[20000]", "server.local.batch=1000", fleet="local", seconds=0.5)
+    found = checked("task.model.hidden=[3000, 3000]", "server.deadline=1h", fleet="local", seconds=0.05)
     assert any(text.endswith("from the operations of its model") for text in found["costly"])
 
 
 def test_rounds_that_take_long_are_cut_short():
-    found = checked("server.rounds=100", seconds=0.02)
+    found = checked("server.rounds=100", seconds=0.001)
     assert 1 <= found["rounds"]["replayed"] < 20
     assert any(f"rests on the first {found['rounds']['replayed']}" in text for text in found["costly"])
 
@@ -84,7 +84,7 @@ def test_the_command_takes_a_budget_and_says_what_is_costly(capsys):
     assert "  costly     population.0.availability: 388,800 windows" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["check", str(QUICKSTART), "--budget", "soon"])
-    assert '"soon"' in capsys.readouterr().err
+    assert "argument --budget: 'soon' cannot be read" in capsys.readouterr().err
 
 
 def test_a_run_draws_all_windows():

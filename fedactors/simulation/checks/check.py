@@ -12,7 +12,7 @@ from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
-from fedactors.simulation.replay import play
+from fedactors.simulation.replay import TIME_IS_UP, play
 from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
@@ -75,12 +75,11 @@ def check(
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
     """Return the summary of the first rounds, as many as the budget lets the clock play; at least one."""
     wanted = min(_ROUNDS, prepared.scenario.server.rounds)
-    seconds = budget.for_rounds
-    sample = play(prepared, None, wanted, seconds=seconds)
-    played = sample["plans"]
-    if sample["wall_seconds"] > max(seconds, budget.seconds / 10) and played:
+    sample = play(prepared, None, wanted, seconds=budget.for_rounds)
+    if sample["ended_because"] == TIME_IS_UP:
+        played = sample["plans"]
         each = sample["wall_seconds"] / played
-        budget.note(f"the clock takes {each:.1f} s for a round; what is said of rounds rests on the first {played}")
+        budget.note(f"the clock takes {each:.2g} s for a round; what is said of rounds rests on the first {played}")
     return sample
 
 
