@@ -84,6 +84,18 @@ class Hosts:
             total = [self.stubs[place].fold([*total, *results[place]])]
         return total
 
+    def deadly_client(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> str:
+        """Return which client ends the process that trains it, and how; empty if none does.
+
+        Each chunk is tried on every host. Raises Fault if one dies.
+        """
+        for chunk in chunks:
+            kept = [] if self._states is None else [self._states.of(client) for client in chunk.clients]
+            for host in self.stubs:
+                if found := self._fleet.get(host.deadly_client(chunk, bases, kept)):
+                    return found
+        return ""
+
     def gradient_sums(
         self, groups: Sequence[Sequence[int]], public: Handle[Vectors], tries: int, first_of: int | None = None
     ) -> list[Handle[GradientSum]]:

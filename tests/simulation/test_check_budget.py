@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fedactors.clock.synthetic_availability import affordable, drawing_seconds, whole, windows
 from fedactors.cli.main import main
+from fedactors.clock.synthetic_availability import affordable, drawing_seconds, whole, windows
 from fedactors.scenario import Scenario
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.simulation.checks.check import check
