@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import platform
 import sys
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
         where = f"{error.filename}: " if error.filename else ""
-        return _of_the_user(error, f"{where}{error.strerror or error}")
+        code = _of_the_user(error, f"{where}{error.strerror or error}")
+        return 2 if error.errno == errno.ENAMETOOLONG else code
     except Exception as error:
         return _of_the_user(error, "")
     return result
