@@ -3,6 +3,7 @@
 import random
 import resource
 import shutil
+import sys
 import time
 
 import pytest
@@ -37,6 +38,8 @@ def damaged_folder(whole, folder, seed):
 
 
 def try_all(commands, seeds, whole, tmp_path, capsys):
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # as the command line has them
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in seeds:
         for command, more in commands.items():
