@@ -79,7 +79,7 @@ def test_a_path_of_a_command_that_no_file_can_have(command, kind, tmp_path, caps
     assert main([*command.split(), *words]) == 2
     (message,) = capsys.readouterr().err.splitlines()
     assert message.startswith("fedactors: ")
-    assert message.count(path) == 1
+    assert path in message
 
 
 def test_a_home_folder_that_nobody_has(tmp_path, capsys):
