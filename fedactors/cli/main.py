@@ -61,14 +61,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output has ended: no message reaches it
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
-        where = f"{error.filename}: " if error.filename else ""
-        code = _of_the_user(error, f"{where}{error.strerror or error}")
+        code = _of_the_user(error, _fault_of_file(error))
         return 2 if error.errno == errno.ENAMETOOLONG else code
-    except ImportError as error:
-        return _of_the_user(error, _too_little_for_a_library(error))
     except Exception as error:
-        return _of_the_user(error, "")
+        return _of_the_user(error, _too_little_for_a_library(error))
     return result
+
+
+def _fault_of_file(error: OSError) -> str:
+    """Return which file the system could not read or write, and why."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
 
 
 def _of_the_user(error: Exception, otherwise: str) -> int:
@@ -82,10 +85,10 @@ def _of_the_user(error: Exception, otherwise: str) -> int:
     return 1
 
 
-def _too_little_for_a_library(error: ImportError) -> str:
+def _too_little_for_a_library(error: Exception) -> str:
     """Return what a library lacks that cannot be loaded: memory or descriptors; empty if it is something else."""
     for sign, lack in _LACKS.items():
-        if sign in str(error):
+        if isinstance(error, ImportError) and sign in str(error):
             return f"{lack}: {str(error).strip().splitlines()[-1]} (accepted: a higher limit, see `ulimit -a`)"
     return ""
 

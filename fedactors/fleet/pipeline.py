@@ -263,7 +263,8 @@ class Pipeline:
         version = flight.task.facts.version
         self._on_fault(version, fault)
         if reason := flight.count(fault):
-            raise FleetError(self._explained(flight, reason) if fault.died else reason)
+            bases = [self._models.sent(base) for base in flight.task.bases]
+            raise FleetError(self._hosts.explained(flight, bases, reason) if fault.died else reason)
         if fault.died:
             self._revive(version)
         if fault.cause == "OutOfMemoryError":  # Ray has ended a host before the machine would have
@@ -271,17 +272,6 @@ class Pipeline:
         if version == 0:
             self._models.set_state(0, *self.server.start())
         self._resubmit()
-
-    def _explained(self, flight: Flight, reason: str) -> str:
-        """Return why actors die again and again: the client that ends its process, if one does, else `reason`."""
-        task = flight.task
-        try:
-            self._revive(task.facts.version)
-            self._states.drop()
-            found = self._hosts.deadly_client(task.chunks, [self._models.sent(base) for base in task.bases])
-        except (Fault, FleetError, LookupError):
-            return reason
-        return f"round {task.facts.version + 1}, {found} ({flight.tries} times)" if found else reason
 
     def _halve_batches(self, task: RoundTask) -> None:
         """Have hosts train half as many clients at once as they did."""

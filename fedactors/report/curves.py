@@ -69,8 +69,13 @@ def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
         charts.append(_loss(runs, names))
     if len(runs) == 1 and _any(runs, "client_accuracy"):
         charts.append(_clients(runs))
+    return charts + [_named(runs, names, column) for column in _measures(runs)]
+
+
+def _measures(runs: Sequence[Records]) -> list[str]:
+    """Return the measures that scenarios name and that have a value in any of the runs."""
     named = dict.fromkeys(name for records in runs for name in records.measures)
-    return charts + [_named(runs, names, name) for name in named if any(_has(records, name) for records in runs)]
+    return [name for name in named if any(_has(records, name) for records in runs)]
 
 
 def _has(records: Records, column: str) -> bool:
@@ -80,7 +85,8 @@ def _has(records: Records, column: str) -> bool:
 def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     """Return the chart of a measure that scenarios name."""
     shown = column.replace("_", " ")
-    made, ways = blank(280, "round", f"{shown} on the test set"), axes(runs)
+    made = blank(280, "round", f"{shown} on the test set")
+    ways = axes(runs)
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
     said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k]) for k in drawn}
@@ -94,7 +100,8 @@ def _clients(runs: Sequence[Records]) -> Chart:
     """Return the chart of the accuracy at single clients: their mean, the worst tenth, and how far they lie apart."""
     from bokeh.models import NumeralTickFormatter
 
-    (records,), ways = runs, axes(runs)
+    (records,) = runs
+    ways = axes(runs)
     made = blank(280, "round", "accuracy at clients")
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
@@ -120,7 +127,8 @@ def _any(runs: Sequence[Records], column: str) -> bool:
 def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     from bokeh.models import NumeralTickFormatter
 
-    made, ways = blank(280, "round", "accuracy on the test set"), axes(runs)
+    made = blank(280, "round", "accuracy on the test set")
+    ways = axes(runs)
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
     said = [_line(made, records, "accuracy", ways, _look(runs, k), names[k]) for k, records in enumerate(runs)]
@@ -139,7 +147,8 @@ def _loss_of(runs: Sequence[Records]) -> str:
 
 
 def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
-    made, ways = blank(280, "round", _loss_of(runs)), axes(runs)
+    made = blank(280, "round", _loss_of(runs))
+    ways = axes(runs)
     made.xaxis.tags = ["progress"]
     alone = len(runs) == 1
     said = []
@@ -221,7 +230,8 @@ def _decisions(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
     """Mark where the server decided about an arrival or a departure, with the numbers behind it."""
     from bokeh.models import ColumnDataSource
 
-    reached, floor = progress(records), float(np.nanmin(records.metrics["accuracy"]))
+    reached = progress(records)
+    floor = float(np.nanmin(records.metrics["accuracy"]))
     for decision, shape in (("include", "circle_cross"), ("exclude", "x")):
         moves = [(row, move) for row, move in records.moves if move.get("decision") == decision][:_MARKS]
         if not moves:
@@ -231,7 +241,8 @@ def _decisions(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
         said = [f"device {move.get('client')}: {move.get('event')}, {decision}d" for _, move in moves]
         numbers = [_numbers(move.get("numbers")) for _, move in moves]
         data = {"x": columns["round"], "y": np.full(len(rows), floor), "said": said, "numbers": numbers, **columns}
-        source, name = ColumnDataSource(data, tags=["switch"]), f"devices {decision}d"
+        source = ColumnDataSource(data, tags=["switch"])
+        name = f"devices {decision}d"
         look = {"size": 11, "fill_alpha": 0.0, "line_color": "#c93a4e", "line_width": 2}
         drawn = made.scatter("x", "y", source=source, marker=shape, legend_label=name, **look)
         made.add_tools(hover([("", "@said"), ("round", "@round"), ("", "@numbers")], [drawn]))

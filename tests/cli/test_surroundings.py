@@ -62,9 +62,7 @@ def test_a_run_needs_few_descriptors(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "limit", [(resource.RLIMIT_NOFILE, 40), (resource.RLIMIT_AS, 8000 * MB), (resource.RLIMIT_AS, 4500 * MB)]
-)
+@pytest.mark.parametrize("limit", [(resource.RLIMIT_NOFILE, 40), (resource.RLIMIT_AS, 4500 * MB)])
 def test_ray_with_too_little(limit, tmp_path):
     words = ["run", str(QUICKSTART), "--set", "server.rounds=2", "--actors", "1", "--out", str(tmp_path / "run")]
     found = started(*words, limit=limit)

@@ -1,16 +1,18 @@
-"""Parts of a scenario that do not go together: optimisers, personal parts of a model, data that are dealt anew."""
+"""Refuses what does not go with the algorithm of a scenario: optimisers, aggregations, personal parts of a model."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fedactors.data.base import Info
-from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Algorithm, TaskSetting
-from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
+
+
+def check_algorithm(server: ServerOptions, setting: TaskSetting) -> None:
+    """Refuse an algorithm, its optimiser or an aggregation that the setting does not fit. Raises ScenarioError."""
+    refuse_optimizer(server.algorithm, setting)
+    server.algorithm.check(setting)
+    if problem := server.aggregation.problem(setting.cohort):
+        raise ScenarioError(f"server.aggregation: {problem}")
 
 
 def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:
@@ -35,15 +37,3 @@ def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
         )
     if server.dissimilarity_every is not None:
         raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
-
-
-def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
-    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
-    server, devices = scenario.server, scenario.devices
-    partition = scenario.task.partition
-    if not isinstance(partition, Reassignable):
-        return
-    if server.data is not None:
-        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
-    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    partition.check_rounds(info, sizes, asked)

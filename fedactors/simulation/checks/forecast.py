@@ -115,8 +115,10 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
 
     Calls go by `way` of "ray", a "near" line, or within one process on the "local" fleet.
     """
-    server, info = prepared.scenario.server, prepared.info
-    loads, costs = [0.0] * hosts, [chunk.cost * speeds.step for chunk in task.chunks]
+    server = prepared.scenario.server
+    info = prepared.info
+    loads = [0.0] * hosts
+    costs = [chunk.cost * speeds.step for chunk in task.chunks]
     for chunk, place in enumerate(spread([chunk.cost for chunk in task.chunks], hosts, 0)):
         loads[place] += costs[chunk]
     payload = prepared.payload
