@@ -18,7 +18,7 @@ from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, enti
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.recording_paths import locate
-from fedactors.clock.synthetic_availability import windows
+from fedactors.clock.synthetic_availability import affordable, windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.local_options import LocalOptions
@@ -120,14 +120,15 @@ class _Presence:
     depart: Int64
 
 
-def build(scenario: Scenario, flops: int) -> Population:
+def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Population:
     """Return the population of `scenario`, whose model takes `flops` operations to train a sample; reads its traces.
 
     What a group draws depends on the seed and the group's name only, and adding devices at its end leaves the others
-    as they were. Raises TraceError if a trace cannot be read.
+    as they were. Windows of a law that take longer than `seconds` to draw are drawn for less virtual time.
+    Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
-    setting = GroupSetting(scenario.seed, scenario.folder, flops)
+    setting = GroupSetting(scenario.seed, scenario.folder, flops, seconds and seconds / len(groups))
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
@@ -256,8 +257,10 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
     if isinstance(wanted, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
     if isinstance(wanted, SyntheticBehaviour):
-        made = windows(wanted, group.count, setting.seed, entity(group))
-        row, period = np.arange(group.count, dtype=np.int64), zeros + wanted.days * _DAY
+        stretch = affordable(wanted, group.count, setting.seconds)
+        made = windows(wanted, group.count, setting.seed, entity(group), stretch)
+        row = np.arange(group.count, dtype=np.int64)
+        period = zeros + stretch.end
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
     path = locate(wanted.path, setting.folder)
     timeline = read(path, format=wanted.format, when=wanted.when, strict=wanted.strict)
