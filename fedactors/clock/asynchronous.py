@@ -22,7 +22,8 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from fedactors.clock.underway import Flight, Waits
+from fedactors.clock.underway import TripUnderWay
+from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Order, Outcome, Phase, Plan, Time
 
@@ -62,8 +63,8 @@ class _Server:
         self.version = 0
         self.opened: Time = 0
         self.turn = 0
-        self.flights: dict[int, Flight] = {}  # trips under way, by client
-        self.landed: list[Flight] = []  # trips that are over, but not yet looked at
+        self.flights: dict[int, TripUnderWay] = {}  # trips under way, by client
+        self.landed: list[TripUnderWay] = []  # trips that are over, but not yet looked at
         self._landing = simpy.Event(world.env)  # triggers with the next one
         self.failed: list[Order] = []  # since the last aggregation
         self.inbox: list[Order] = []  # updates not yet aggregated, as they arrived
@@ -150,7 +151,7 @@ class _Server:
             flight.landed.callbacks.append(partial(self._note_landing, flight))
         self.turn += bool(len(chosen))
 
-    def _note_landing(self, flight: Flight, event: simpy.Event) -> None:
+    def _note_landing(self, flight: TripUnderWay, event: simpy.Event) -> None:
         self.landed.append(flight)
         if not self._landing.triggered:
             self._landing.succeed()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
-from fedactors.clock.behaviours.base import Behaviour
-from fedactors.clock.behaviours.making import behaviour_of
+from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
@@ -48,15 +47,6 @@ class Flows:
     down: Flow  # bytes/s
     up: Flow  # bytes/s
     varying: NDArray[np.bool_]  # (N,): whether any of them varies
-
-
-@dataclass(frozen=True)
-class BehavingGroup:
-    """Devices whose availability is a process."""
-
-    first: int  # client
-    count: int
-    make: Callable[[], Behaviour]  # makes the behaviour of one run
 
 
 @dataclass(frozen=True)
@@ -128,6 +118,7 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
     Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
+    behaving = behaving_groups(scenario)
     setting = GroupSetting(scenario.seed, scenario.folder, flops, seconds and seconds / len(groups))
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
@@ -137,12 +128,12 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
         *_machine_columns(machines),
         deadline_aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
-        arrive=np.concatenate([np.maximum(p.arrive, _arrives(g)) for p, g in zip(present, groups, strict=True)]),
+        arrive=_arrivals(present, groups, behaving),
         depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
         hands_in=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
-        behaving=_behaving(scenario),
+        behaving=behaving,
     )
 
 
@@ -168,24 +159,13 @@ def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64,
     )
 
 
-def _behaving(scenario: Scenario) -> list[BehavingGroup]:
-    """Return the groups whose availability is a process. Raises ScenarioError if one cannot be made."""
-    found = []
-    first = 0
-    for number, group in enumerate(scenario.population):
-        if isinstance(group.availability, ProcessBehaviour):
-            make = partial(behaviour_of, group.availability, f"population.{number}.availability.behaviour")
-            make()
-            found.append(BehavingGroup(first, group.count, make))
-        first += group.count
-    return found
-
-
-def _arrives(group: GroupOptions) -> Time:
-    """Return when a group joins by the scenario; NEVER if its behaviour says when."""
-    if isinstance(group.availability, ProcessBehaviour) and group.availability.behaviour.load().arrives:
-        return NEVER
-    return group.arrive
+def _arrivals(present: Sequence[_Presence], groups: Sequence[GroupOptions], behaving: Sequence[BehavingGroup]) -> Int64:
+    """Return when each device joins by recordings and by the scenario; NEVER where its behaviour says when."""
+    arrive = np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)])
+    for group in behaving:
+        if group.arrives:
+            arrive[group.first : group.first + group.count] = NEVER
+    return arrive
 
 
 def _leaves(group: GroupOptions) -> Time:

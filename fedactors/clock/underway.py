@@ -7,21 +7,16 @@ The seam between the policies, which are SimPy processes, and the two ways to co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import simpy
 from typing_extensions import override
 
-from fedactors.clock.cohort import OUTCOMES, Cohort
+from fedactors.clock.cohort import OUTCOMES, Cohort, CohortPlanner
 from fedactors.clock.trip import Trip
+from fedactors.clock.virtual_time import VirtualTime, Waits
 from fedactors.plan import HEARD, NEVER, Order, Outcome, Phase, Time
 
-if TYPE_CHECKING:
-    from fedactors.clock.world import World
-
-Waits = Generator[simpy.Event, object, None]
 _HEARD = np.array([outcome in HEARD for outcome in OUTCOMES])
 
 
@@ -49,7 +44,7 @@ class Trips(ABC):
         """End all trips now and return their orders; `early` if the round closes by quorum."""
 
 
-class Flight(ABC):
+class TripUnderWay(ABC):
     """One trip of an asynchronous timing."""
 
     client: int
@@ -73,8 +68,9 @@ class Flight(ABC):
 class ColumnTrips(Trips):
     """Trips whose ends are known from the start."""
 
-    def __init__(self, world: World, cohort: Cohort, deadline: Time) -> None:
+    def __init__(self, world: VirtualTime, planner: CohortPlanner, cohort: Cohort, deadline: Time) -> None:
         self._world = world
+        self._planner = planner
         self._cohort = cohort
         self._deadline = deadline
 
@@ -105,16 +101,16 @@ class ColumnTrips(Trips):
 
     @override
     def settle(self, *, early: bool) -> tuple[Order, ...]:
-        return self._world.cohort_planner.settle(self._cohort, self._world.now, early=early)
+        return self._planner.settle(self._cohort, self._world.now, early=early)
 
 
-class ColumnFlight(Flight):
+class ColumnFlight(TripUnderWay):
     """A trip whose end is known from the start: one event."""
 
-    def __init__(self, world: World, trip: Trip, deadline: Time) -> None:
+    def __init__(self, world: VirtualTime, planner: CohortPlanner, trip: Trip, deadline: Time) -> None:
         self.client = trip.client
         self.base = trip.base
-        self._world = world
+        self._planner = planner
         self._trip = trip
         self.over = min(trip.ends, deadline)
         ended = Phase.DEPART if trip.outcome is Outcome.DEPARTED else Phase.FINISH
@@ -128,4 +124,4 @@ class ColumnFlight(Flight):
 
     @override
     def settle(self, closed: Time, *, early: bool = False) -> Order:
-        return self._world.cohort_planner.settle_one(self._trip, closed, early=early)
+        return self._planner.settle_one(self._trip, closed, early=early)

@@ -1,13 +1,11 @@
-"""Virtual time: SimPy's environment with our order of same-instant events, and the queries of policies."""
+"""The population in virtual time, and the questions that timing policies have about it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, cast
 
 import numpy as np
-import simpy
 from numpy.typing import NDArray
 
 from fedactors.clock import ontime
@@ -17,27 +15,14 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
-from fedactors.clock.underway import ColumnFlight, ColumnTrips, Flight, Trips, Waits
-from fedactors.plan import NEVER, Moves, Phase, Plan, Time
+from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
+from fedactors.clock.virtual_time import VirtualTime
+from fedactors.plan import NEVER, Moves, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
-_AFTER_SIMPY = 10  # SimPy's own priorities are 0 and 1: starts and interrupts of processes come first
 
-
-class At(simpy.Event):
-    """An event at an absolute instant, in the order of `Phase` among those of the same nanosecond.
-
-    SimPy fires equal times in order of creation, and a deadline is created before the uploads it waits for.
-    """
-
-    def __init__(self, env: simpy.Environment, time: Time, phase: Phase) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        env.schedule(self, priority=cast(Any, _AFTER_SIMPY + phase), delay=time - env.now)
-
-
-class World:
+class World(VirtualTime):
     """Virtual time, the population in it, and the Plans made so far but not yet taken.
 
     Devices that are `foreseen`, `(devices,)`, come and go as their recordings say; by default all of them do.
@@ -52,7 +37,7 @@ class World:
         selector: Selector | None = None,
         foreseen: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.env = simpy.Environment(initial_time=0)
+        super().__init__()
         self.population, self.seed = population, seed
         self.cohort_planner = CohortPlanner(population, trip_planner, workloads)
         has_work = self.cohort_planner.has_work
@@ -63,40 +48,19 @@ class World:
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
     @property
-    def now(self) -> Time:
-        """The present, ns."""
-        return int(self.env.now)
-
-    def at(self, time: Time, phase: Phase) -> At:
-        """Return an event at `time`."""
-        return At(self.env, time, phase)
-
-    def until(self, time: Time, phase: Phase, *others: simpy.Event) -> Waits:
-        """Wait for `time` (NEVER: for ever), or for one of the `others` before it; ends in `phase` of its instant."""
-        if not others:
-            yield self.at(time, phase)
-            return
-        timer = [self.at(time, phase)] if time < NEVER else []
-        yield simpy.AnyOf(self.env, [*timer, *others])
-        if not (timer and timer[0].processed):
-            yield self.at(self.now, phase)
-
-    @property
     def unforeseen(self) -> bool:
         """Whether devices may still come and go at times that are not known beforehand."""
         return False
 
-    def step(self) -> None:
-        """Let the next event happen."""
-        self.env.step()
-
     def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
         """Let `clients`, ascending, begin trips now, from model `version`, which may take until `deadline`."""
-        return ColumnTrips(self, self.cohort_planner.plan(clients, version, self.now, deadline), deadline)
+        cohort = self.cohort_planner.plan(clients, version, self.now, deadline)
+        return ColumnTrips(self, self.cohort_planner, cohort, deadline)
 
-    def begin_one(self, client: int, version: int, deadline: Time) -> Flight:
+    def begin_one(self, client: int, version: int, deadline: Time) -> TripUnderWay:
         """Let one client begin a trip, as `begin` does for many."""
-        return ColumnFlight(self, self.cohort_planner.plan_one(client, version, self.now, deadline), deadline)
+        trip = self.cohort_planner.plan_one(client, version, self.now, deadline)
+        return ColumnFlight(self, self.cohort_planner, trip, deadline)
 
     def candidates(self, among: str) -> Int64:
         """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import simpy
 
 from fedactors.clock.availability import Availability
+from fedactors.clock.events.event_time import EventTime
+from fedactors.clock.virtual_time import Waits
 from fedactors.plan import NEVER, Phase, Time
-
-if TYPE_CHECKING:
-    from fedactors.clock.behaviours.base import BehavingDevice, Behaviour
-    from fedactors.clock.events.event_world import EventWorld
-
-Life = Generator[simpy.Event, object, None]
 
 
 class EventDevice:
@@ -24,7 +19,7 @@ class EventDevice:
     Changes take effect in the phase of their instant: a step that ends when the device goes off has been done.
     """
 
-    def __init__(self, world: EventWorld, client: int, arrive: Time, depart: Time) -> None:
+    def __init__(self, world: EventTime, client: int, arrive: Time, depart: Time) -> None:
         self.world = world
         self.client = client
         self.arrive = arrive
@@ -33,21 +28,11 @@ class EventDevice:
         self.willing = True  # on by its behaviour
         self.here = arrive <= 0
         self.gone = False
-        self.behaviour: Behaviour | None = None  # what drives it besides its recording, which nobody foresees
-        self.handle: BehavingDevice | None = None  # how the behaviour sees it
+        self.behaves = False  # whether a behaviour drives it, too, which nobody foresees
+        self.line: Callable[[], simpy.Resource | None] = lambda: None  # what its transfers have to hold, if anything
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
         self._sources = 0  # processes that may still change it
-
-    @property
-    def behaves(self) -> bool:
-        """Whether a behaviour drives the device."""
-        return self.behaviour is not None
-
-    @property
-    def line(self) -> simpy.Resource | None:
-        """What its transfers have to hold, if anything."""
-        return self.behaviour.line(self.handle) if self.behaviour and self.handle else None
 
     @property
     def on(self) -> bool:
@@ -59,18 +44,19 @@ class EventDevice:
         """Whether anything may still change the device."""
         return self._sources > 0
 
-    def follow(self, life: Life) -> None:
+    def follow(self, life: Waits) -> None:
         """Let a process drive the device from now on."""
         self._sources += 1
         self.world.env.process(self._until_its_end(life))
 
-    def _until_its_end(self, life: Life) -> Life:
+    def _until_its_end(self, life: Waits) -> Waits:
         yield from life
+        yield self.world.at(self.world.now, Phase.ON)  # what it said last takes effect before
         self._sources -= 1
         self.changed()
         self.world.note_end()
 
-    def windows(self, availability: Availability) -> Life:
+    def windows(self, availability: Availability) -> Waits:
         """Play the recorded windows; one that begins where another ends goes on with it."""
         end = -1
         for on, off in availability.spans(self.client, 0):
@@ -85,13 +71,13 @@ class EventDevice:
             yield from self._at(end - 1, Phase.DISPATCH)  # the next window is looked at only when it may be near
         yield from self._recorded_off(end)
 
-    def _recorded_off(self, time: Time) -> Life:
+    def _recorded_off(self, time: Time) -> Waits:
         if time >= 0:
             yield from self._at(time, Phase.OFF)
             self.recorded = False
             self.changed()
 
-    def stay(self) -> Life:
+    def stay(self) -> Waits:
         """Play the arrival and the departure that are known beforehand."""
         if 0 < self.arrive < NEVER:
             yield from self._at(self.arrive, Phase.ARRIVE)
@@ -108,10 +94,10 @@ class EventDevice:
             return
         if what == "here" and not self.here:
             self.arrive = self.world.now
-            self.world.moved(self.client, arrives=True)
+            self.world.note_move(self.client, arrives=True)
         if what == "gone" and self.here and not self.gone:
             self.depart = self.world.now
-            self.world.moved(self.client, arrives=False)
+            self.world.note_move(self.client, arrives=False)
         setattr(self, what, value)
         self.changed()
 
@@ -124,11 +110,11 @@ class EventDevice:
     def changed(self) -> None:
         """Tell the server and all who wait for this device that it has come, gone, arrived or departed."""
         self._wake()
-        self.world.note(self)
+        self.world.note(self.client, on=self.on, here=self.here and not self.gone)
 
     def _wake(self) -> None:
         event, self.switched = self.switched, simpy.Event(self.world.env)
         event.succeed()
 
-    def _at(self, time: Time, phase: Phase) -> Life:
+    def _at(self, time: Time, phase: Phase) -> Waits:
         yield self.world.at(max(time, self.world.now), phase)

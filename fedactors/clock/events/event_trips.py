@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import simpy
 from typing_extensions import override
 
-from fedactors.clock.availability import Int64
-from fedactors.clock.events.trip_process import Errand, TripProcess
-from fedactors.clock.underway import ColumnTrips, Flight, Trips, Waits
+from fedactors.clock.cohort import CohortPlanner
+from fedactors.clock.events.event_time import close
+from fedactors.clock.events.trip_process import TripProcess
+from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
+from fedactors.clock.virtual_time import VirtualTime, Waits
 from fedactors.plan import NEVER, Order, Outcome, Phase, Time
-
-if TYPE_CHECKING:
-    from fedactors.clock.events.event_world import EventWorld
 
 
 class EventTrips(Trips):
     """Trips of devices that are simulated event by event, beside those in columns, if there are any."""
 
-    def __init__(self, world: EventWorld, clients: Int64, version: int, deadline: Time) -> None:
+    def __init__(
+        self,
+        world: VirtualTime,
+        planner: CohortPlanner,
+        processes: Sequence[TripProcess],
+        columns: ColumnTrips | None,
+        deadline: Time,
+    ) -> None:
         self._world = world
+        self._planner = planner
+        self._processes = processes
+        self._columns = columns
         self._deadline = deadline
-        self._processes = [
-            TripProcess(world, world.devices[client], world.errand(client, version, deadline), world.foresight)
-            for client in clients[world.eventful[clients]].tolist()
-        ]
-        rest = clients[~world.eventful[clients]]
-        self._columns = (
-            ColumnTrips(world, world.cohort_planner.plan(rest, version, world.now, deadline), deadline)
-            if len(rest)
-            else None
-        )
         self._news = simpy.Event(world.env)
-        for process in self._processes:
+        for process in processes:
             process.over.callbacks.append(self._note)
-        for end in self._columns.ends() if self._columns else ():
+        for end in columns.ends() if columns else ():
             world.at(end, Phase.FINISH).callbacks.append(self._note)
 
     @override
@@ -67,26 +66,26 @@ class EventTrips(Trips):
     @override
     def settle(self, *, early: bool) -> tuple[Order, ...]:
         orders = [process.settle(self._world.now, early=early) for process in self._processes]
-        self._world.cohort_planner.meet(orders)
+        self._planner.meet(orders)
         if self._columns:
             orders += self._columns.settle(early=early)
         return tuple(sorted(orders, key=lambda order: order.client))
 
     def _note(self, event: simpy.Event) -> None:
-        if not self._news.triggered:
-            self._news.succeed()
+        close(self._news)
 
 
-class EventFlight(Flight):
+class EventFlight(TripUnderWay):
     """One trip of an asynchronous timing, as a process."""
 
-    def __init__(self, world: EventWorld, errand: Errand) -> None:
+    def __init__(self, world: VirtualTime, planner: CohortPlanner, process: TripProcess) -> None:
+        errand = process.errand
         self.client = errand.client
         self.base = errand.base
         self._world = world
+        self._planner = planner
         self._began = world.now
-        self._deadline = errand.deadline
-        self._process = TripProcess(world, world.devices[errand.client], errand, world.foresight)
+        self._process = process
         self.landed = simpy.Event(world.env)
         self._process.over.callbacks.append(partial(self._land, Phase.FINISH))
         if errand.deadline < NEVER:
@@ -107,5 +106,5 @@ class EventFlight(Flight):
     @override
     def settle(self, closed: Time, *, early: bool = False) -> Order:
         order = self._process.settle(closed, early=early)
-        self._world.cohort_planner.meet([order])
+        self._planner.meet([order])
         return order

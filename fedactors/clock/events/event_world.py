@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import simpy
@@ -12,23 +12,27 @@ from typing_extensions import override
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.behaviours.base import BehavingDevice
-from fedactors.clock.device_columns import BehavingGroup, Population, constant_flows
+from fedactors.clock.behaviours.making import BehavingGroup
+from fedactors.clock.device_columns import Population, constant_flows
 from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.errand import Errand
+from fedactors.clock.events.event_time import EventTime
 from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
-from fedactors.clock.events.trip_process import Errand
+from fedactors.clock.events.trip_process import TripProcess
 from fedactors.clock.selections.base import Selector
 from fedactors.clock.trip import TripPlanner
-from fedactors.clock.underway import Flight, Trips, Waits
+from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
+from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
 from fedactors.errors import ScenarioError
-from fedactors.plan import NEVER, Moves, Phase, Time
+from fedactors.plan import Moves, Phase, Time
 from fedactors.workload import Workload
 
 _MOST_AT_ONCE = 1_000  # events at one instant, for each device, and for a hundred others
 
 
-class EventWorld(World):
+class EventWorld(World, EventTime):
     """A world with processes for the devices that are `eventful`, `(devices,)`.
 
     Groups that behave come and go at times that nobody foresees; the server waits for what happens. The time at which
@@ -67,7 +71,7 @@ class EventWorld(World):
         }
         for device in self.devices.values():
             device.recorded = population.availability.is_on(device.client, 0)
-            self.note(device)
+            self.note(device.client, on=device.on, here=device.here)
             device.follow(device.stay())
             device.follow(device.windows(population.availability))
         for group in population.behaving:
@@ -79,9 +83,10 @@ class EventWorld(World):
         behaviour.begin(self.env, group.count)
         for number in range(group.count):
             device = self.devices[group.first + number]
-            device.behaviour = behaviour
-            device.handle = BehavingDevice(device, number, self.seed)
-            device.follow(behaviour.play(device.handle))
+            handle = BehavingDevice(device, number, self.seed)
+            device.behaves = True
+            device.line = partial(behaviour.line, handle)
+            device.follow(behaviour.play(handle))
 
     @override
     def step(self) -> None:
@@ -105,30 +110,21 @@ class EventWorld(World):
         change = [self._change] if self._behaving.any() else []
         yield from super().until(time, phase, *others, *change)
 
-    def until_first(self, time: Time, *others: simpy.Event) -> Generator[simpy.Event, Any, None]:
-        """Wait for the end of a stage at `time` (NEVER: it has none), or for one of the `others` before it."""
-        timer = [self.at(time, Phase.FINISH)] if time < NEVER else []
-        yield simpy.AnyOf(self.env, [*timer, *others])
-
-    def close(self, event: simpy.Event) -> None:
-        """Trigger an event, if that has not happened."""
-        if not event.triggered:
-            event.succeed()
-
-    def note(self, device: EventDevice) -> None:
-        """Note that a device has changed."""
-        client = device.client
-        here = device.here and not device.gone
-        on = device.on and bool(self.cohort_planner.has_work[client])
+    @override
+    def note(self, client: int, *, on: bool, here: bool) -> None:
+        on = on and bool(self.cohort_planner.has_work[client])
         if self._on[client] == on and self._here[client] == here:
             return
         self._on[client] = on
         self._here[client] = here
+        self._wake()
+
+    def _wake(self) -> None:
         event, self._change = self._change, simpy.Event(self.env)
         event.succeed()
 
-    def moved(self, client: int, *, arrives: bool) -> None:
-        """Note that a behaviour lets a client arrive or depart now."""
+    @override
+    def note_move(self, client: int, *, arrives: bool) -> None:
         self._moved[0 if arrives else 1].append(client)
 
     @override
@@ -156,11 +152,10 @@ class EventWorld(World):
             return device.arrive, device.depart
         return int(self.population.arrive[client]), int(self.population.depart[client])
 
+    @override
     def note_end(self) -> None:
-        """Note that one of the processes that drive devices has ended; after the last one, nothing unforeseen comes."""
-        if not self.unforeseen:
-            event, self._change = self._change, simpy.Event(self.env)
-            event.succeed()
+        if not self.unforeseen:  # nobody comes any more whom the server could wait for
+            self._wake()
 
     def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
         """Return what a client is asked to do from now on; `single` in an asynchronous timing."""
@@ -173,6 +168,7 @@ class EventWorld(World):
             deadline,
             work,
             planner.per_sample(client),
+            int(self.population.latency[client]),
             planner.download(client),
             planner.upload(client),
             by_integral=flows is not None and (single or bool(flows.varying[client])),
@@ -181,13 +177,23 @@ class EventWorld(World):
 
     @override
     def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
-        return EventTrips(self, clients, version, deadline)
+        processes = [self._process(client, version, deadline) for client in clients[self.eventful[clients]].tolist()]
+        rest = clients[~self.eventful[clients]]
+        columns = None
+        if len(rest):
+            cohort = self.cohort_planner.plan(rest, version, self.now, deadline)
+            columns = ColumnTrips(self, self.cohort_planner, cohort, deadline)
+        return EventTrips(self, self.cohort_planner, processes, columns, deadline)
 
     @override
-    def begin_one(self, client: int, version: int, deadline: Time) -> Flight:
+    def begin_one(self, client: int, version: int, deadline: Time) -> TripUnderWay:
         if not self.eventful[client]:
             return super().begin_one(client, version, deadline)
-        return EventFlight(self, self.errand(client, version, deadline, single=True))
+        return EventFlight(self, self.cohort_planner, self._process(client, version, deadline, single=True))
+
+    def _process(self, client: int, version: int, deadline: Time, *, single: bool = False) -> TripProcess:
+        errand = self.errand(client, version, deadline, single=single)
+        return TripProcess(self, self.devices[client], errand, self.foresight)
 
     @override
     def candidates(self, among: str) -> Int64:

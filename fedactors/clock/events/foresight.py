@@ -8,15 +8,13 @@ no interruption where interruptions lose the work: then it aims at what would fi
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.errand import Errand
 from fedactors.clock.flow import Gate, open_always, through
 from fedactors.plan import NEVER, SECOND, Outcome, Time
-
-if TYPE_CHECKING:
-    from fedactors.clock.events.trip_process import Errand
 
 _PPM = 1_000_000
 
@@ -35,7 +33,7 @@ class Foresight:
 
     def __init__(self, population: Population, flows: Flows) -> None:
         self._p = population
-        self._flows = flows
+        self.flows = flows
 
     def aim(self, device: EventDevice, errand: Errand) -> Aim:
         """Return what a device wants of a trip that begins now."""
@@ -43,15 +41,18 @@ class Foresight:
         abort = bool(self._p.abort[client])
         if not errand.linked:
             return Aim(0, deadline, Outcome.OFFLINE, abort)
-        if device.depart <= deadline and device.depart < NEVER and self._p.hands_in[client]:
+        if self._hands_in(device, deadline):
             return Aim(None, device.depart, Outcome.OFFLINE, abort)
         wanted = errand.work.wanted
         nominal = self._nominal(device, errand) if deadline < NEVER else wanted
         if not self._p.deadline_aware[client]:
             return Aim(wanted, deadline, Outcome.OFFLINE if nominal == wanted else Outcome.LATE, abort)
-        silent = Outcome.OFFLINE if nominal else Outcome.TOO_SLOW
-        foresees = deadline < NEVER and device.depart > deadline and not abort
-        return Aim(None if foresees else nominal, deadline, silent, abort)
+        foresees = not abort and deadline < min(NEVER, device.depart)
+        return Aim(None if foresees else nominal, deadline, Outcome.OFFLINE if nominal else Outcome.TOO_SLOW, abort)
+
+    def _hands_in(self, device: EventDevice, deadline: Time) -> bool:
+        """Whether a device departs by `deadline` and hands in what it has before."""
+        return bool(self._p.hands_in[device.client]) and device.depart <= min(deadline, NEVER - 1)
 
     def goes_on(self, device: EventDevice, errand: Errand, aim: Aim, steps: int, progress: int) -> bool:
         """Whether a device that has done `steps` steps begins another unit of them; `progress` is their integral."""
@@ -85,17 +86,17 @@ class Foresight:
 
     def _arrives(self, gate: Gate, errand: Errand, begin: Time, steps: int) -> Time:
         """Return when the upload of a trip that begins at `begin` arrives; NEVER if it does not."""
-        flows = self._flows
-        asked = self._through(gate, errand.client, begin, self._p.latency[errand.client])
+        flows = self.flows
+        asked = self._through(gate, errand.client, begin, errand.latency)
         got = through(gate, flows.down, errand.client, asked, errand.down * SECOND, NEVER) if asked < NEVER else NEVER
         return self._answered(gate, errand, got, self.needed(errand, steps))
 
     def _answered(self, gate: Gate, errand: Errand, begin: Time, left: int) -> Time:
         """Return when an upload arrives after `left` more work of the processor from `begin` on."""
-        client, flows = errand.client, self._flows
+        client, flows = errand.client, self.flows
         done = through(gate, flows.share, client, begin, left, NEVER) if begin < NEVER else NEVER
-        answered = self._through(gate, client, done, self._p.latency[client])
+        answered = self._through(gate, client, done, errand.latency)
         return through(gate, flows.up, client, answered, errand.up * SECOND, NEVER) if answered < NEVER else NEVER
 
     def _through(self, gate: Gate, client: int, begin: Time, latency: int) -> Time:
-        return through(gate, self._flows.on, client, begin, int(latency), NEVER) if begin < NEVER else NEVER
+        return through(gate, self.flows.on, client, begin, latency, NEVER) if begin < NEVER else NEVER

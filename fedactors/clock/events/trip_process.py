@@ -7,38 +7,17 @@ nothing. See `fedactors.clock.trip` for the meaning of the outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
 import simpy
 
+from fedactors.clock.device_columns import Flows
 from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.errand import Errand
+from fedactors.clock.events.event_time import EventTime, close
 from fedactors.clock.events.foresight import Foresight
 from fedactors.clock.flow import Flow
 from fedactors.clock.trip import moved
+from fedactors.clock.virtual_time import Waits
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
-from fedactors.workload import Workload
-
-if TYPE_CHECKING:
-    from fedactors.clock.events.event_world import EventWorld
-
-Events = Generator[simpy.Event, Any, None]
-
-
-@dataclass(frozen=True)
-class Errand:
-    """What one client is asked to do."""
-
-    client: int
-    base: int
-    deadline: Time  # NEVER: as long as it needs
-    work: Workload
-    per_sample: int  # ns
-    down: int  # bytes
-    up: int  # bytes
-    by_integral: bool = False  # bytes that have moved are counted by the integral of the link's rate
-    linked: bool = True  # False: a sampled device that cannot be reached in this round
 
 
 class _CutError(Exception):
@@ -48,7 +27,7 @@ class _CutError(Exception):
 class TripProcess:
     """A trip under way."""
 
-    def __init__(self, world: EventWorld, device: EventDevice, errand: Errand, foresight: Foresight) -> None:
+    def __init__(self, world: EventTime, device: EventDevice, errand: Errand, foresight: Foresight) -> None:
         self.device = device
         self.errand = errand
         self.over = simpy.Event(world.env)
@@ -60,6 +39,7 @@ class TripProcess:
         self.finished: Time = NEVER  # when that was
         self._world = world
         self._foresight = foresight
+        self._flows: Flows = foresight.flows
         self._started = world.now
         self._downloaded: Time | None = None
         self._computed: Time | None = None
@@ -87,18 +67,17 @@ class TripProcess:
         self.device.set_stage("idle")
         return self._order(outcome, finished)
 
-    def _play(self) -> Events:
-        flows = self._world.flows
+    def _play(self) -> Waits:
+        flows = self._flows
         device, errand = self.device, self.errand
         try:
             if not errand.linked or (self._aim.loses_work and not device.on):
                 self._lose()
             self.hopeless = self._foresight.never_ends(device, errand, self._aim)
             if self.hopeless:
-                self._world.close(self.over)
-            wait = self._world.population.latency[errand.client]
+                close(self.over)
             device.set_stage("download")
-            yield from self._advance("wait", flows.on, int(wait))
+            yield from self._advance("wait", flows.on, errand.latency)
             yield from self._transfer("down", flows.down, errand.down * SECOND)
             self._downloaded = self._world.now
             device.set_stage("compute")
@@ -108,22 +87,22 @@ class TripProcess:
                 device.set_stage("idle")
                 yield from self._until_departure()
             device.set_stage("upload")
-            yield from self._advance("answer", flows.on, int(wait))
+            yield from self._advance("answer", flows.on, errand.latency)
             yield from self._transfer("up", flows.up, errand.up * SECOND)
             self._end(Outcome.COMPLETE if self.steps == errand.work.wanted else Outcome.PARTIAL)
         except (_CutError, simpy.Interrupt):
             pass
         device.set_stage("idle")
 
-    def _compute(self) -> Events:
+    def _compute(self) -> Waits:
         """Take local steps, in units, as long as one more is wanted and its upload would still be in time."""
         errand, unit = self.errand, self.errand.work.unit
-        share = self._world.flows.share
+        share = self._flows.share
         while self._foresight.goes_on(self.device, errand, self._aim, self.steps, self._progress["steps"]):
             yield from self._advance("steps", share, self._foresight.needed(errand, self.steps + unit))
             self.steps += unit
 
-    def _advance(self, stage: str, flow: Flow, amount: int, *, once: bool = False) -> Events:
+    def _advance(self, stage: str, flow: Flow, amount: int, *, once: bool = False) -> Waits:
         """Advance in a stage until its integral is `amount`, or, if `once`, until the device goes off."""
         device = self.device
         self._stage, self._flow = stage, flow
@@ -141,9 +120,9 @@ class TripProcess:
             self._pause(self._world.now)
         self._flow = None
 
-    def _transfer(self, stage: str, flow: Flow, amount: int) -> Events:
+    def _transfer(self, stage: str, flow: Flow, amount: int) -> Waits:
         """Advance in a transfer, while its device holds the line that it shares with others, if it shares one."""
-        line = self.device.line
+        line = self.device.line()
         if line is None:
             yield from self._advance(stage, flow, amount)
             return
@@ -172,17 +151,17 @@ class TripProcess:
             self._lose()
         if not self.device.on and not self.device.unforeseen and self.errand.deadline == NEVER:
             self.hopeless = True
-            self._world.close(self.over)
+            close(self.over)
 
     def _lose(self) -> None:
         """Note that the work is lost, of which the server learns only where there is no deadline."""
         self.outcome = self._aim.silent
         self.finished = self._world.now
         if self.errand.deadline == NEVER:
-            self._world.close(self.over)
+            close(self.over)
         raise _CutError
 
-    def _until_departure(self) -> Events:
+    def _until_departure(self) -> Waits:
         while True:
             self._check()
             yield self.device.switched
@@ -190,7 +169,7 @@ class TripProcess:
     def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
         self.finished = self._world.now
-        self._world.close(self.over)
+        close(self.over)
 
     def _order(self, outcome: Outcome, finished: Time) -> Order:
         errand = self.errand
@@ -206,8 +185,8 @@ class TripProcess:
             downloaded,
             computed,
             finished,
-            down=self._moved(errand.down, "down", self._world.flows.down),
-            up=self._moved(errand.up, "up", self._world.flows.up),
+            down=self._moved(errand.down, "down", self._flows.down),
+            up=self._moved(errand.up, "up", self._flows.up),
         )
 
     def _moved(self, size: int, stage: str, flow: Flow) -> int:
