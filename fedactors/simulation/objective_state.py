@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.algorithms.objective import Vanilla
-from fedactors.algorithms.participation import Members
+from fedactors.algorithms.participation import Members, Scheme
 from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
 from fedactors.scenario.server_options import ServerOptions
@@ -71,7 +71,8 @@ class Objective:
     def __init__(self, prepared: Dealt) -> None:
         server, self._people = prepared.scenario.server, prepared.population
         self._policy = membership_of(server)
-        self._lot = server.cohort != "all"
+        own_members = isinstance(server.participation, Scheme) and server.participation.weights != "share_of_asked"
+        self._lot = server.cohort != "all" and not own_members
         self._held = prepared.held
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C
