@@ -19,16 +19,15 @@ class EventDevice:
     Changes take effect in the phase of their instant: a step that ends when the device goes off has been done.
     """
 
-    def __init__(self, world: EventTime, client: int, arrive: Time, depart: Time) -> None:
+    def __init__(self, world: EventTime, client: int, stay: tuple[Time, Time], *, behaves: bool) -> None:
         self.world = world
         self.client = client
-        self.arrive = arrive
-        self.depart = depart
+        self.arrive, self.depart = stay
+        self.behaves = behaves  # a behaviour drives it, too, which nobody foresees
         self.recorded = False  # on by its recorded windows
         self.willing = True  # on by its behaviour
-        self.here = arrive <= 0
+        self.here = self.arrive <= 0
         self.gone = False
-        self.behaves = False  # whether a behaviour drives it, too, which nobody foresees
         self.line: Callable[[], simpy.Resource | None] = lambda: None  # what its transfers have to hold, if anything
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
@@ -47,6 +46,8 @@ class EventDevice:
     def follow(self, life: Waits) -> None:
         """Let a process drive the device from now on."""
         self._sources += 1
+        if self.behaves:
+            self.world.note_source(ends=False)
         self.world.env.process(self._until_its_end(life))
 
     def _until_its_end(self, life: Waits) -> Waits:
@@ -54,7 +55,8 @@ class EventDevice:
         yield self.world.at(self.world.now, Phase.ON)  # what it said last takes effect before
         self._sources -= 1
         self.changed()
-        self.world.note_end()
+        if self.behaves:
+            self.world.note_source(ends=True)
 
     def windows(self, availability: Availability) -> Waits:
         """Play the recorded windows; one that begins where another ends goes on with it."""

@@ -27,8 +27,8 @@ class EventTime(VirtualTime, ABC):
         """Note that a behaviour lets its device arrive or depart now."""
 
     @abstractmethod
-    def note_end(self) -> None:
-        """Note that one of the processes that drive devices has ended."""
+    def note_source(self, *, ends: bool) -> None:
+        """Note that a process that drives a device which behaves has begun, or ended."""
 
 
 def close(event: simpy.Event) -> None:

@@ -58,15 +58,13 @@ class EventWorld(World, EventTime):
         self._change = simpy.Event(self.env)
         self._on = np.zeros(len(population), bool)
         self._here = np.zeros(len(population), bool)
-        self._moved: tuple[list[int], list[int]] = (
-            [],
-            [],
-        )  # who arrived and departed by behaviours since the last Plan
+        self._moved: tuple[list[int], list[int]] = ([], [])  # arrived and departed by behaviours since the last Plan
+        self._sources = 0  # processes that drive devices which behave, and have not ended
         self._instant: Time = -1
         self._events = 0
         clients = np.flatnonzero(self.eventful).tolist()
         self.devices = {
-            client: EventDevice(self, client, int(population.arrive[client]), int(population.depart[client]))
+            client: EventDevice(self, client, self._known_stay(client), behaves=bool(self._behaving[client]))
             for client in clients
         }
         for device in self.devices.values():
@@ -84,7 +82,6 @@ class EventWorld(World, EventTime):
         for number in range(group.count):
             device = self.devices[group.first + number]
             handle = BehavingDevice(device, number, self.seed)
-            device.behaves = True
             device.line = partial(behaviour.line, handle)
             device.follow(behaviour.play(handle))
 
@@ -103,7 +100,7 @@ class EventWorld(World, EventTime):
     @property
     @override
     def unforeseen(self) -> bool:
-        return any(device.unforeseen for device in self.devices.values() if device.behaves)
+        return self._sources > 0
 
     @override
     def until(self, time: Time, phase: Phase, *others: simpy.Event) -> Waits:
@@ -150,11 +147,16 @@ class EventWorld(World, EventTime):
         device = self.devices.get(client)
         if device is not None:
             return device.arrive, device.depart
+        return self._known_stay(client)
+
+    def _known_stay(self, client: int) -> tuple[Time, Time]:
+        """Return when a client arrives and departs by the scenario and its recording."""
         return int(self.population.arrive[client]), int(self.population.depart[client])
 
     @override
-    def note_end(self) -> None:
-        if not self.unforeseen:  # nobody comes any more whom the server could wait for
+    def note_source(self, *, ends: bool) -> None:
+        self._sources += -1 if ends else 1
+        if ends and not self._sources:  # nobody comes any more whom the server could wait for
             self._wake()
 
     def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
