@@ -157,7 +157,7 @@ def _samples(inputs: tuple[InputSpec, ...], count: int) -> Tensor:
         torch.zeros(count, *spec.shape) if spec.integer else torch.randn(count, *spec.shape, generator=generator)
         for spec in inputs
     ]
-    return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
+    return parts[0] if len(parts) == 1 else torch.cat([part.reshape(len(part), -1) for part in parts], 1)
 
 
 def _probe(module: nn.Module, maker: ModuleMaker, inputs: tuple[InputSpec, ...]) -> tuple[Shape, int]:
