@@ -20,7 +20,7 @@ from tests.conftest import SHARED
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples/own"
 NEEDS = {"lstm-text": "tinyshakespeare/input.txt", "resnet18-cifar10": "cifar10"}  # in FEDACTORS_DATA
-QUICK = ("batch-norm", "multi-label", "two-inputs")  # the others take minutes together
+QUICK = ("batch-norm", "two-inputs")  # the others take minutes together
 MEASURE = {"lstm-text": "perplexity", "diabetes-csv": "rmse", "multi-label": "auroc", "two-inputs": "auroc"}
 
 SERVER_DATA = "server.data={name: iid, samples: %d}"

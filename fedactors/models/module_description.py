@@ -88,6 +88,7 @@ def describe(
     batch of such samples.
     """
     module = raw_module(maker, 0)
+    _refuse_lazy(module, maker)
     if weights is not None:
         _load(module, maker, weights)
     module = adapted(module, maker)
@@ -109,6 +110,15 @@ def describe(
         mixes=_mixes(draft),
         convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
     )
+
+
+def _refuse_lazy(module: nn.Module, maker: ModuleMaker) -> None:
+    """Raise DataError if a part of a module takes its shape from the first batch."""
+    parts = module.named_modules()
+    lazy = next((name for name, part in parts if isinstance(part, nn.modules.lazy.LazyModuleMixin)), None)
+    if lazy is not None:
+        found = type(module.get_submodule(lazy)).__name__
+        raise DataError(f"{maker}: {lazy or 'it'} is a {found}, without a shape yet (accepted: a layer with its sizes)")
 
 
 def _refuse_untrainable(maker: ModuleMaker, parameters: Mapping[str, nn.Parameter]) -> None:

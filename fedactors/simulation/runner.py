@@ -28,6 +28,7 @@ from fedactors.learning.training_task import (
 )
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
@@ -81,6 +82,7 @@ def run(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, progress or Silent())
         data = load(prepared)
+        _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
             save(folder.path, start, None)
@@ -167,6 +169,19 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
         return
     why = "they were used before fedactors was imported" if bits.available() else "the processor has no AVX2"
     progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
+
+
+def _try_own_code(prepared: Prepared, data: Loaded) -> None:
+    """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
+    task, samples, test, _ = data
+    loss = task.model.loss
+    described = isinstance(loss, LossDescription) and loss.reference is not None
+    modules = any(isinstance(layer, ModuleLayer) for layer in task.model.layers)
+    if not (described or modules or any(spec.factory for spec in task.metrics)):
+        return
+    from fedactors.simulation.checks.own_code_trial import try_own_code
+
+    try_own_code(prepared, task, samples, test)
 
 
 def _execution() -> type[Execution]:

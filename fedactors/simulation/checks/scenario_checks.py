@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,12 +12,13 @@ from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import GroupOptions, Trace
 from fedactors.scenario.units import show_duration
 
-_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
+_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge", "nll", "multi_margin", "ctc")  # losses
 
 
 def check_labels(model: Model, info: Info) -> None:
@@ -24,6 +27,12 @@ def check_labels(model: Model, info: Info) -> None:
         raise ScenarioError(
             f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
             f' "{model.name}" judges classes (accepted: another loss, or target: class)'
+        )
+    several = isinstance(model.loss, LossDescription) and model.loss.judges == "multi-label"
+    if several and prod(info.label_shape) != model.output_shape[-1]:
+        raise ScenarioError(
+            f'task.loss: {model.loss} judges rows of 0 and 1, the labels of "{info.name}" are of the kind {info.kind}'
+            " (accepted: another loss, or data with several labels for each sample)"
         )
     if model.loss == "cross_entropy" and model.output_shape[-1] < info.outputs:
         raise ScenarioError(
