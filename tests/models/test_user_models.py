@@ -10,11 +10,13 @@ from torch import nn
 from torch.func import vmap
 
 from fedactors.errors import DataError
-from fedactors.models.layers import Conv, Dense
+from fedactors.models.layers import Conv, Dense, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.models.module_description import describe, described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
 from fedactors.models.torch_modules import written_buffers
+from fedactors.models.paper_models import ResNet9
+from fedactors.models.residual import residual
 from fedactors.models.user_models import TorchModel, TorchvisionModel
 from fedactors.user_code import parse
 
@@ -315,3 +317,19 @@ def test_a_scenario_names_a_module(tmp_path):
     model = TorchModel.model_validate(options, context={"folder": tmp_path}).build(IMAGE, 3)
     assert model.parameters == 2 * 9 + 2 + 3 * 32 + 3
     assert describe(model.origin.maker, model.origin.inputs).maker == model.origin.maker
+
+
+def test_resnet9_with_batch_norm_is_the_chain_of_the_paper():
+    """In evaluation its first statistics, means 0 and variances 1, leave activations as they are up to 1e-5."""
+    batch = ResNet9(norm="batch").build((3, 32, 32), 10)
+
+    def block(outputs):
+        return conv(outputs, 3, "same"), Relu()
+
+    first = *block(64), *block(128), Pool(2), residual(*block(128), *block(128))
+    second = *block(256), Pool(2), *block(512), Pool(2), residual(*block(512), *block(512))
+    plain = stack("plain", (3, 32, 32), *first, *second, Pool(4), Flatten(), dense(10))
+    mine, x = tensors(batch), torch.randn(2, 3, 32, 32)
+    norms = {part for part in range(len(mine)) if "1.weight" in batch.tensors[part].name or "1.bias" in batch.tensors[part].name}
+    rest = [tensor for part, tensor in enumerate(mine) if part not in norms and not batch.tensors[part].buffer]
+    assert torch.allclose(forward(batch, mine, x), forward(plain, rest, x), rtol=1e-2, atol=1e-4)
