@@ -10,6 +10,7 @@ from torch import nn
 from torch.func import vmap
 
 from fedactors.errors import DataError
+from fedactors.models import torch_modules
 from fedactors.models.layers import Conv, Dense, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.models.module_description import describe, described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
@@ -333,3 +334,36 @@ def test_resnet9_with_batch_norm_is_the_chain_of_the_paper():
     norms = {part for part in range(len(mine)) if "1.weight" in batch.tensors[part].name or "1.bias" in batch.tensors[part].name}
     rest = [tensor for part, tensor in enumerate(mine) if part not in norms and not batch.tensors[part].buffer]
     assert torch.allclose(forward(batch, mine, x), forward(plain, rest, x), rtol=1e-2, atol=1e-4)
+
+
+PARTLY = '''
+from torch import nn
+
+class Partly(nn.Module):
+    """In training mode, normalises by what is stored where the first layer is frozen."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)
+    def train(self, mode=True):
+        super().train(mode)
+        if not self.first.weight.requires_grad:
+            self.norm.eval()
+        return self
+    def forward(self, x):
+        return self.last(self.norm(self.first(x.flatten(1))))
+'''
+
+
+@pytest.mark.parametrize("trainable", [(), ("last.*",)])
+def test_a_module_may_ask_in_train_what_is_frozen(tmp_path, trainable):
+    """Also in a process that makes it anew for its first step."""
+    (tmp_path / "nets.py").write_text(PARTLY)
+    maker = ModuleMaker(parse("nets.py:Partly", tmp_path), "{}")
+    model, x = described(maker, ONE_IMAGE, trainable=trainable), torch.randn(6, *IMAGE)
+    (layer,) = model.layers
+    found = forward(model, tensors(model), x, torch.tensor(1))
+    torch_modules._made.cache_clear()
+    assert torch.equal(forward(model, tensors(model), x, torch.tensor(1)), found)
+    assert layer.mixes is not bool(trainable)
+    evaluated = forward(model, tensors(model), x)
+    assert torch.equal(found, evaluated) is bool(trainable)
