@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -226,7 +227,10 @@ def _trained_output(layer: ModuleLayer, x: Tensor, seed: int) -> Tensor:
 
 
 def _vmappable(layer: ModuleLayer) -> bool:
-    """Whether gradients of two clients at once are those of each: tried once."""
+    """Whether gradients of two clients at once are those of each, and are computed at once: tried once.
+
+    torch warns where vmap can only compute one client after the other, as with LSTMs: that is slower than to do so.
+    """
     made(layer)
     flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
     x = _samples(layer.inputs, 2 * _PROBED).view(2, _PROBED, *_shape(layer.inputs))
@@ -237,11 +241,13 @@ def _vmappable(layer: ModuleLayer) -> bool:
     keys = torch.zeros(2, dtype=torch.int64)
     gradient: Callable[..., Any] = grad(total)
     try:
-        together = vmap(gradient)(flat, x, keys)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            together = vmap(gradient)(flat, x, keys)
         alone = torch.stack([gradient(flat[row], x[row], keys[row]) for row in range(2)])
     except Exception:
         return False
-    return bool(torch.allclose(together, alone, rtol=1e-3, atol=1e-5))
+    return not any("batching rule" in str(one.message) for one in warned) and bool(torch.allclose(together, alone, rtol=1e-3, atol=1e-5))
 
 
 def _split(layer: ModuleLayer, flat: NDArray[np.float32]) -> list[NDArray[np.float32]]:

@@ -71,6 +71,13 @@ class Tied(nn.Module):
     def forward(self, x):
         return self.out(self.table(x))
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.out = nn.LSTM(8, 4, batch_first=True), nn.Linear(4, 3)
+    def forward(self, x):
+        return self.out(self.lstm(x.squeeze(1))[0][:, -1])
+
 class TwoInputs(nn.Module):
     def __init__(self):
         super().__init__()
@@ -239,6 +246,13 @@ def test_a_module_that_draws_by_torch_is_seeded_by_client_and_step(net):
     assert torch.equal(draw[0], draw[1])
     assert not torch.equal(draw[0], draw[2])
     assert not torch.equal(draw[0], draw[3])
+
+
+def test_what_vmap_computes_client_by_client_is_left_to_the_engine_that_does_so(net):
+    """And torch's warnings of that are not shown: they are errors in the tests."""
+    (layer,) = net("Recurrent").layers
+    assert not layer.vmappable
+    assert not layer.draws
 
 
 def test_tied_weights_are_one_tensor(net):

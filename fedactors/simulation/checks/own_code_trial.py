@@ -6,6 +6,8 @@ there are test samples, the outputs of the first few of them over and over.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import terms
+from fedactors.models.losses import outputs_of
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
 from fedactors.simulation.prepare import Prepared
@@ -59,8 +62,9 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
     """Compute a batch's loss in training mode, and its gradient by the outputs. Raises DataError if there is none."""
     x, y = _batch(samples.x, samples.y)
     flat = torch.from_numpy(initial(model, seed)).requires_grad_()
-    outputs = forward(model, views(model, flat), x, torch.tensor(0))
     module = next((layer for layer in model.layers if isinstance(layer, ModuleLayer)), None)
+    with telling(module.maker.factory, _training(model), DataError) if module else nullcontext():
+        outputs = outputs_of(model, views(model, flat), x, torch.tensor(0))
     if module is not None and not outputs.requires_grad:
         raise DataError(
             f"{module.maker}: forward in training mode returned a tensor without gradients (accepted: what follows from"
@@ -77,6 +81,11 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
                 " detach() or no_grad())"
             )
         torch.autograd.grad(found.mean(), outputs)
+
+
+def _training(model: Model) -> str:
+    exact = f" with precision: {model.precision}" if model.precision != "fp32" else ""
+    return f"forward in training mode{exact} raised"
 
 
 @torch.no_grad()
