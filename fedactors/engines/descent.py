@@ -51,6 +51,7 @@ class Descent:
         lr: of every step.
         layers: of the model.
         clip: of every gradient, before anything is added to it.
+        room: memory for y, of the shape of `start`; by default new memory.
 
     """
 
@@ -65,6 +66,7 @@ class Descent:
         prox: float = 0.0,
         layers: Layers = WHOLE,
         clip: Clip | None = None,
+        room: Tensor | None = None,
     ) -> None:
         self._optimizer = optimizer
         self._start = start
@@ -73,7 +75,7 @@ class Descent:
         self._clip = clip
         self._correction = correction
         self._prox = prox
-        self.y = start.clone()
+        self.y = start.clone() if room is None else room.copy_(start)
         self.state = dict(state)
 
     def step(self, grad: Tensor, number: int, rows: int | None = None) -> None:
@@ -97,7 +99,9 @@ class Descent:
 class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
-    def __init__(self, model: Model, rows: ClientBatch, row: int | None = None) -> None:
+    def __init__(
+        self, model: Model, rows: ClientBatch, row: int | None = None, room: Tensor | None = None
+    ) -> None:
         one = slice(None) if row is None else row
         start = rows.starts[one]
         self._rows = rows
@@ -112,6 +116,7 @@ class LocalModels:
             prox=rows.prox,
             layers=model.runs,
             clip=rows.clip,
+            room=room,
         )
         self._start = start
         self._axis = start.dim() - 1
@@ -128,8 +133,10 @@ class LocalModels:
         The model's buffers become what the forward pass has `written`.
         """
         if self._rows.plain_sgd:
-            mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
-            corrections = self._corrections and [part[:active] for part in self._corrections]
+            mine, starts, corrections = self.tensors, self._starts, self._corrections
+            if active is not None:
+                mine, starts = ([part[:active] for part in parts] for parts in (mine, starts))
+                corrections = corrections and [part[:active] for part in corrections]
             descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)

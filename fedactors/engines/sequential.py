@@ -36,22 +36,25 @@ class SequentialEngine(Engine):
 
     def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows."""
-        deltas = torch.zeros_like(rows.starts)
+        deltas = rows.starts.new_empty(rows.starts.shape)
+        room = rows.starts.new_empty(rows.starts.shape[1])  # of every client in turn: how it lies decides about bits
         losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
         state = {name: vectors.clone() for name, vectors in rows.state.items()}
         for row in range(len(rows.clients)):
-            if rows.steps[row]:
-                local = _train_row(dataset, rows, row, losses[row])
-                deltas[row] = local.delta
-                for name, vector in local.state.items():
-                    state[name][row] = vector
+            if not rows.steps[row]:
+                deltas[row] = 0.0
+                continue
+            local = _train_row(dataset, rows, row, losses[row], room)
+            torch.sub(room, rows.starts[row], out=deltas[row])
+            for name, vector in local.state.items():
+                state[name][row] = vector
         return BatchResult(deltas, losses, state)
 
 
-def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor) -> LocalModels:
-    """Train one client; its losses are written to `losses`."""
+def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor, room: Tensor) -> LocalModels:
+    """Train one client; its losses are written to `losses`, its model to `room`."""
     model = dataset.model
-    local = LocalModels(model, rows, row)
+    local = LocalModels(model, rows, row, room)
     tensors = [tensor.requires_grad_() for tensor in local.tensors]
     held(model, tensors, partial(_take_steps, dataset, rows, row, local, tensors, losses))
     return local
@@ -69,6 +72,7 @@ def _take_steps(
     model = dataset.model
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
     key = rows.keys[row]
+    found = []
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
         with written_buffers() as written:
@@ -78,13 +82,19 @@ def _take_steps(
             else:
                 counted = dataset.counted(chosen, torch.ones_like(chosen, dtype=torch.float32))
                 loss = weighted_loss(model, tensors, x, y, counted, key, step)
-        total = loss * rows.weight
+        total = loss if rows.weight == 1.0 else loss * rows.weight
         if rows.second_loss is not None:
             total = total + rows.second_loss.loss(tensors, row, step)
-        grads = torch.autograd.grad(total, tensors, materialize_grads=True)
-        losses[step] = loss.detach()
+        grads = _filled(torch.autograd.grad(total, tensors, allow_unused=True), tensors)
+        found.append(loss.detach())
         with torch.no_grad():
             local.move(grads, step, None, written)
+    torch.stack(found, out=losses[: len(found)])
+
+
+def _filled(grads: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return gradients with zeros for tensors that a loss does not depend on, such as buffers."""
+    return [torch.zeros_like(one) if grad is None else grad for grad, one in zip(grads, tensors, strict=True)]
 
 
 def _channels_last(x: Tensor) -> Tensor:

@@ -167,7 +167,7 @@ class Trainer:
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, own)
-        mine = self._personal.of(rows.starts + deltas)
+        mine = self._personal.of(rows.starts + deltas) if self._personal.some else {}
         return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
@@ -196,7 +196,7 @@ class Trainer:
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
         if buffers := self._task.model.buffer_values:
-            uploads = {**uploads, BUFFERS: (result.start + result.delta)[:, -buffers:]}
+            uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):

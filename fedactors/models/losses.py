@@ -41,7 +41,8 @@ def mean_loss(
     """Return the mean of `losses`, a scalar; where classes have weights, that of torch."""
     if model.loss == "cross_entropy":
         outputs = outputs_of(model, tensors, x, keys, step)
-        return functional.cross_entropy(outputs.flatten(0, -2), y.flatten())
+        flat = (outputs, y) if outputs.dim() == 2 else (outputs.flatten(0, -2), y.flatten())
+        return functional.cross_entropy(*flat)
     if isinstance(model.loss, LossDescription):
         found = terms(model.loss, outputs_of(model, tensors, x, keys, step), y)
         return found.mean(torch.full_like(found.added, 1 / len(y)))
