@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedactors.clip import Clip
-from fedactors.engines.client_batch import ClientBatch
+from fedactors.engines.client_batch import ClientBatch, Phases
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
 from fedactors.optim.client_optimizers import WHOLE, Optimizer
@@ -51,6 +51,7 @@ class Descent:
         lr: of every step.
         layers: of the model.
         clip: of every gradient, before anything is added to it.
+        phases: which values move in which step; all in all steps if there are none.
         room: memory for y, of the shape of `start`; by default new memory.
 
     """
@@ -66,8 +67,10 @@ class Descent:
         prox: float = 0.0,
         layers: Layers = WHOLE,
         clip: Clip | None = None,
+        phases: Phases | None = None,
         room: Tensor | None = None,
     ) -> None:
+        self._phases = phases
         self._optimizer = optimizer
         self._start = start
         self._lr = lr
@@ -89,6 +92,10 @@ class Descent:
             grad = grad + self._correction[some]
         given = {name: vector[some] for name, vector in self.state.items()}
         moved, renewed = self._optimizer.step(y, grad, given, self._lr, number, self._layers)
+        if self._phases is not None:
+            moving = self._phases.moving(number, some)
+            moved = torch.where(moving, moved, y)
+            renewed = {name: torch.where(moving, vector, given[name]) for name, vector in renewed.items()}
         y.copy_(moved)
         for name, vector in renewed.items():
             if vector is not given[name]:
@@ -116,6 +123,7 @@ class LocalModels:
             prox=rows.prox,
             layers=model.runs,
             clip=rows.clip,
+            phases=rows.phases if row is None or rows.phases is None else rows.phases.take(torch.tensor(row)),
             room=room,
         )
         self._start = start

@@ -278,7 +278,7 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, clip=None, steps=steps, lr=1.0, prepared=[])
+        once = replace(alone, clip=None, phases=None, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:
@@ -298,6 +298,7 @@ class Trainer:
             corrections=None,
             prox=self._work.prox,
             lr=chunk.lr,
+            phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
             bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
             second_loss=None if self._central is None else self._central.to(chunk),

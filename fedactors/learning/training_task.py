@@ -107,6 +107,7 @@ class TrainingTask:
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
+    personal_steps: tuple[int, ...] = ()  # of each client, those that train what stays alone; empty: all train all
     evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
     evaluates_own: bool = True  # whether they are evaluated with what they have of their own
 
@@ -137,6 +138,7 @@ class TrainingTask:
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
+            alternates=bool(self.personal_steps),
             keeps_state=self.keeps_state,
         )
 

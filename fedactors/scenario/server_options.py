@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from fedactors.options import Options
+from fedactors.scenario.alternate_options import AlternateOptions
 from fedactors.scenario.kinds import (
     Aggregation,
     Algorithm,
@@ -114,6 +115,8 @@ class ServerOptions(Options):
     algorithm: Algorithm = Field(default="fedavg", validate_default=True)
     personal: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Patterns (fnmatch) of parameters, by name, that stay at the clients: trained there, not sent, not averaged."""
+    alternate: AlternateOptions | None = None
+    """How many of a trip's first steps train the personal part alone, the others training the rest alone (FedRep)."""
     participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
         default=None, validate_default=True
     )

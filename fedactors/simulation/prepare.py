@@ -24,7 +24,7 @@ from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.algorithm_checks import refuse_optimizer, refuse_personal
+from fedactors.simulation.checks.algorithm_checks import check_alternate, refuse_optimizer, refuse_personal
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import (
@@ -124,6 +124,12 @@ class Prepared:
         return personal_positions(self.model, self.scenario.server.personal)
 
     @property
+    def personal_steps(self) -> tuple[int, ...]:
+        """Steps of each client that train its personal part alone; empty if all steps train all."""
+        alternate = self.scenario.server.alternate
+        return () if alternate is None else tuple(map(alternate.steps_of, self.workloads))
+
+    @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
         server, before = self.scenario.server, self.scenario.server.pretraining
@@ -214,6 +220,7 @@ def _prepared(scenario: Scenario) -> Prepared:
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     if len(prepared.personal):
         refuse_personal(server, setting)
+    check_alternate(server, prepared.personal, works)
     if prepared.reallocates:
         check_reallocation(scenario, info, sizes)
     if server.deadline is not None:

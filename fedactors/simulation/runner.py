@@ -228,6 +228,7 @@ def load(prepared: Prepared) -> Loaded:
         server.selection.steers,
         engine=scenario.engine,
         personal=prepared.personal,
+        personal_steps=prepared.personal_steps,
         evaluates_on_all=evaluation is not None and evaluation.on == "test",
         evaluates_own=evaluation is None or evaluation.model == "own",
         clip=server.local.clip,
