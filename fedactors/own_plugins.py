@@ -17,6 +17,7 @@ from typing import Any
 
 from fedactors import registry
 from fedactors.errors import ScenarioError
+from fedactors.plugin_checks import ABLE, check
 from fedactors.user_code import Source, file_of
 from fedactors.user_errors import in_a_line, told
 
@@ -69,7 +70,7 @@ def _add(found: dict[str, dict[str, Any]], source: Source, where: str) -> None:
         for kind, name in _roles(value, source):
             who = f"{where}{_line(value)}: {getattr(value, '__name__', name)}"
             if kind != "formats":
-                registry.check(kind, value, who, name)
+                check(kind, value, who, name)
             if name in found.get(kind, {}) or name in _known(kind):
                 raise ScenarioError(f'{who}: there is already "{name}" among {kind} (accepted: a name of its own)')
             found.setdefault(kind, {})[name] = value
@@ -113,13 +114,13 @@ def _kind(found: type[Any], source: Source) -> str:
     for base in found.__mro__:
         if _path(base) in _BASES:
             return _BASES[_path(base)]
-    able = {kind: len(methods) for kind, methods in registry.ABLE.items() if _can(found, methods)}
+    able = {kind: len(methods) for kind, methods in ABLE.items() if _can(found, methods)}
     most = [kind for kind, count in able.items() if count == max(able.values())]
     if len(most) != 1:
         what = f"could be any of {', '.join(most)}" if most else "is of no kind that fedactors knows"
         raise ScenarioError(
             f"{Path(source.file).name}{_line(found)}: {found.__name__} has a name and {what}"
-            f" (accepted: a base class, such as Algorithm, or the methods of one of {', '.join(registry.ABLE)};"
+            f" (accepted: a base class, such as Algorithm, or the methods of one of {', '.join(ABLE)};"
             " helpers begin with an underscore)"
         )
     return most[0]

@@ -36,7 +36,9 @@ SAMPLES = {"resnet18-cifar10": 20}  # of the server; 40 elsewhere
 
 
 def names(*, quick):
-    return [name for name in sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()) if (name in QUICK) is quick]
+    return [
+        name for name in sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()) if (name in QUICK) is quick
+    ]
 
 
 both = pytest.mark.parametrize(
@@ -121,7 +123,18 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(example, folders, tmp_
     changes = ["server.rounds=60", "cluster.checkpoint_every=1"]
     folder, scenario = tmp_path / "killed", folders("batch-norm") / "scenario.yaml"
     options = [word for change in changes for word in ("--set", change)]
-    command = [sys.executable, "-m", "fedactors", "run", str(scenario), "--fleet", "local", *options, "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "fedactors",
+        "run",
+        str(scenario),
+        "--fleet",
+        "local",
+        *options,
+        "--out",
+        str(folder),
+    ]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
     limit = time.monotonic() + 120
     while not (folder / "metrics.jsonl").exists() or len(lines_of(folder / "metrics.jsonl")) < 5:

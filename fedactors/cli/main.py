@@ -53,11 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output has ended: no message reaches it
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
-        where = f"{error.filename}: " if error.filename else ""
-        return _of_the_user(error, f"{where}{error.strerror or error}")
+        return _of_the_user(error, _fault_of_file(error))
     except Exception as error:
         return _of_the_user(error, "")
     return result
+
+
+def _fault_of_file(error: OSError) -> str:
+    """Return which file the system could not read or write, and why."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
 
 
 def _of_the_user(error: Exception, otherwise: str) -> int:

@@ -19,8 +19,10 @@ from fedactors.clock.recording_paths import locate
 from fedactors.clock.synthetic_availability import windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
+from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import Always, GroupOptions, Trace
+from fedactors.scenario.sampled_participation import SampledParticipation
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 from fedactors.traces.describe import shown_time
@@ -73,7 +75,8 @@ class Population:
 
     def ever_available(self) -> bool:
         """Whether any device is on at some time between its arrival and its departure."""
-        a, devices = self.availability, np.arange(len(self))
+        a = self.availability
+        devices = np.arange(len(self))
         begun = ontime.elapsed(a, devices, np.maximum(self.arrive, 0))
         return bool((ontime.reach(a, devices, begun + 1) - 1 < np.minimum(self.depart, NEVER - 1)).any())
 
@@ -179,22 +182,26 @@ def _laws(scenario: Scenario) -> list[Law | None]:
 
 def _laws_of_group(scenario: Scenario, number: int) -> Sequence[Law | None]:
     """Return (trace, levels) of each device of a group. Raises ScenarioError."""
-    server, group = scenario.server, scenario.population[number]
+    group = scenario.population[number]
     wanted = group.sampled
     if wanted is None:
         return [None] * group.count
-    if server.deadline is None or not group.deadline_aware:
+    if scenario.server.deadline is None or not group.deadline_aware:
         problem = "sampled participation needs server.deadline and deadline_aware: true"
         raise ScenarioError(f"population.{number}.sampled: {problem}")
-    local = scenario.local_of(number)
-    levels = wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
+    levels = _levels(wanted, scenario.local_of(number))
     found = [(trace, levels) for trace in wanted.traces]
-    for trace, _ in found:
-        try:
+    try:
+        for trace, _ in found:
             law(trace, levels)
-        except ScenarioError as error:
-            raise ScenarioError(f"population.{number}.sampled: {error}") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"population.{number}.sampled: {error}") from None
     return [found[k] for k in assigned(wanted.assign, len(found), group, scenario.seed, 6).tolist()]
+
+
+def _levels(wanted: SampledParticipation, local: LocalOptions) -> int:
+    """Return in how many levels a sampled device's share of its work is counted: its epochs, or else its steps."""
+    return wanted.levels or local.epochs or min(local.steps or 1, _FINEST)
 
 
 def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
@@ -203,7 +210,8 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
     if isinstance(group.availability, SyntheticBehaviour):
         made = windows(group.availability, group.count, setting.seed, entity(group))
-        row, period = np.arange(group.count, dtype=np.int64), zeros + group.availability.days * _DAY
+        row = np.arange(group.count, dtype=np.int64)
+        period = zeros + group.availability.days * _DAY
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
     trace = group.availability
     path = locate(trace.path, setting.folder)
@@ -237,7 +245,8 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
     span = np.maximum(timeline.last - timeline.first, 1)[row]
     begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
     if trace.at_end == "depart":
-        arrive, depart = np.maximum(begin, 0), np.maximum(begin + span, 0)
+        arrive = np.maximum(begin, 0)
+        depart = np.maximum(begin + span, 0)
         return _Presence(windows, row, -begin, np.zeros_like(row), arrive, depart)
     period = -(-span // _DAY) * _DAY if trace.at_end == "loop_days" else span
     shift = -begin % period

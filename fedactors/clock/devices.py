@@ -49,7 +49,8 @@ class Hardware:
 
 def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     """Return the devices of `group`; reads its recordings. Raises TraceError if one cannot be used."""
-    count, network = group.count, group.network
+    count = group.count
+    network = group.network
     compute = group.compute
     share = compute.share and _varying(compute.share, _series(compute.share, PPM, setting), group, setting, 2)
     down, up = _directions(network.trace, group, setting) if network.trace else (None, None)
@@ -147,7 +148,8 @@ def _training_from_inference(times: list[int], reference: int | None, flops: int
 
 def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:
     """Return the constant rate of each device, down (0) or up (1), bytes/s."""
-    network, column = group.network, (device_tables.DOWN, device_tables.UP)[which]
+    network = group.network
+    column = (device_tables.DOWN, device_tables.UP)[which]
     if network.table is None:
         median = (network.down, network.up)[which]
         return _spread(median, network.spread, group, setting.seed, Purpose.LINK, which)
@@ -196,12 +198,13 @@ def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tup
     if down is not None and up is not None and links.down and links.up:
         length = _common_length(down, up, f"{links.down.path} and {links.up.path}")
         if links.down.at_end == "loop":
-            down, up = padded(down, length), padded(up, length)
-    found = [
-        _varying(wanted, series, group, setting, 3, length) if wanted and series else None
-        for wanted, series in ((links.down, down), (links.up, up))
-    ]
-    return found[0], found[1]
+            down = padded(down, length)
+            up = padded(up, length)
+
+    def direction(wanted: RateRecording | None, series: Series | None) -> Share | None:
+        return _varying(wanted, series, group, setting, 3, length) if wanted and series else None
+
+    return direction(links.down, down), direction(links.up, up)
 
 
 def _common_length(down: Series, up: Series, paths: str) -> Int64:

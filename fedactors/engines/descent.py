@@ -106,9 +106,7 @@ class Descent:
 class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
-    def __init__(
-        self, model: Model, rows: ClientBatch, row: int | None = None, room: Tensor | None = None
-    ) -> None:
+    def __init__(self, model: Model, rows: ClientBatch, row: int | None = None, room: Tensor | None = None) -> None:
         one = slice(None) if row is None else row
         start = rows.starts[one]
         self._rows = rows

@@ -24,6 +24,7 @@ from fedactors.fleet.chunk_results import append_or_add, folded
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
+from fedactors.fleet.round_results import by_kind, report_of
 from fedactors.learning.algorithm import Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
@@ -35,14 +36,12 @@ from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
-from fedactors.learning.reduction import added, size
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
 from fedactors.user_errors import told
 
-NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
 State: TypeAlias = dict[str, torch.Tensor]
 
 
@@ -207,28 +206,17 @@ class ServerWorker(Worker):
         `results` are the models that this one is mixed with, if any, then what hosts learned, the contribution of the
         central learner, and what departed clients had kept. After bad updates (NaN or Inf) the state does not change.
         """
-        older = results[: len(facts.mixed)]
-        later = results[len(facts.mixed) :]
-        parts = [one for result in later if isinstance(result, list) for one in result]
-        learned = added(parts) or NOTHING_LEARNED
-        report = AggregationReport(
-            loss=learned.loss,
-            bad=tuple(sorted(learned.bad)),
-            busy=learned.seconds,
-            moved=learned.moved + size(parts),
-            sound=True,
-            losses=learned.losses,
-            narrow=learned.narrow,
-        )
+        given = by_kind(results, len(facts.mixed))
+        learned = given.learned()
+        report = report_of(learned, given.chunks)
         if report.bad:
             return public, private, report
         state = _tensors(public | private)
         before = state["x"]
-        state["x"] = mixed(before, older, facts.mixed)
-        for result in later:
-            if isinstance(result, Contribution):
-                state |= _tensors(result.vectors)
-        kept_by_departed = [_tensors(result) for result in later if isinstance(result, dict)]
+        state["x"] = mixed(before, given.older, facts.mixed)
+        for contribution in given.contributions:
+            state |= _tensors(contribution.vectors)
+        kept_by_departed = [_tensors(kept) for kept in given.kept_by_departed]
         sums = _tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums)

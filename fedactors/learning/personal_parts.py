@@ -28,9 +28,10 @@ from fedactors.models.personal import PERSONAL
 class PersonalParts:
     """The personal parts of the clients of one task, on one device; without positions, nothing is changed."""
 
-    def __init__(self, positions: NDArray[np.int64], device: torch.device) -> None:
-        self._positions = torch.from_numpy(positions).to(device)
-        self.some = bool(len(positions))
+    def __init__(self, positions: NDArray[np.int64] | None, device: torch.device) -> None:
+        found = np.zeros(0, np.int64) if positions is None else positions
+        self._positions = torch.from_numpy(found).to(device)
+        self.some = bool(len(found))
 
     def starts(self, sent: Tensor, kept: Sequence[Mapping[str, NDArray[np.float32]] | None], clients: int) -> Tensor:
         """Return what each client starts from, `(clients, parameters)`: `sent`, with its own values at P."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +32,17 @@ def timed(learned: Sequence[ChunkResult], began: float) -> list[ChunkResult]:
     """Return the same with the wall time since `began`, divided evenly."""
     seconds = (time.perf_counter() - began) / len(learned)
     return [one._replace(seconds=seconds) for one in learned]
+
+
+def kept_rows(
+    kept: Sequence[Vectors | None], names: Sequence[str], parameters: int, device: torch.device
+) -> dict[str, Tensor]:
+    """Return what clients kept as rows, `(clients, parameters)` under each of the `names`; zeros at a first trip."""
+    zeros = np.zeros(parameters, np.float32)
+    return {
+        name: torch.from_numpy(np.stack([zeros if one is None else one[name] for one in kept])).to(device)
+        for name in names
+    }
 
 
 def apart(keeps: dict[str, Tensor], clients: int) -> tuple[Vectors, ...]:

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
@@ -22,10 +20,11 @@ from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
+from fedactors.learning.device_samples import on_device
 from fedactors.learning.dissimilarity import GradientSum, gradient_sum
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import apart, gathered, parts_of, timed
+from fedactors.learning.row_vectors import apart, gathered, kept_rows, parts_of, timed
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, one_by_one, summed
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
@@ -61,20 +60,20 @@ class Trainer:
         self._device = torch.device(device)
         self._engine = engine or choose(self._work, device, task.engine)
         self._batching = MicroBatching(self._engine)
-        fixed_split = None if isinstance(samples.split, ReassignedSplit) or samples.variants else samples.split
-        x, y = (torch.from_numpy(part).to(self._device) for part in (samples.x, samples.y))
-        self._dataset = self._engine.dataset(task.model, x, y, fixed_split, self._work)
-        if samples.weights is not None:
-            self._dataset = replace(self._dataset, weights=torch.from_numpy(samples.weights).to(self._device))
+        self._dataset = on_device(samples, task, self._engine, self._device)
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
         self._planner = BatchPlanner(task, samples, self._device)
-        self._personal = PersonalParts(np.zeros(0, np.int64) if task.personal is None else task.personal, self._device)
-        algorithm = task.algorithm
-        differences = type(algorithm).upload is Algorithm.upload and not task.keeps_state and not algorithm.plain
-        self._adds_up = differences and self._engine.sums_updates and task.aggregation is None
+        self._personal = PersonalParts(task.personal, self._device)
+        self._adds_up = self._engine.sums_updates and self._wants_sums()
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
         self._batch_invariant = dict[Workload, bool]()
         self._ahead: _Ahead | None = None
+
+    def _wants_sums(self) -> bool:
+        """Whether nothing is wanted of a client's trip but its share of a weighted sum of differences."""
+        algorithm = self._task.algorithm
+        differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
+        return differences and not self._task.keeps_state and self._task.aggregation is None
 
     def _may_join(self) -> bool:
         """Whether chunks may be trained together: what clients keep is loaded and stored a chunk at a time."""
@@ -152,7 +151,8 @@ class Trainer:
         chunk = joined(chunks)
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
         given = gathered(bases, chunk.bases)
-        held = self._held(kept)
+        names = self._task.algorithm.keeps if kept else ()
+        held = kept_rows(kept, names, self._task.model.parameters, self._device)
         rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
         rows = replace(rows, chunks=[number for number, one in enumerate(chunks) for _ in one.clients])
         rows = self._directed(rows, given, held)
@@ -264,15 +264,6 @@ class Trainer:
         x = torch.from_numpy(sent["x"]).to(self._device)
         first = (torch.from_numpy(self._planner.first_batch(client, version)) for client in clients)
         return gradient_sum(full_gradient(self._dataset, samples, x).cpu().numpy() for samples in first)
-
-    def _held(self, kept: Sequence[Vectors | None]) -> dict[str, Tensor]:
-        """Return what clients kept as rows, `(clients, parameters)` under each name."""
-        zeros = np.zeros(self._task.model.parameters, np.float32)
-        names = self._task.algorithm.keeps if kept else ()
-        return {
-            name: torch.from_numpy(np.stack([zeros if one is None else one[name] for one in kept])).to(self._device)
-            for name in names
-        }
 
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""

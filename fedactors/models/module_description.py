@@ -20,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape, TensorSpec
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
-from fedactors.models.recognised import chain_of
+from fedactors.models.recognised import Chain, chain_of
 from fedactors.models.torch_modules import (
     MaskStep,
     adapted,
@@ -60,12 +60,11 @@ def _shape(inputs: tuple[InputSpec, ...]) -> Shape:
 
 def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
     """Return the model as a chain of known layers, whose first values are the module's; None if it is no such."""
-    known = {spec.name: spec for spec in layer.trainable}
-    frozen = layer.constants.arrays.keys() - known.keys()
-    if layer.buffers or frozen or len(layer.inputs) > 1 or layer.inputs[0].integer:
+    if not _may_be_chain(layer):
         return None
+    known = {spec.name: spec for spec in layer.trainable}
     chain = chain_of(made(layer)) or []
-    names = [f"{place}.{name}" if place else name for one, place in chain for name, _ in one.tensors()]
+    names = _tensor_names(chain)
     if sorted(names) != sorted(known):
         return None
     ordered = replace(layer, trainable=tuple(known[name] for name in names))
@@ -73,6 +72,18 @@ def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
         return Model(str(layer.maker), shape, tuple(one for one, _ in chain), origin=ordered)
     except DataError:  # a dense layer over the last axis of images, say
         return None
+
+
+def _tensor_names(chain: Chain) -> list[str]:
+    """Return what the module calls the tensors of the layers, in their order."""
+    return [f"{place}.{name}" if place else name for layer, place in chain for name, _ in layer.tensors()]
+
+
+def _may_be_chain(layer: ModuleLayer) -> bool:
+    """Whether a module has one input of floats, and holds nothing but what it trains."""
+    trained = {spec.name for spec in layer.trainable}
+    frozen = layer.constants.arrays.keys() - trained
+    return not (layer.buffers or frozen or len(layer.inputs) > 1 or layer.inputs[0].integer)
 
 
 def describe(
@@ -247,7 +258,9 @@ def _vmappable(layer: ModuleLayer) -> bool:
         alone = torch.stack([gradient(flat[row], x[row], keys[row]) for row in range(2)])
     except Exception:
         return False
-    return not any("batching rule" in str(one.message) for one in warned) and bool(torch.allclose(together, alone, rtol=1e-3, atol=1e-5))
+    return not any("batching rule" in str(one.message) for one in warned) and bool(
+        torch.allclose(together, alone, rtol=1e-3, atol=1e-5)
+    )
 
 
 def _split(layer: ModuleLayer, flat: NDArray[np.float32]) -> list[NDArray[np.float32]]:

@@ -30,13 +30,14 @@ def chain_of(module: nn.Module) -> Chain | None:
     nodes = list(graph.nodes)
     if not _in_line(nodes):
         return None
-    inner = nodes[1:-1]
-    layers = [_layer(module, node) for node in inner]
-    if None in layers:
-        return None
-    pairs = zip(layers, inner, strict=True)
-    places = [(layer, str(node.target) if node.op == "call_module" else "") for layer, node in pairs if layer]
-    return [(layer, place) for layer, place in places if not isinstance(layer, _Unchanged)] or None
+    chain: Chain = []
+    for node in nodes[1:-1]:
+        layer = _layer(module, node)
+        if layer is None:
+            return None
+        if not isinstance(layer, _Unchanged):
+            chain.append((layer, str(node.target) if node.op == "call_module" else ""))
+    return chain or None
 
 
 def _in_line(nodes: Sequence[fx.Node]) -> bool:

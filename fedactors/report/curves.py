@@ -68,8 +68,13 @@ def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
         charts.append(_loss(runs, names))
     if len(runs) == 1 and _any(runs, "client_accuracy"):
         charts.append(_clients(runs))
+    return charts + [_named(runs, names, column) for column in _measures(runs)]
+
+
+def _measures(runs: Sequence[Records]) -> list[str]:
+    """Return the measures that scenarios name and that have a value in any of the runs."""
     named = dict.fromkeys(name for records in runs for name in records.measures)
-    return charts + [_named(runs, names, name) for name in named if any(_has(records, name) for records in runs)]
+    return [name for name in named if any(_has(records, name) for records in runs)]
 
 
 def _has(records: Records, column: str) -> bool:
@@ -79,13 +84,16 @@ def _has(records: Records, column: str) -> bool:
 def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     """Return the chart of a measure that scenarios name."""
     shown = column.replace("_", " ")
-    made, ways = blank(280, "round", f"{shown} on the test set"), axes(runs)
+    made = blank(280, "round", f"{shown} on the test set")
+    ways = axes(runs)
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
     said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k]) for k in drawn}
     zoomable(made)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
-    way = {True: "Higher is better.", False: "Lower is better.", None: ""}[runs[drawn[0]].rises(column) if drawn else None]
+    way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
+        runs[drawn[0]].rises(column) if drawn else None
+    ]
     return Chart(column, shown.capitalize(), way, made, f"{shown} against progress: {last}.", _sampled(runs))
 
 
@@ -93,7 +101,8 @@ def _clients(runs: Sequence[Records]) -> Chart:
     """Return the chart of the accuracy at single clients: their mean, the worst tenth, and how far they lie apart."""
     from bokeh.models import NumeralTickFormatter
 
-    (records,), ways = runs, axes(runs)
+    (records,) = runs
+    ways = axes(runs)
     made = blank(280, "round", "accuracy at clients")
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
@@ -119,7 +128,8 @@ def _any(runs: Sequence[Records], column: str) -> bool:
 def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     from bokeh.models import NumeralTickFormatter
 
-    made, ways = blank(280, "round", "accuracy on the test set"), axes(runs)
+    made = blank(280, "round", "accuracy on the test set")
+    ways = axes(runs)
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
     said = [_line(made, records, "accuracy", ways, _look(runs, k), names[k]) for k, records in enumerate(runs)]
@@ -138,7 +148,8 @@ def _loss_of(runs: Sequence[Records]) -> str:
 
 
 def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
-    made, ways = blank(280, "round", _loss_of(runs)), axes(runs)
+    made = blank(280, "round", _loss_of(runs))
+    ways = axes(runs)
     made.xaxis.tags = ["progress"]
     alone = len(runs) == 1
     said = []
@@ -220,7 +231,8 @@ def _decisions(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
     """Mark where the server decided about an arrival or a departure, with the numbers behind it."""
     from bokeh.models import ColumnDataSource
 
-    reached, floor = progress(records), float(np.nanmin(records.metrics["accuracy"]))
+    reached = progress(records)
+    floor = float(np.nanmin(records.metrics["accuracy"]))
     for decision, shape in (("include", "circle_cross"), ("exclude", "x")):
         moves = [(row, move) for row, move in records.moves if move.get("decision") == decision][:_MARKS]
         if not moves:
@@ -230,7 +242,8 @@ def _decisions(made: Any, records: Records, ways: list[ProgressAxis]) -> None:
         said = [f"device {move.get('client')}: {move.get('event')}, {decision}d" for _, move in moves]
         numbers = [_numbers(move.get("numbers")) for _, move in moves]
         data = {"x": columns["round"], "y": np.full(len(rows), floor), "said": said, "numbers": numbers, **columns}
-        source, name = ColumnDataSource(data, tags=["switch"]), f"devices {decision}d"
+        source = ColumnDataSource(data, tags=["switch"])
+        name = f"devices {decision}d"
         look = {"size": 11, "fill_alpha": 0.0, "line_color": "#c93a4e", "line_width": 2}
         drawn = made.scatter("x", "y", source=source, marker=shape, legend_label=name, **look)
         made.add_tools(hover([("", "@said"), ("round", "@round"), ("", "@numbers")], [drawn]))

@@ -176,13 +176,24 @@ def _metrics(path: Path, named: tuple[str, ...], groups: Sequence[DeviceGroup]) 
     columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
     moves: list[Move] = []
     for number, row in enumerate(_objects(path)):
-        of = row.get(AT_CLIENTS[:-1])
-        figures = {name: of.get(name.removeprefix(AT_CLIENTS)) if isinstance(of, dict) else None for name in by_group}
-        for name, value in (*_figures(path, number + 1, row, named), *_numbers(path, number + 1, figures)):
+        at_groups = _numbers(path, number + 1, _at_groups(row, by_group))
+        for name, value in (*_figures(path, number + 1, row, named), *at_groups):
             columns[name].append(np.nan if value is None else value)
-        found = row.get("moves")
-        moves += [(number, move) for move in (found if isinstance(found, list) else ()) if isinstance(move, dict)]
+        moves += [(number, move) for move in _moves(row)]
     return {name: np.array(values, np.float64) for name, values in columns.items()}, tuple(moves)
+
+
+def _at_groups(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """Return the accuracies at the clients of groups in a row of metrics, by column; None where there is none."""
+    found = row.get(AT_CLIENTS[:-1])
+    by_group = found if isinstance(found, dict) else {}
+    return {column: by_group.get(column.removeprefix(AT_CLIENTS)) for column in columns}
+
+
+def _moves(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the arrivals and departures in a row of metrics that the objective has answered."""
+    found = row.get("moves")
+    return [move for move in found if isinstance(move, dict)] if isinstance(found, list) else []
 
 
 def _figures(

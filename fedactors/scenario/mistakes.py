@@ -28,10 +28,17 @@ def explain(error: ValidationError, source: str, lines: Lines) -> str:
 def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
     loc = [str(part) for part in detail["loc"]]
     path = tuple(part for before, part in zip(["", *loc], loc, strict=False) if part not in _BRANCHES.get(before, ()))
-    line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
-    where = str(line) if isinstance(line, str) else f"{source}, line {line}" if line else source
+    where = _place(path, source, lines)
     shown = ".".join(part if len(part) <= 60 else f"{part[:60]}…" for part in path)
     return f"{where}: {shown}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+
+
+def _place(path: tuple[str, ...], source: str, lines: Lines) -> str:
+    """Return where a key stands, or the nearest key above it whose line is known."""
+    line = next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)
+    if isinstance(line, str):
+        return line
+    return f"{source}, line {line}" if line else source
 
 
 def _message(detail: ErrorDetails) -> str:

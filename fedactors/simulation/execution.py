@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,8 +40,8 @@ from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
-from fedactors.simulation.resume.checkpoint_writer import CheckpointWriter
 from fedactors.simulation.resume.resume import programs
+from fedactors.simulation.resume.run_saver import RunSaver
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock, task_of
 
@@ -89,10 +88,7 @@ class Execution:
         self._fleet = fleet
         self._nodes = fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
-        cluster = scenario.cluster
-        self._saver = CheckpointWriter(
-            folder.path, cluster.checkpoint_every, start.plans, cluster.checkpoints_kept, progress.note
-        )
+        self._saver = RunSaver(start, self._recorder, self._pipeline, self._aside, scenario.cluster, progress.note)
 
     def play(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> Result:
         """Execute every plan after the rounds of `recorded_rows`, the rows of metrics so far, or those before `stop`.
@@ -112,7 +108,7 @@ class Execution:
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 ended = self._rounds(recorded_rows, stop)
-            self._save()
+            self._saver.save()
             tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))
             self._watch.write(self._recorder.folder.path, tracks)
         except BaseException as error:
@@ -206,8 +202,7 @@ class Execution:
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._pipeline.adopt()
             self._record(self._pending.popleft(), outcomes)
-        if self._saver.due(self._recorder.plans):
-            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
+        self._saver.save_if_due()
         self._faults.memory(outcomes)
         row = self._recorder.rows.last[-1]
         if ratio := spike(self._recorder.rows.last):
@@ -251,31 +246,12 @@ class Execution:
         self._pipeline.amend(task)
         return self._outcomes()
 
-    def _checkpoint(self) -> Checkpoint:
-        """Return the header of a checkpoint of this moment."""
-        recorder = self._recorder
-        recorder.folder.sync()  # a checkpoint must not outlive the lines it counts
-        return replace(
-            self._start,
-            plans=recorder.plans,
-            digests=recorder.digests,
-            metrics_bytes=recorder.folder.metrics_length(),
-            quarantined=dict(self._aside),
-            final=recorder.final,
-        )
-
-    def _save(self) -> None:
-        """Write a checkpoint of this moment, and wait for it."""
-        if self._recorder.plans > self._start.plans:
-            self._saver.begin(self._checkpoint(), partial(self._pipeline.fetch, self._pipeline.snapshot()))
-        self._saver.finish()
-
     def _close_after(self, error: BaseException) -> None:
         """Save the state of a run that was stopped and write its summary, as far as disk and fleet allow."""
         path = self._recorder.folder.path
         whole = self._recorder.whole  # else a disk that is full has taken half a round: the last checkpoint stands
         try:
-            for step in (self._save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
+            for step in (self._saver.save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
                 try:
                     step()
                 except (OSError, Fault, FleetError) as further:
@@ -285,7 +261,8 @@ class Execution:
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
-        scenario, state = self._prepared.scenario, self._state()
+        scenario = self._prepared.scenario
+        state = self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
         if self._stop.best:

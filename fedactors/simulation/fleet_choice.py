@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fedactors import bits
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
-from fedactors.scenario.model import ClusterOptions
+from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.population import GroupOptions
 from fedactors.simulation.prepare import Prepared
 

@@ -14,7 +14,7 @@ from fedactors.algorithms.participation import Members
 from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
 from fedactors.scenario.server_options import ServerOptions
-from fedactors.simulation.prepare import Dealt
+from fedactors.simulation.dealt import Dealt
 
 OPEN = ("auto", "lookahead")  # policies that decide case by case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.algorithm_checks import check_alternate, refuse_optimizer, refuse_personal
+from fedactors.simulation.checks.algorithm_checks import check_algorithm, check_alternate, refuse_personal
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import (
@@ -32,53 +32,15 @@ from fedactors.simulation.checks.scenario_checks import (
     check_deadline,
     check_labels,
     check_reallocation,
+    check_samples,
+    check_variants,
+    check_work,
 )
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.user_errors import user_errors
 from fedactors.workload import IDLE, Workload, workload
 
 BYTES_PER_PARAMETER = 4  # float32
-_MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
-
-
-class MembershipTimes(Protocol):
-    """When each client arrives and departs, in columns of ns."""
-
-    @property
-    def arrive(self) -> NDArray[np.int64]:
-        """First instant at which it belongs to the population."""
-        ...
-
-    @property
-    def depart(self) -> NDArray[np.int64]:
-        """First instant at which it no longer does."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
-class Dealt(Protocol):
-    """What weights depend on: of a `Prepared`, or of a run folder."""
-
-    @property
-    def scenario(self) -> Scenario:
-        """What the server does."""
-        ...
-
-    @property
-    def held(self) -> NDArray[np.int64]:
-        """Samples each client trains on."""
-        ...
-
-    @property
-    def population(self) -> MembershipTimes:
-        """When each client arrives and departs."""
-        ...
-
-    @property
-    def workloads(self) -> list[Workload]:
-        """What each client is asked to do."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -132,7 +94,8 @@ class Prepared:
     @property
     def pretraining(self) -> Workload:
         """What the server does before the first round."""
-        server, before = self.scenario.server, self.scenario.server.pretraining
+        server = self.scenario.server
+        before = server.pretraining
         if before is None:
             return IDLE
         return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
@@ -190,53 +153,36 @@ def prepare(scenario: Scenario) -> Prepared:
 
 
 def _prepared(scenario: Scenario) -> Prepared:
-    task, clients = scenario.task, scenario.devices
+    task = scenario.task
+    server = scenario.server
+    clients = scenario.devices
     refuse_too_many(clients)
     info = task.info(scenario.seed, clients)
     model = replace(model_of(task, info), precision=scenario.precision)
     check_labels(model, info)
     check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)
-    server = scenario.server
-    if info.variants > 1 and server.data:
-        raise ScenarioError(
-            "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
-            " not random, or no server.data)"
-        )
+    check_variants(server, info)
     central = server.data.size(info) if server.data else 0
+    check_samples(sizes)
     held = sizes + central if server.algorithm.shares else sizes
-    if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
-        raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
     works = workloads_of(held, scenario)
-    if not any(work.wanted for work in works):
-        raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
+    check_work(works)
     setting = _setting(scenario, info, sizes, works, central, model)
-    refuse_optimizer(server.algorithm, setting)
-    server.algorithm.check(setting)
-    if problem := server.aggregation.problem(setting.cohort):
-        raise ScenarioError(f"server.aggregation: {problem}")
+    check_algorithm(server, setting)
     people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
     check_available(scenario, people)
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
-    if len(prepared.personal):
-        refuse_personal(server, setting)
-    check_alternate(server, prepared.personal, works)
-    if prepared.reallocates:
-        check_reallocation(scenario, info, sizes)
-    if server.deadline is not None:
-        check_deadline(server.deadline, least_times(prepared).min())
-    if server.membership and server.membership.departures == "lookahead" and prepared.clock().steered:
-        raise ScenarioError(
-            "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
-            " was learned (accepted: auto, include or exclude)"
-        )
+    for check in _LAST_CHECKS:
+        check(prepared)
     return prepared
 
 
 def _setting(
     scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
 ) -> TaskSetting:
-    server, clients = scenario.server, scenario.devices
+    server = scenario.server
+    clients = scenario.devices
     wanted = [work.wanted for work in works if work.wanted]
     pixels = prod(info.input_shape)
     return TaskSetting(
@@ -257,7 +203,8 @@ def _setting(
 
 def _cohort(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
-    server, timing = scenario.server, scenario.server.timing
+    server = scenario.server
+    timing = server.timing
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
     return scenario.devices if server.cohort == "all" else server.cohort
@@ -268,7 +215,8 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
 
     `(clients,)`; a naive device counts only with all its steps.
     """
-    people, payload = prepared.population, prepared.payload
+    people = prepared.population
+    payload = prepared.payload
     work = WorkloadTable(prepared.workloads).all()
     least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
@@ -277,6 +225,39 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     transfer = down * size / people.down + payload.up * size / people.up
     times: NDArray[np.int64] = np.minimum(compute + transfer * SECOND + 2 * people.latency, 2.0**62).astype(np.int64)
     return times
+
+
+def _check_personal(prepared: Prepared) -> None:
+    """Refuse parts of a model that stay at the clients where that has no meaning. Raises ScenarioError."""
+    if len(prepared.personal):
+        refuse_personal(prepared.scenario.server, prepared.setting)
+    check_alternate(prepared.scenario.server, prepared.personal, prepared.workloads)
+
+
+def _check_reallocation(prepared: Prepared) -> None:
+    """Refuse to deal anew what the server holds too, or more than there is. Raises ScenarioError."""
+    if prepared.reallocates:
+        check_reallocation(prepared.scenario, prepared.info, prepared.sizes)
+
+
+def _check_deadline(prepared: Prepared) -> None:
+    """Refuse a deadline that the fastest device cannot meet, even undisturbed. Raises ScenarioError."""
+    deadline = prepared.scenario.server.deadline
+    if deadline is not None:
+        check_deadline(deadline, least_times(prepared).min())
+
+
+def _check_lookahead(prepared: Prepared) -> None:
+    """Refuse to look ahead where what is learned decides who is asked next. Raises ScenarioError."""
+    membership = prepared.scenario.server.membership
+    if membership and membership.departures == "lookahead" and prepared.clock().steered:
+        raise ScenarioError(
+            "server.membership.departures: lookahead cannot try futures in which clients are selected by what"
+            " was learned (accepted: auto, include or exclude)"
+        )
+
+
+_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead)  # in this order
 
 
 def check_files(scenario: Scenario) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
-from fedactors.simulation.resume.checkpoint import discard_after, save
+from fedactors.simulation.resume.checkpoint import Checkpoint, discard_after, save
 from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import (
@@ -119,16 +119,10 @@ def resume(
     check_resumable(path)
     start = None if not previous and died_at_once(path) else load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides) if start else scenario_at_once(path, overrides)
-    if start and (changes := code_changes(path, start.code, scenario, allowed=changed_code)):
-        shown.note(f"{path}: other code than before, bits may differ: {changes}")
-        start = replace(start, code=code_digests(scenario))
+    if start:
+        start = _with_code_of(scenario, start, path, shown, allowed=changed_code)
     prepared = _ready(scenario, address)
-    if start is None:
-        shown.note(f"{path}: ended before its first checkpoint: it starts again from its scenario")
-        rows = []
-    else:
-        refuse_other_tensors(start, prepared)
-        rows = recorded_rows(path, start)
+    rows = _rows_before(start, prepared, path, shown)
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
@@ -142,6 +136,29 @@ def resume(
             result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
     _draw(folder.path, prepared, shown, report=report)
     return result
+
+
+def _with_code_of(
+    scenario: Scenario, start: Checkpoint, path: Path, progress: Progress, *, allowed: bool
+) -> Checkpoint:
+    """Return a checkpoint with the user's files as they are now.
+
+    Raises RunFolderError if they are others than before, and that is not `allowed`.
+    """
+    changes = code_changes(path, start.code, scenario, allowed=allowed)
+    if not changes:
+        return start
+    progress.note(f"{path}: other code than before, bits may differ: {changes}")
+    return replace(start, code=code_digests(scenario))
+
+
+def _rows_before(start: Checkpoint | None, prepared: Prepared, path: Path, progress: Progress) -> list[dict[str, Any]]:
+    """Return the rows of metrics up to a checkpoint; none, and say so, if there is no checkpoint yet."""
+    if start is None:
+        progress.note(f"{path}: ended before its first checkpoint: it starts again from its scenario")
+        return []
+    refuse_other_tensors(start, prepared)
+    return recorded_rows(path, start)
 
 
 def _ready(scenario: Scenario, address: str | None) -> Prepared:
@@ -159,7 +176,8 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_execution, name="imports", daemon=True).start()
-    central, near = has_centre(prepared), is_near(prepared)
+    central = has_centre(prepared)
+    near = is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
 
 

@@ -17,8 +17,9 @@ from fedactors.learning.reduction import branches
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Order, Plan
 from fedactors.scenario.server_options import ClientEvaluation
+from fedactors.simulation.dealt import Dealt
 from fedactors.simulation.objective_state import ObjectiveState
-from fedactors.simulation.prepare import Dealt, Prepared
+from fedactors.simulation.prepare import Prepared
 from fedactors.streams import Purpose, stream
 
 T = TypeVar("T")
@@ -38,24 +39,41 @@ def task_of(
     server = prepared.scenario.server
     weights = weights_of(plan, prepared, objective_state)
     counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
-    shift = objective_state.round - plan.version if objective_state else 1  # rounds of the schedule, against versions
     bases = tuple(sorted({order.base for order, _ in counted}))
-    facts = Round(
+    return RoundTask(
+        _facts(plan, prepared, counted, bases, objective_state),
+        bases,
+        _chunks(plan, prepared, device, counted, bases, _scheduled_round(plan, objective_state) - plan.version),
+        evaluate=last or (plan.version + 1) % server.evaluate_every == 0,
+        oldest=plan.oldest,
+        measured=_measured(plan, prepared),
+        judged=judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else (),
+        audience=objective_state.audience if objective_state else None,
+    )
+
+
+def _facts(
+    plan: Plan, prepared: Prepared, counted: Counted, bases: Sequence[int], objective_state: ObjectiveState | None
+) -> Round:
+    """Return what the server has to know of a round to aggregate."""
+    server = prepared.scenario.server
+    number = _scheduled_round(plan, objective_state)
+    return Round(
         plan.version,
         len(counted),
         sum(weight for _, weight in counted),
-        server.schedule.at(plan.version + shift),
+        server.schedule.at(number),
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(counted, bases) if server.timing.mixes else (),
         steps=sum(order.steps for order, _ in counted),
-        server_lr=server.server_schedule.at(plan.version + shift) if server.server_schedule else None,
+        server_lr=server.server_schedule.at(number) if server.server_schedule else None,
     )
-    evaluate = last or (plan.version + 1) % server.evaluate_every == 0
-    audience = objective_state.audience if objective_state else None
-    chunks = _chunks(plan, prepared, device, counted, bases, shift)
-    judged = judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else ()
-    return RoundTask(facts, bases, chunks, evaluate, plan.oldest, _measured(plan, prepared), judged, audience)
+
+
+def _scheduled_round(plan: Plan, objective_state: ObjectiveState | None) -> int:
+    """Return which round of the schedules a plan is; an objective counts from when it last shifted."""
+    return objective_state.round if objective_state else plan.version + 1
 
 
 def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
@@ -65,7 +83,8 @@ def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> b
 
 def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     """Return the clients evaluated after `plan`, ascending: drawn among those that belong to the population."""
-    server, people = prepared.scenario.server, prepared.population
+    server = prepared.scenario.server
+    people = prepared.population
     assert server.evaluation is not None
     wanted = server.evaluation.clients
     members = np.flatnonzero((people.arrive <= plan.closed) & (plan.closed < people.depart))
@@ -141,7 +160,8 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
 
     All that hold data; with a central learner only those heard, which began from this version.
     """
-    server, mixed = prepared.scenario.server, prepared.scenario.server.algorithm.centre in ("before", "beside")
+    server = prepared.scenario.server
+    mixed = server.algorithm.centre in ("before", "beside")
     if server.dissimilarity_every is None or plan.version % server.dissimilarity_every:
         return ()
     heard = [order.client for order in plan.heard() if order.base == plan.version]
@@ -150,7 +170,8 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
 
 
 def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
-    works, sizes = prepared.workloads, prepared.held[[order.client for order in orders]].tolist()
+    works = prepared.workloads
+    sizes = prepared.held[[order.client for order in orders]].tolist()
     return [
         Update(size, works[order.client].samples(order.steps), order.steps, order.wanted)
         for size, order in zip(sizes, orders, strict=True)

@@ -106,11 +106,13 @@ def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, w
         accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
     found["accuracy"] = float(accuracy[-1])
     reached = np.flatnonzero(accuracy >= target)
-    if len(reached):
-        at = seen[reached[0]]
-        names = [name for name in spent if f"{name}_to" in MEASURES]
-        found |= {f"{name}_to": float(spent[name][at]) for name in names if np.isfinite(spent[name][at])}
-    return found
+    return found | _spent_until(int(seen[reached[0]]), spent) if len(reached) else found
+
+
+def _spent_until(at: int, spent: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Return the measures ending in `_to` if the target was reached in row `at` of the metrics."""
+    names = [name for name in spent if f"{name}_to" in MEASURES]
+    return {f"{name}_to": float(spent[name][at]) for name in names if np.isfinite(spent[name][at])}
 
 
 def _spent(records: Records) -> dict[str, np.ndarray]:

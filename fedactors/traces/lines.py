@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from fedactors.plan import NEVER, SECOND
 from fedactors.traces.columns import DAY
-from fedactors.traces.source import RecordingFile, shown
+from fedactors.traces.source import RecordingFile, RepairLog, shown
 
 _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"\d{1,15}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
@@ -27,6 +27,20 @@ def head(data: bytes, size: int = 4096) -> list[str]:
     text = data[:size].decode("utf-8-sig", "replace")
     lines = text.split("\n")[: -1 if len(data) > size else None]
     return [line.strip() for line in lines if line.strip()]
+
+
+def places_of(wanted: Sequence[str], header: Sequence[str], source: RecordingFile, repair_log: RepairLog) -> list[int]:
+    """Return where the columns `wanted` stand in the header, a file's line 1; of one that stands twice, the first.
+
+    Raises TraceError if one is missing.
+    """
+    missing = [name for name in wanted if name not in header]
+    if missing:
+        raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(wanted))
+    for name in wanted:
+        if header.count(name) > 1:
+            repair_log.note(f"column {name} stands twice, the first counts", "line 1")
+    return [header.index(name) for name in wanted]
 
 
 def whole(text: str, what: str, where: str, source: RecordingFile) -> int:

@@ -61,16 +61,23 @@ def _json(source: RecordingFile) -> str:
 def _header(source: RecordingFile) -> str:
     """Return what is wrong with the first line of a table."""
     names = header(source.data)
-    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        cells = tuple(cell.strip(' "') for cell in ",".join(names).split(mark))
-        if len(cells) > max(2, len(names)) and _likeness(cells)[0]:
-            return f"; nearest is {_likeness(cells)[1]}, but its columns are separated by {word}, not commas"
+    if otherwise := _otherwise_separated(names):
+        return otherwise
     found = tuple(timed(name, _TIMES)[0] for name in names)
     count, name = _likeness(found)
     if count < 2 and "device" not in found:
         return ""
     missing = [wanted for wanted in _HEADERS[name] if wanted not in found]
     return f"; nearest is {name}: no column {', '.join(missing)} in {shown(','.join(names))}" if missing else ""
+
+
+def _otherwise_separated(names: tuple[str, ...]) -> str:
+    """Return which table the first line is of if another mark than the comma separates its cells, else nothing."""
+    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        cells = tuple(cell.strip(' "') for cell in ",".join(names).split(mark))
+        if len(cells) > max(2, len(names)) and _likeness(cells)[0]:
+            return f"; nearest is {_likeness(cells)[1]}, but its columns are separated by {word}, not commas"
+    return ""
 
 
 def _likeness(cells: tuple[str, ...]) -> tuple[float, str]:

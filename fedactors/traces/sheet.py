@@ -84,7 +84,7 @@ def parse(
     cells = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(written)}
     return CsvSheet(
         tuple(written),
-        {name: [cell.strip() if name in names else cell for _, cell in cells[name]] for name in cells if name in texts},
+        {name: _texts(cells[name], stripped=name in names) for name in cells if name in texts},
         {name: _numbers(cells[name], written[name], name in times, source) for name in cells if name not in texts},
     )
 
@@ -110,6 +110,11 @@ def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], list[tuple[int, l
         if len(row) != len(order):
             raise source.error(f"line {line}", f"{len(row)} fields", f"{len(order)}, as in the header")
     return order, rows
+
+
+def _texts(cells: list[tuple[int, str]], *, stripped: bool) -> list[str]:
+    """Return the texts of a column; those that are `stripped` without the blanks around them."""
+    return [cell.strip() if stripped else cell for _, cell in cells]
 
 
 def _numbers(cells: list[tuple[int, str]], written: str, is_time: bool, source: RecordingFile) -> Int64:
@@ -147,18 +152,17 @@ def _number(cell: str, is_time: bool, unit: int | None) -> int:
 def _from_parquet(source: RecordingFile, texts: Sequence[str], times: Sequence[str]) -> CsvSheet:
     table = parquet_columns.table(source, "Parquet of rates, devices or latencies, as docs/traces.md has it")
     written = [timed(name, times) for name in table.column_names]
-    _check(tuple(name for name, _ in written), source)
-    found = dict(zip((name for name, _ in written), table.columns, strict=True))
+    order = tuple(name for name, _ in written)
+    _check(order, source)
+    found = dict(zip(order, table.columns, strict=True))
+    of_times = {name: (found[name], unit) for name, unit in written if name in times}
+    of_counts = [name for name in order if name not in (*texts, *times)]
     return CsvSheet(
-        tuple(found),
-        {name: parquet_columns.texts(column, name, source) for name, column in found.items() if name in texts},
+        order,
+        {name: parquet_columns.texts(found[name], name, source) for name in order if name in texts},
         {
-            **_parquet_times({name: (found[name], unit) for name, unit in written if name in times}, source),
-            **{
-                name: parquet_columns.numbers(column, name, source)
-                for name, column in found.items()
-                if name not in texts and name not in times
-            },
+            **_parquet_times(of_times, source),
+            **{name: parquet_columns.numbers(found[name], name, source) for name in of_counts},
         },
     )
 

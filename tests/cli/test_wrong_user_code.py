@@ -167,7 +167,11 @@ def model(factory, **more):
 
 
 def dataset(factory, partition="iid", **more):
-    return {"dataset": {"name": "torch", "factory": f"own.py:{factory}", **more}, "model": "logistic", "partition": partition}
+    return {
+        "dataset": {"name": "torch", "factory": f"own.py:{factory}", **more},
+        "model": "logistic",
+        "partition": partition,
+    }
 
 
 def loss(factory, **more):
@@ -217,7 +221,10 @@ CASES = {
     "not a function": (dataset("nothing"), "own.py:nothing"),
     "unknown argument of data": (dataset("good_data", arguments={"year": 1}), "unexpected keyword argument 'year'"),
     "whose samples": (dataset("good_data", {"name": "natural", "by": "own.py:owner_raises"}), "own.py"),
-    "no table": ({"dataset": {"name": "csv", "train": "no.csv", "label": "y", "test_share": 0.5}, "model": "logistic"}, "no.csv"),
+    "no table": (
+        {"dataset": {"name": "csv", "train": "no.csv", "label": "y", "test_share": 0.5}, "model": "logistic"},
+        "no.csv",
+    ),
     # losses
     "loss raises": (loss("loss_raises"), "raised IndexError"),
     "loss takes one argument": (loss("loss_of_one_argument"), "takes 1 positional argument but 2 were given"),
@@ -266,7 +273,11 @@ PLUGINS = {
     "no plugin": ("gone.py", "", "no file"),
     "no Python file": ("mine.txt", PLUGIN % "Averaging", "plugins.0"),
     "a plugin of no kind": ("mine.py", PLUGIN % "Options", "line 6: Halved has a name and is of no kind"),
-    "a plugin that cannot be imported": ("mine.py", PLUGIN % "Averagging", "NameError: name 'Averagging' is not defined"),
+    "a plugin that cannot be imported": (
+        "mine.py",
+        PLUGIN % "Averagging",
+        "NameError: name 'Averagging' is not defined",
+    ),
     "a name of ours": ("mine.py", (PLUGIN % "Averaging").replace('"halved"', '"fedavg"'), 'there is already "fedavg"'),
     "no annotation": ("mine.py", (PLUGIN % "Averaging").replace(': Literal["halved"]', ""), "PydanticUserError"),
 }

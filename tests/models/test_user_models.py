@@ -15,9 +15,9 @@ from fedactors.models.layers import Conv, Dense, Flatten, Pool, Relu, conv, dens
 from fedactors.models.module_description import describe, described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
-from fedactors.models.torch_modules import written_buffers
 from fedactors.models.paper_models import ResNet9
 from fedactors.models.residual import residual
+from fedactors.models.torch_modules import written_buffers
 from fedactors.models.user_models import TorchModel, TorchvisionModel
 from fedactors.user_code import parse
 
@@ -345,7 +345,11 @@ def test_resnet9_with_batch_norm_is_the_chain_of_the_paper():
     second = *block(256), Pool(2), *block(512), Pool(2), residual(*block(512), *block(512))
     plain = stack("plain", (3, 32, 32), *first, *second, Pool(4), Flatten(), dense(10))
     mine, x = tensors(batch), torch.randn(2, 3, 32, 32)
-    norms = {part for part in range(len(mine)) if "1.weight" in batch.tensors[part].name or "1.bias" in batch.tensors[part].name}
+    norms = {
+        part
+        for part in range(len(mine))
+        if "1.weight" in batch.tensors[part].name or "1.bias" in batch.tensors[part].name
+    }
     rest = [tensor for part, tensor in enumerate(mine) if part not in norms and not batch.tensors[part].buffer]
     assert torch.allclose(forward(batch, mine, x), forward(plain, rest, x), rtol=1e-2, atol=1e-4)
 

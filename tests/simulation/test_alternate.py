@@ -90,7 +90,9 @@ def test_passes_are_counted_client_by_client(scenario):
     chosen = scenario(*MANY, "server.alternate={epochs: 1}", "server.local={epochs: 3, batch: 40}")
     prepared = prepare(chosen)
     assert list(prepared.personal_steps) == [work.pass_steps for work in prepared.workloads]
-    assert all(work.wanted == 3 * steps for work, steps in zip(prepared.workloads, prepared.personal_steps, strict=True))
+    assert all(
+        work.wanted == 3 * steps for work, steps in zip(prepared.workloads, prepared.personal_steps, strict=True)
+    )
 
 
 def test_a_trip_cut_short_in_its_first_phase_sends_nothing(scenario, tmp_path):

@@ -21,7 +21,9 @@ from fedactors.errors import DataError
 from fedactors.paths import ScenarioPath
 
 LETTERS = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
+_CODES = {letter: number for number, letter in enumerate(LETTERS)}
 _FORM = '"users" and "user_data" with x and y of each, as LEAF writes them'
+UserSamples = dict[str, tuple[AnyArray, AnyArray]]  # samples and labels, by user
 
 
 class LeafData(UserData):
@@ -48,26 +50,40 @@ class LeafData(UserData):
         files = sorted(folder.glob("*.json"))
         if not files:
             raise DataError(f"leaf: {folder} has no .json file (accepted: train and test below path, from LEAF)")
-        found: dict[str, tuple[AnyArray, AnyArray]] = {}
-        of_text = False
-        for file in files:
-            for user, x, y in _users(file):
-                if user in found:
-                    raise DataError(f'{file}: the user "{user}" is in another file too (accepted: once)')
-                of_text |= is_text(y)
-                if len(y):
-                    found[user] = _numbers(x, y, f'{file}: user "{user}"')
+        found, of_text = _samples(files)
         if not found:
             raise DataError(f"leaf: {folder}: no user has a sample (accepted: at least one)")
-        shapes = {x.shape[1:]: user for user, (x, _) in found.items()}
-        if len(shapes) > 1:
-            (first, one), (second, other) = list(shapes.items())[:2]
-            raise DataError(
-                f'{folder}: samples of the user "{one}" have the shape {first}, of "{other}" {second} (accepted: one)'
-            )
+        _check_shapes(found, folder)
         owners = np.repeat(list(found), [len(y) for _, y in found.values()])
         x, y = (np.concatenate([parts[which] for parts in found.values()]) for which in (0, 1))
         return RawPart((("", x),), y, None, owners, len(LETTERS) if of_text else None)
+
+
+def _samples(files: list[Path]) -> tuple[UserSamples, bool]:
+    """Return samples and labels of each user that has any, and whether labels are texts.
+
+    Raises DataError if a file cannot be read, or a user is in two files.
+    """
+    found: UserSamples = {}
+    of_text = False
+    for file in files:
+        for user, x, y in _users(file):
+            if user in found:
+                raise DataError(f'{file}: the user "{user}" is in another file too (accepted: once)')
+            of_text |= is_text(y)
+            if len(y):
+                found[user] = _numbers(x, y, f'{file}: user "{user}"')
+    return found, of_text
+
+
+def _check_shapes(found: UserSamples, folder: Path) -> None:
+    """Raise DataError if samples of two users differ in their shapes."""
+    shapes = {x.shape[1:]: user for user, (x, _) in found.items()}
+    if len(shapes) > 1:
+        (first, one), (second, other) = list(shapes.items())[:2]
+        raise DataError(
+            f'{folder}: samples of the user "{one}" have the shape {first}, of "{other}" {second} (accepted: one)'
+        )
 
 
 def _users(file: Path) -> list[tuple[str, Any, Any]]:
@@ -98,6 +114,5 @@ def _codes(values: Any, where: str) -> AnyArray:
     lengths = {len(text) for text in values if isinstance(text, str)}
     if len(lengths) != 1 or not all(isinstance(text, str) for text in values):
         raise DataError(f"{where}: texts of {len(lengths)} lengths (accepted: texts of one length)")
-    table = {letter: number for number, letter in enumerate(LETTERS)}
-    found = np.array([[table.get(letter, len(LETTERS) - 1) for letter in text] for text in values], dtype=np.int64)
+    found = np.array([[_CODES.get(letter, len(LETTERS) - 1) for letter in text] for text in values], dtype=np.int64)
     return found[:, 0] if found.shape[1] == 1 else found

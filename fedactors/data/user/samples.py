@@ -85,20 +85,19 @@ def read_part(part: Any, where: str, keys: Keys) -> RawPart:
 
 
 def _of_samples(samples: Iterator[Any], where: str, keys: Keys) -> RawPart:
-    inputs, apart = dict[str, list[Any]](), dict[str, list[Any]]()
-    labels, owners = list[Any](), list[Any]()
+    inputs = dict[str, list[Any]]()
+    apart = dict[str, list[Any]]()
+    labels = list[Any]()
+    owners = list[Any]()
     for number, sample in enumerate(samples):
         place = f"{where} sample {number}"
         one = _taken_apart(sample, place, keys)
-        if not number:
-            inputs = {name: [] for name in one.inputs}
-            apart = {name: [] for name in one.apart}
-        if list(one.inputs) != list(inputs):
+        if number and list(one.inputs) != list(inputs):
             raise DataError(
                 f"{place}: has the inputs {_listed(one.inputs)}, sample 0 has {_listed(inputs)} (accepted: the same)"
             )
-        for column, value in zip((*inputs.values(), *apart.values()), (*one.inputs.values(), *one.apart.values())):  # noqa: B905
-            column.append(value)
+        _append(inputs, one.inputs)
+        _append(apart, one.apart)
         labels.append(one.label)
         if keys.owner_of:
             owners.append(keys.owner_of(sample))
@@ -108,10 +107,15 @@ def _of_samples(samples: Iterator[Any], where: str, keys: Keys) -> RawPart:
     return RawPart(read, stacked(labels, where, "label"), weights, owner_column(owner, where))
 
 
+def _append(columns: dict[str, list[Any]], values: Mapping[str, Any]) -> None:
+    """Append the values of a sample to the columns of their names."""
+    for name, value in values.items():
+        columns.setdefault(name, []).append(value)
+
+
 def _taken_apart(sample: Any, where: str, keys: Keys) -> _Sample:
     if isinstance(sample, Mapping):
-        key = label_key(sample, where, keys)
-        return _by_key({name: value for name, value in sample.items() if name != key}, sample[key], where, keys)
+        return _with_label(sample, where, keys)
     if not isinstance(sample, (tuple, list)) or len(sample) < 2:
         raise DataError(
             f"{where}: found {type(sample).__name__} (accepted: (input, label), or a dictionary with a label)"
@@ -121,12 +125,7 @@ def _taken_apart(sample: Any, where: str, keys: Keys) -> _Sample:
         return _by_key(dict(given[0]), label, where, keys)
     if len(given) == 1 and _is_structure(given[0]):
         given = list(given[0])
-    if lacking := keys.apart or set(keys.inputs):
-        raise DataError(
-            f'{where}: has no key "{min(lacking)}": it is a tuple (accepted: dictionaries; for clients also a function'
-            ' "data.py:client_of" of a sample)'
-        )
-    return _Sample({str(number): value for number, value in enumerate(given)}, label, {})
+    return _by_position(given, label, where, keys)
 
 
 def _is_structure(value: Any) -> bool:
@@ -136,6 +135,22 @@ def _is_structure(value: Any) -> bool:
     )
 
 
+def _by_position(given: Sequence[Any], label: Any, where: str, keys: Keys) -> _Sample:
+    """Return a sample whose inputs have no names. Raises DataError if some are wanted by name."""
+    if lacking := keys.apart or set(keys.inputs):
+        raise DataError(
+            f'{where}: has no key "{min(lacking)}": it is a tuple (accepted: dictionaries; for clients also a function'
+            ' "data.py:client_of" of a sample)'
+        )
+    return _Sample({str(number): value for number, value in enumerate(given)}, label, {})
+
+
+def _with_label(found: Mapping[Any, Any], where: str, keys: Keys) -> _Sample:
+    """Return a dictionary, its label among the values, taken apart: that of a sample, or one of whole columns."""
+    key = label_key(found, where, keys)
+    return _by_key({name: value for name, value in found.items() if name != key}, found[key], where, keys)
+
+
 def _by_key(values: dict[str, Any], label: Any, where: str, keys: Keys) -> _Sample:
     wanted = list(keys.inputs) or [name for name in values if name not in keys.apart]
     for name in (*wanted, *keys.apart):
@@ -143,14 +158,20 @@ def _by_key(values: dict[str, Any], label: Any, where: str, keys: Keys) -> _Samp
             raise DataError(f'{where}: has no key "{name}"{suggestion(name, map(str, values))}')
     if not wanted:
         raise DataError(f"{where}: has no inputs besides its label (accepted: at least one)")
-    for name in wanted:
-        if is_text(values[name]) and not keys.inputs:
-            raise DataError(
-                f'{where}: the key "{name}" holds text (accepted: numbers; or say which keys are inputs: inputs: [...])'
-            )
+    if not keys.inputs:
+        _refuse_text(values, wanted, where)
     return _Sample(
         {str(name): values[name] for name in wanted}, label, {name: values[name] for name in sorted(keys.apart)}
     )
+
+
+def _refuse_text(values: Mapping[str, Any], inputs: Sequence[str], where: str) -> None:
+    """Raise DataError if one of the `inputs`, which the user has not named, holds text."""
+    for name in inputs:
+        if is_text(values[name]):
+            raise DataError(
+                f'{where}: the key "{name}" holds text (accepted: numbers; or say which keys are inputs: inputs: [...])'
+            )
 
 
 def label_key(sample: Mapping[Any, Any], where: str, keys: Keys) -> str:
@@ -186,8 +207,7 @@ def replace_label(keys: Keys) -> Keys:
 
 
 def _of_columns(part: Mapping[Any, Any], where: str, keys: Keys) -> RawPart:
-    key = label_key(part, where, keys)
-    one = _by_key({name: value for name, value in part.items() if name != key}, part[key], where, keys)
+    one = _with_label(part, where, keys)
     inputs = {name: array_of(value, f'{where} column "{name}"') for name, value in one.inputs.items()}
     return _joined(inputs, array_of(one.label, f"{where} labels"), one.apart, where, keys)
 
@@ -195,21 +215,24 @@ def _of_columns(part: Mapping[Any, Any], where: str, keys: Keys) -> RawPart:
 def _joined(inputs: dict[str, AnyArray], labels: AnyArray, apart: dict[str, Any], where: str, keys: Keys) -> RawPart:
     """Return a part of whole columns. Raises DataError if their lengths differ, or there are no samples."""
     for name, column in (*inputs.items(), *apart.items()):
-        length = len(column) if np.ndim(column) else -1
-        if labels.ndim < 1 or length != len(labels):
-            found = f"{length:,} samples" if length >= 0 else "a single number"
-            wanted = f"{len(labels):,} labels" if labels.ndim else "a single label"
-            said = _said(name) or "inputs"
-            raise DataError(f"{where}: {said}: {found} but {wanted} (accepted: as many of both)")
+        _check_length(_said(name), column, labels, where)
     if not len(labels):
         raise DataError(f"{where}: has no samples (accepted: at least one)")
     owners = apart.get(keys.owner or "")
     if keys.owner_of:
-        columns = list(inputs.values())
-        owners = [keys.owner_of((*(column[at] for column in columns), labels[at])) for at in range(len(labels))]
+        owners = [keys.owner_of(sample) for sample in zip(*inputs.values(), labels, strict=True)]
     weights = array_of(apart[keys.weight], f"{where} weights") if keys.weight else None
     named = tuple((_name(name), column) for name, column in inputs.items())
     return RawPart(named, labels, weights, owner_column(owners, where))
+
+
+def _check_length(said: str, column: Any, labels: AnyArray, where: str) -> None:
+    """Raise DataError, in which the column is called `said`, if it has not as many values as there are labels."""
+    length = len(column) if np.ndim(column) else -1
+    if labels.ndim < 1 or length != len(labels):
+        found = f"{length:,} samples" if length >= 0 else "a single number"
+        wanted = f"{len(labels):,} labels" if labels.ndim else "a single label"
+        raise DataError(f"{where}: {said}: {found} but {wanted} (accepted: as many of both)")
 
 
 def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArray | None:
@@ -218,13 +241,18 @@ def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArra
         return None
     plain = [owner.item() if hasattr(owner, "item") else owner for owner in owners]
     for number, owner in enumerate(plain):
-        if owner is None or owner == "" or owner != owner:
+        if _is_nobody(owner):
             raise DataError(
                 f"{where} sample {number}: belongs to no client: found {owner!r} (accepted: a client's key)"
             )
     if all(isinstance(owner, int) for owner in plain):
         return np.array(plain, dtype=np.int64)
     return np.array([owner.decode() if isinstance(owner, bytes) else str(owner) for owner in plain])
+
+
+def _is_nobody(owner: Any) -> bool:
+    """Whether a cell says no client: None, an empty text or NaN."""
+    return bool(owner is None or owner == "" or owner != owner)
 
 
 def _name(key: str) -> str:

@@ -85,9 +85,7 @@ class TableData(UserData):
 
     def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
         """Return what the columns are. Raises DataError if one is missing, or is two things at once."""
-        for name in (self.label, *self.features, *self.categorical, *sorted(keys.apart)):
-            if name not in table.names:
-                raise DataError(f'{table.where}: no column "{name}"{suggestion(name, table.names)}')
+        _check_columns(table, (self.label, *self.features, *self.categorical, *sorted(keys.apart)))
         others = [name for name in table.names if name != self.label and name not in keys.apart]
         features = self.features or tuple(others)
         for name in self.categorical:
@@ -129,6 +127,13 @@ class TableData(UserData):
         return csv.read_csv(
             file.path, csv.ReadOptions(use_threads=False), parse_options=parsing, convert_options=convert
         )
+
+
+def _check_columns(table: ReadTable, wanted: Sequence[str]) -> None:
+    """Raise DataError if the table lacks a column that is wanted."""
+    for name in wanted:
+        if name not in table.names:
+            raise DataError(f'{table.where}: no column "{name}"{suggestion(name, table.names)}')
 
 
 def _part(table: ReadTable, chosen: Any) -> ReadTable:

@@ -78,9 +78,7 @@ class TffData(UserData):
         first = next(iter(clients.values()))
         label = label_key(first, where, keys)
         wanted = self.inputs or tuple(name for name in first if name != label)
-        for client, features in clients.items():
-            if lacking := [name for name in (*wanted, label) if name not in features]:
-                raise DataError(f'{where}: client "{client}" has no "{lacking[0]}"{suggestion(lacking[0], features)}')
+        _check_features(clients, (*wanted, label), where)
         columns = {name: self._column(name, clients, where) for name in (*wanted, label)}
         counts = [len(np.atleast_1d(features[label])) for features in clients.values()]
         for name in wanted:
@@ -97,3 +95,10 @@ class TffData(UserData):
         if self.channels_last and column.ndim == 4:
             column = np.ascontiguousarray(column.transpose(0, 3, 1, 2))
         return column
+
+
+def _check_features(clients: dict[str, dict[str, Any]], wanted: tuple[str, ...], where: str) -> None:
+    """Raise DataError if a client lacks a feature that is wanted."""
+    for client, features in clients.items():
+        if lacking := [name for name in wanted if name not in features]:
+            raise DataError(f'{where}: client "{client}" has no "{lacking[0]}"{suggestion(lacking[0], features)}')

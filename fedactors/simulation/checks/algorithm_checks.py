@@ -1,19 +1,21 @@
-"""Parts of a scenario that do not go together: optimisers, personal parts of a model, data that are dealt anew."""
+"""Refuses what does not go with the algorithm of a scenario: optimisers, aggregations, personal parts of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fedactors.data.base import Info
-from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Algorithm, TaskSetting
-from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.workload import Workload
+
+
+def check_algorithm(server: ServerOptions, setting: TaskSetting) -> None:
+    """Refuse an algorithm, its optimiser or an aggregation that the setting does not fit. Raises ScenarioError."""
+    refuse_optimizer(server.algorithm, setting)
+    server.algorithm.check(setting)
+    if problem := server.aggregation.problem(setting.cohort):
+        raise ScenarioError(f"server.aggregation: {problem}")
 
 
 def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:
@@ -57,15 +59,3 @@ def check_alternate(server: ServerOptions, personal: Sized, works: Sequence[Work
             "server.alternate: no client has steps left for the shared part (accepted: more server.local.epochs or"
             " steps, of which these are the first)"
         )
-
-
-def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:
-    """Refuse to deal anew what others hold too, or more than there is. Raises ScenarioError."""
-    server, devices = scenario.server, scenario.devices
-    partition = scenario.task.partition
-    if not isinstance(partition, Reassignable):
-        return
-    if server.data is not None:
-        raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
-    asked = devices if server.cohort == "all" else server.cohort + server.over_selection
-    partition.check_rounds(info, sizes, asked)

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fedactors.data.base import Info
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.chunk_placement import spread
 from fedactors.fleet.messages import RoundTask
@@ -139,8 +140,10 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
 
     Calls go by `way` of "ray", a "near" line, or within one process on the "local" fleet.
     """
-    server, info = prepared.scenario.server, prepared.info
-    loads, costs = [0.0] * hosts, [chunk.cost * speeds.step for chunk in task.chunks]
+    server = prepared.scenario.server
+    info = prepared.info
+    loads = [0.0] * hosts
+    costs = [chunk.cost * speeds.step for chunk in task.chunks]
     for chunk, place in enumerate(spread([chunk.cost for chunk in task.chunks], hosts, 0)):
         loads[place] += costs[chunk]
     payload = prepared.payload
@@ -156,11 +159,8 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
 
 def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: int) -> Speeds:
     """Time the engine on noise, in chunks as the first rounds have them."""
-    info, server = prepared.info, prepared.scenario.server
-    draws = np.random.Generator(np.random.Philox(0))
-    x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
-    y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
-    y = y.astype(np.float32) if info.kind in ("value", "multi-label") else y
+    server = prepared.scenario.server
+    x, y = _noise(prepared.info)
     training_task = TrainingTask(
         prepared.model,
         server.algorithm,
@@ -171,27 +171,58 @@ def measure(prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: 
         clip=server.local.clip,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
-    names = server.algorithm.sends + (server.algorithm.finds if server.algorithm.centre == "before" else ())
-    start = initial(prepared.model, 0)
-    state = {name: value.numpy() for name, value in server.algorithm.start(torch.from_numpy(start)).items()}
-    sent = {name: state.get(name, start) for name in names}
     step = sample = 0.0
-    shares = [trainer.groups(task.chunks[: -(-len(task.chunks) // hosts)]) for task in tasks]
-    together = [joined(group) for groups in shares for group in groups]  # as a host trains them
-    chunk = max(together, key=lambda chunk: chunk.cost, default=None)
+    chunk = _longest(trainer, tasks, hosts)
     if chunk is not None and chunk.cost:
-        most = max(chunk.steps)
-        each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)
-        step = each * steps / _cut(chunk, steps).cost
+        step = _step_seconds(trainer, chunk, _sent(prepared))
         sample = step / prepared.workloads[chunk.clients[0]].batch
-    size, evaluated = min(info.test_size, _SAMPLES), 0.0
+    evaluated = _evaluated(prepared, x, y, device)
+    return Speeds(step, _central(prepared, training_task, x, y, device), evaluated, sample)
+
+
+def _noise(info: Info) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return samples of the data's shape, and labels of their kind."""
+    draws = np.random.Generator(np.random.Philox(0))
+    x = draws.random((_SAMPLES, *info.input_shape), dtype=np.float32)
+    y = draws.integers(0, info.classes, (_SAMPLES, *info.label_shape))
+    return x, y.astype(np.float32) if info.kind in ("value", "multi-label") else y
+
+
+def _sent(prepared: Prepared) -> dict[str, NDArray[np.float32]]:
+    """Return what clients are sent in the first round; the model stands for what a central learner finds before it."""
+    algorithm = prepared.scenario.server.algorithm
+    names = algorithm.sends + (algorithm.finds if algorithm.centre == "before" else ())
+    start = initial(prepared.model, 0)
+    state = {name: value.numpy() for name, value in algorithm.start(torch.from_numpy(start)).items()}
+    return {name: state.get(name, start) for name in names}
+
+
+def _longest(trainer: Trainer, tasks: Sequence[RoundTask], hosts: int) -> Chunk | None:
+    """Return the chunks with the most steps that one of the hosts trains together, joined; None if there are none."""
+    shares = [trainer.groups(task.chunks[: -(-len(task.chunks) // hosts)]) for task in tasks]
+    together = [joined(group) for groups in shares for group in groups]
+    return max(together, key=lambda chunk: chunk.cost, default=None)
+
+
+def _step_seconds(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> float:
+    """Return the seconds of a local step."""
+    most = max(chunk.steps)
+    each, steps = _each(lambda steps: _learn(trainer, _cut(chunk, steps), sent), min(2, most), most)
+    return each * steps / _cut(chunk, steps).cost
+
+
+def _evaluated(prepared: Prepared, x: NDArray[np.float32], y: NDArray[Any], device: str) -> float:
+    """Return the seconds that the evaluation of a test sample takes; 0 if there are none."""
+    size = min(prepared.info.test_size, _SAMPLES)
+    if not size:
+        return 0.0
+    start = initial(prepared.model, 0)
 
     def evaluate(some: int) -> None:
         ModelEvaluator(prepared.model, EvaluationSet(x[:some], y[:some]), device).evaluate(start)
 
-    if size:
-        evaluated, _ = _each(evaluate, min(16, size), size)
-    return Speeds(step, _central(prepared, training_task, x, y, device), evaluated, sample)
+    each, _ = _each(evaluate, min(16, size), size)
+    return each
 
 
 def _learn(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -16,8 +17,11 @@ from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import GroupOptions, Trace
+from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.units import show_duration
+from fedactors.workload import Workload
 
+_MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
 _OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge", "nll", "multi_margin", "ctc")  # losses
 
 
@@ -39,6 +43,27 @@ def check_labels(model: Model, info: Info) -> None:
             f'task.model: "{model.name}" answers {model.output_shape[-1]} numbers, "{info.name}" has {info.outputs}'
             f" labels (accepted: at least {info.outputs} numbers)"
         )
+
+
+def check_variants(server: ServerOptions, info: Info) -> None:
+    """Refuse data of the server's own beside samples that clients have in several variants. Raises ScenarioError."""
+    if info.variants > 1 and server.data:
+        raise ScenarioError(
+            "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
+            " not random, or no server.data)"
+        )
+
+
+def check_samples(sizes: NDArray[np.int64]) -> None:
+    """Refuse more samples than can be meant. Raises ScenarioError."""
+    if (total := int(sizes.sum(dtype=object))) > _MOST_SAMPLES:
+        raise ScenarioError(f"task.partition: {total:,} samples in all (accepted: at most {_MOST_SAMPLES:,})")
+
+
+def check_work(works: Sequence[Workload]) -> None:
+    """Refuse clients of whom none has anything to do. Raises ScenarioError."""
+    if not any(work.wanted for work in works):
+        raise ScenarioError("server.local: no client has a single step to do (accepted: a smaller batch, or more data)")
 
 
 def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64]) -> None:

@@ -91,15 +91,20 @@ def _from_csv(source: RecordingFile) -> dict[str, Record]:
     if not names or len(set(names)) != len(names):
         raise source.error("line 1", "no clients, or one twice", ",1,2,3 …")
     records: dict[str, Record] = {name: {} for name in names}
-    for line, row in enumerate(rows[1:], 2):
-        if row[0] not in _WORDS or len(row) != len(rows[0]):
-            found = f"row {shown(row[0])} of {len(row)} cells"
-            raise source.error(f"line {line}", found, f"{', '.join(_WORDS)}, each of {len(rows[0])} cells")
-        if row[0] in records[names[0]]:
-            raise source.error(f"line {line}", f"row {shown(row[0])} for a second time", "each row once")
-        for name, text in zip(names, row[1:], strict=True):
-            records[name][row[0]] = float(text) if is_decimal(text) else text
+    for line, (word, *cells) in enumerate(rows[1:], 2):
+        _check_row(word, 1 + len(cells), 1 + len(names), f"line {line}", source)
+        if word in records[names[0]]:
+            raise source.error(f"line {line}", f"row {shown(word)} for a second time", "each row once")
+        for name, text in zip(names, cells, strict=True):
+            records[name][word] = float(text) if is_decimal(text) else text
     return records
+
+
+def _check_row(word: str, cells: int, wanted: int, where: str, source: RecordingFile) -> None:
+    """Raise TraceError if a row begins with another word than we know, or has not as many cells as are wanted."""
+    if word not in _WORDS or cells != wanted:
+        found = f"row {shown(word)} of {cells} cells"
+        raise source.error(where, found, f"{', '.join(_WORDS)}, each of {wanted} cells")
 
 
 def _csv_rows(source: RecordingFile) -> list[list[str]]:

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 from fedactors.plan import SECOND
 from fedactors.traces.columns import assemble, from_midnight, windows
+from fedactors.traces.lines import places_of
 from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
 
 _WANTED = ("node_id", "event_type", "event_start_time", "event_stop_time")
 _TIME = re.compile(r"(\d{1,10})(?:\.(\d{1,9})0*)?", re.ASCII)
-_UP, _DOWN = "1", "0"
+_UP = "1"
+_DOWN = "0"
 
 
 class _Event(NamedTuple):
@@ -49,7 +51,8 @@ def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
         raise source.error("", "no event", "an event trace with lines below its header")
     _note_contradictions(events, list(names), repair_log)
     up = [event for event in events if event.up]
-    first, last = [2**63 - 1] * len(names), [0] * len(names)
+    first = [2**63 - 1] * len(names)
+    last = [0] * len(names)
     for event in events:
         first[event.row] = min(first[event.row], event.start)
         last[event.row] = max(last[event.row], event.stop)
@@ -75,13 +78,7 @@ def _events(source: RecordingFile, names: dict[str, int], repair_log: RepairLog)
     """Parse the lines and number the nodes by appearance. Raises TraceError at the first that is damaged."""
     lines = source.text().split("\n")
     header = lines[0].lstrip("# ").split()
-    missing = [word for word in _WANTED if word not in header]
-    if missing:
-        raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_WANTED))
-    for word in _WANTED:
-        if header.count(word) > 1:
-            repair_log.note(f"column {word} stands twice, the first counts", "line 1")
-    node, kind, start, stop = (header.index(word) for word in _WANTED)
+    node, kind, start, stop = places_of(_WANTED, header, source, repair_log)
     events = []
     for number, line in enumerate(lines[1:], 2):
         cells = line.split()

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fedactors.plan import SECOND
-from fedactors.traces.lines import bounded, head, scaled
+from fedactors.traces.lines import bounded, head, places_of, scaled
 from fedactors.traces.series import BYTES_PER_SECOND, Series, SeriesRow, build
 from fedactors.traces.source import RecordingFile, RepairLog, shown
 
@@ -70,13 +70,7 @@ def _cells(source: RecordingFile, repair_log: RepairLog) -> Iterator[tuple[int, 
     reader = csv.reader(io.StringIO(source.text(), newline=""), strict=True)
     try:
         header = next(reader, [])
-        missing = [name for name in _NEEDED if name not in header]
-        if missing:
-            raise source.error("line 1", f"no column {', '.join(missing)}", ", ".join(_NEEDED))
-        for name in _NEEDED:
-            if header.count(name) > 1:
-                repair_log.note(f"column {name} stands twice, the first counts", "line 1")
-        columns = [header.index(name) for name in _NEEDED]
+        columns = places_of(_NEEDED, header, source, repair_log)
         for cells in reader:
             if not cells:
                 continue

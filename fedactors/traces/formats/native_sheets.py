@@ -69,11 +69,7 @@ class _Rates:
     def read(self, source: RecordingFile, repair_log: RepairLog) -> Series:
         """Read the rates. Raises TraceError if pieces leave a gap, overlap or are out of order."""
         flat = sheet.parse(source, ("row",), _TIMES)
-        units = [name for name in flat.order if name not in _PIECE]
-        if not set(_PIECE) <= set(flat.order) or units not in [[unit] for unit in _UNITS]:
-            raise source.error(
-                "", f"columns {shown(','.join(flat.order))}", f"row,from,to and one of {', '.join(_UNITS)}"
-            )
+        unit = _unit(flat.order, source)
         names = list(flat.texts["row"])
         begin = flat.numbers["from"]
         end = flat.numbers["to"]
@@ -81,12 +77,19 @@ class _Rates:
         gaps = np.flatnonzero(begin != np.where(np.isin(np.arange(len(names)), heads), 0, np.roll(end, 1)))
         if len(gaps):
             k = int(gaps[0])
-            where, accepted = device(names[k]), "0 in a row's first line, then the end of the line before"
-            raise source.error(where, f"a piece from {begin[k]} ns", accepted)
+            accepted = "0 in a row's first line, then the end of the line before"
+            raise source.error(device(names[k]), f"a piece from {begin[k]} ns", accepted)
         starts = np.array([*heads, len(names)], np.int64)
-        unit = units[0]
         last = end[starts[1:] - 1] if heads else end
         return Series(tuple(names[k] for k in heads), unit, starts, begin, flat.numbers[unit], last, repair_log.repairs)
+
+
+def _unit(order: tuple[str, ...], source: RecordingFile) -> str:
+    """Return the unit of rates that a header names. Raises TraceError if its columns are others than those of rates."""
+    units = [name for name in order if name not in _PIECE]
+    if not set(_PIECE) <= set(order) or units not in [[unit] for unit in _UNITS]:
+        raise source.error("", f"columns {shown(','.join(order))}", f"row,from,to and one of {', '.join(_UNITS)}")
+    return units[0]
 
 
 class _Devices:
