@@ -20,10 +20,9 @@ from itertools import accumulate, count, pairwise
 from pathlib import Path
 from typing import Any
 
-for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "peers"), str(HERE.parent)]
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
 import lean_job
 import torch

@@ -103,6 +103,11 @@ class Descent:
                 self.state[name] = torch.cat([vector, rest]) if len(rest) else vector
 
 
+def _first(parts: Sequence[Tensor], active: int | None) -> Sequence[Tensor]:
+    """Return the first `active` rows of tensors; all if it is None."""
+    return parts if active is None else [part[:active] for part in parts]
+
+
 class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
@@ -139,10 +144,9 @@ class LocalModels:
         The model's buffers become what the forward pass has `written`.
         """
         if self._rows.plain_sgd:
-            mine, starts, corrections = self.tensors, self._starts, self._corrections
-            if active is not None:
-                mine, starts = ([part[:active] for part in parts] for parts in (mine, starts))
-                corrections = corrections and [part[:active] for part in corrections]
+            corrections = None if self._corrections is None else _first(self._corrections, active)
+            mine = _first(self.tensors, active)
+            starts = _first(self._starts, active)
             descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)

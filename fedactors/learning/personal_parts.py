@@ -56,9 +56,11 @@ class PersonalParts:
         """Return changes `(clients, parameters)` with zero at P."""
         return changes.index_fill(1, self._positions, 0.0) if self.some else changes
 
-    def of(self, models: Tensor) -> dict[str, Tensor]:
-        """Return what each client keeps of its model."""
-        return {PERSONAL: models[:, self._positions]} if self.some else {}
+    def of(self, starts: Tensor, deltas: Tensor) -> dict[str, Tensor]:
+        """Return what each client keeps of its model, which is where it started and its update."""
+        if not self.some:
+            return {}
+        return {PERSONAL: starts[:, self._positions] + deltas[:, self._positions]}
 
 
 def unmoved(positions: NDArray[np.int64] | None, before: Tensor, after: Tensor) -> Tensor:

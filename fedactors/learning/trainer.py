@@ -167,7 +167,7 @@ class Trainer:
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, own)
-        mine = self._personal.of(rows.starts + deltas) if self._personal.some else {}
+        mine = self._personal.of(rows.starts, deltas)
         return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Digits with several labels each: is it even, prime, above four, a square?"""
+"""Digits with several labels each: whether it is even, prime, above four, a square."""
 
 import numpy as np
 from sklearn.datasets import load_digits
