@@ -57,7 +57,7 @@ class ClientMeasures(NamedTuple):
     """The measures of one client's model on that client's samples."""
 
     client: int
-    accuracy: float
+    accuracy: float | None  # None where labels are no classes
     loss: float
 
 

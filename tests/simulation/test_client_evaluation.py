@@ -69,6 +69,14 @@ def test_figures_by_hand():
     assert client_figures([], groups) == {"clients_evaluated": 0}
 
 
+def test_values_have_a_loss_at_clients_and_no_accuracy(scenario, tmp_path):
+    chosen = scenario("task.loss=mse", "server.schedule={name: constant, lr: 0.01}", "server.rounds=2")
+    row = played(chosen, tmp_path / "run").metrics[-1]
+    assert row["clients_evaluated"] == 20
+    assert 0 < row["client_loss"] < 100
+    assert not any(name.startswith("client_accuracy") for name in row)
+
+
 def prepare_groups(*named):
     from types import SimpleNamespace
 

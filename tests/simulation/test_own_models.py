@@ -37,9 +37,8 @@ class Branch(nn.Module):
         return self.a(x) * torch.sigmoid(self.b(x))
 
 def images():
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10)
-    )
+    convolved = nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
+    return nn.Sequential(*convolved, nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 
 def plain():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
