@@ -35,6 +35,7 @@ from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_d
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
+from fedactors.learning.fine_tuning import FineTuner
 from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
@@ -259,8 +260,16 @@ class ServerWorker(Worker):
 class Evaluator(Worker):
     """Evaluates models on the test set while the clients train."""
 
-    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        task: TrainingTask,
+        evaluation_set: EvaluationSet,
+        samples: TrainingData | None = None,
+        device: str = "cpu",
+    ) -> None:
         super().__init__(device)
+        fine = task.fine_tuning
+        self._tuner = None if fine is None or samples is None else FineTuner(task, samples, fine)
         self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
         self._holdout = task.holdout
         self._personal = task.personal
@@ -277,10 +286,15 @@ class Evaluator(Worker):
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
     def evaluate_clients(
-        self, public: Vectors, clients: Sequence[int], *kept: Vectors | None
+        self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None
     ) -> tuple[ClientMeasures, ...]:
-        """Return the measures of each client: with what it keeps of its own, or with the model in `public`."""
+        """Return the measures of each client: with what it keeps of its own, or with the model in `public`.
+
+        `version` is that of the round; where clients fine-tune models first, it names their batches.
+        """
         models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
+        if self._tuner is not None:
+            models = [self._tuner.tuned(client, version, one) for client, one in zip(clients, models, strict=True)]
         return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
 
 

@@ -93,6 +93,15 @@ class PretrainingWork(NamedTuple):
     lr: float
 
 
+class FineTuning(NamedTuple):
+    """What a client does with a model before it is evaluated there: passes, or steps."""
+
+    epochs: int | None
+    steps: int | None
+    batch: int
+    lr: float
+
+
 @dataclass(frozen=True)
 class TrainingTask:
     """What does not change in a run: every host gets it once."""
@@ -109,6 +118,7 @@ class TrainingTask:
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
     personal_steps: tuple[int, ...] = ()  # of each client, those that train what stays alone; empty: all train all
     evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
+    fine_tuning: FineTuning | None = None  # of models before they are evaluated at clients
     evaluates_own: bool = True  # whether they are evaluated with what they have of their own
 
     clip: Clip | None = None  # of the clients' gradients

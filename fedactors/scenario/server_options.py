@@ -36,6 +36,22 @@ class PretrainingOptions(Options):
     """Samples of a step; by default as many as a client's."""
 
 
+class FineTuneOptions(Options):
+    """What a client does before its model is evaluated; nothing of it is kept, and no virtual time is charged."""
+
+    epochs: int | None = Field(default=None, ge=1, le=100_000)
+    steps: int | None = Field(default=None, ge=1, le=10_000_000)
+    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    batch: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Samples of a step; by default as many as in training."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> FineTuneOptions:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give either epochs or steps")
+        return self
+
+
 class ClientEvaluation(Options):
     """How good models are at single clients."""
 
@@ -47,6 +63,8 @@ class ClientEvaluation(Options):
     """Each on test samples of its own, given to it as its training samples are; or all on the whole test set."""
     model: Literal["own", "global"] = "own"
     """What a client would use: its own model or personal part, where it has one; or the server's model."""
+    fine_tune: FineTuneOptions | None = None
+    """Steps of each client on its own training data before its model is evaluated."""
 
 
 def _number_or_share(value: Any) -> Any:

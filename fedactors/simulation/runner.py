@@ -19,6 +19,7 @@ from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import (
+    FineTuning,
     PretrainingWork,
     SampleVariants,
     ServerExamples,
@@ -248,6 +249,7 @@ def load(prepared: Prepared) -> Loaded:
         personal=prepared.personal,
         personal_steps=prepared.personal_steps,
         evaluates_on_all=evaluation is not None and evaluation.on == "test",
+        fine_tuning=_fine_tuning(server),
         evaluates_own=evaluation is None or evaluation.model == "own",
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
@@ -255,6 +257,12 @@ def load(prepared: Prepared) -> Loaded:
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+
+
+def _fine_tuning(server: ServerOptions) -> FineTuning | None:
+    """Return what clients do before they are evaluated, if they do anything."""
+    fine = server.evaluation.fine_tune if server.evaluation else None
+    return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
 
 
 def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
