@@ -33,9 +33,9 @@ from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
-from fedactors.learning.fine_tuning import FineTuner
 from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
@@ -260,17 +260,10 @@ class ServerWorker(Worker):
 class Evaluator(Worker):
     """Evaluates models on the test set while the clients train."""
 
-    def __init__(
-        self,
-        task: TrainingTask,
-        evaluation_set: EvaluationSet,
-        samples: TrainingData | None = None,
-        device: str = "cpu",
-    ) -> None:
-        super().__init__(device)
-        fine = task.fine_tuning
-        self._tuner = None if fine is None or samples is None else FineTuner(task, samples, fine)
-        self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
+    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, samples: TrainingData | None = None) -> None:
+        super().__init__("cpu")
+        self._tuner = tuner_of(task, samples)
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, "cpu", task.metrics)
         self._holdout = task.holdout
         self._personal = task.personal
         self._on_all = task.evaluates_on_all
@@ -288,13 +281,10 @@ class Evaluator(Worker):
     def evaluate_clients(
         self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None
     ) -> tuple[ClientMeasures, ...]:
-        """Return the measures of each client: with what it keeps of its own, or with the model in `public`.
-
-        `version` is that of the round; where clients fine-tune models first, it names their batches.
-        """
+        """Return the measures of each client, with what it keeps or the model in `public`, after a round of `version`."""
         models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
         if self._tuner is not None:
-            models = [self._tuner.tuned(client, version, one) for client, one in zip(clients, models, strict=True)]
+            models = list(map(partial(self._tuner.tuned, version), clients, models))
         return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
 
 

@@ -25,8 +25,8 @@ class FineTuner(NamedTuple):
     samples: TrainingData
     options: FineTuning
 
-    def tuned(self, client: int, version: int, flat: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the model `flat`, `(parameters,)`, as the client has it after its steps; a client without data, as it is.
+    def tuned(self, version: int, client: int, flat: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the model `flat`, `(parameters,)`, after the steps of a client; as it is where it has no data.
 
         `version` is that of the model before the round that is evaluated; it names the batches.
         """
@@ -37,3 +37,9 @@ class FineTuner(NamedTuple):
         work = workload(len(held), options.batch, epochs=options.epochs, steps=options.steps)
         learner = CentralLearner(self.task.model, self.task.seed, self.samples.x[held], self.samples.y[held])
         return learner.tuned(torch.from_numpy(flat), options.lr, work, client, version).numpy()
+
+
+def tuner_of(task: TrainingTask, samples: TrainingData | None) -> FineTuner | None:
+    """Return what fine-tunes models in a run; None if nothing does."""
+    fine = task.fine_tuning
+    return None if fine is None or samples is None else FineTuner(task, samples, fine)
