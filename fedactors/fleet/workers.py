@@ -20,7 +20,7 @@ import torch
 from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError, UserCallError
-from fedactors.fleet.chunk_results import append_or_add, folded
+from fedactors.fleet.chunk_results import append_or_add, folded, parted
 from fedactors.fleet.deadly_clients import deadly_client
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -107,7 +107,7 @@ class ClientHost(Worker):
             for result in self._together(group, sent, kept[:count], following):
                 append_or_add(learned, result)
             del kept[:count]
-        return _parted_results(learned) if self._keeps else learned
+        return parted(learned) if self._keeps else learned
 
     def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
         """Return which client ends the process that trains it, and how; empty if none does. `given`: as in `learn`."""
@@ -292,12 +292,6 @@ class Evaluator(Worker):
         if self._tuner is not None:
             models = list(map(partial(self._tuner.tuned, version), clients, models))
         return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
-
-
-def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
-    """Return the results without what clients keep, and then what each client keeps."""
-    kept = [vectors for result in results for vectors in result.kept]
-    return [result._replace(kept=()) for result in results], *kept
 
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:

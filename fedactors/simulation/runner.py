@@ -30,7 +30,6 @@ from fedactors.learning.training_task import (
 )
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.module_layer import ModuleLayer
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
@@ -194,10 +193,7 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
 def _try_own_code(prepared: Prepared, data: Loaded) -> None:
     """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
     task, samples, test, _ = data
-    loss = task.model.loss
-    described = isinstance(loss, LossDescription) and loss.reference is not None
-    modules = any(isinstance(layer, ModuleLayer) for layer in task.model.layers)
-    if not (described or modules or any(spec.factory for spec in task.metrics)):
+    if not task.runs_own_code:
         return
     from fedactors.simulation.checks.own_code_trial import try_own_code
 
