@@ -44,6 +44,19 @@ class Swept:
         """Return each place of the sweep with the mean of the measure there."""
         return [(at, interval(self.values(self.measure, at))) for at in _places(self.axes)]
 
+    def best(self) -> tuple[dict[str, Label], Interval] | None:
+        """Return the place with the best mean of the measure; None if there is no figure, or no better and worse."""
+        rises = self._rises()
+        known = [(at, value) for at, value in self.places() if value is not None]
+        if rises is None or not known:
+            return None
+        return (max if rises else min)(known, key=lambda one: one[1].mean)
+
+    def _rises(self) -> bool | None:
+        if self.measure in MEASURES and self.measure not in ("accuracy", "loss"):
+            return False if self.measure.endswith("_to") else None
+        return self.rows[0].records.rises(self.measure) if self.rows else None
+
     def maps(self) -> list[HeatMap]:
         """Return heat maps of the measure over the first two axes, one for each place on the others."""
         across = self.axes[0]
