@@ -55,7 +55,7 @@ def _own_loss(model: Model) -> LossDescription | None:
 
 
 def _batch(x: NDArray[np.float32], y: NDArray[np.generic]) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(x[:_FEW].copy()), torch.from_numpy(y[:_FEW].copy())
+    return torch.from_numpy(np.array(x[:_FEW])), torch.from_numpy(np.array(y[:_FEW]))
 
 
 def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
