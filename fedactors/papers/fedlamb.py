@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fedactors.papers.claims import more
-from fedactors.papers.experiment import Axes, Claim, Experiment, Label, ResultTable
+from fedactors.papers.experiment import Axes, Experiment, Label, ResultTable
+from fedactors.papers.figures import Figure
+from fedactors.papers.verdicts import Claim, Floor
 
 Axis = Mapping[Label, Sequence[str]]
 
@@ -51,7 +53,7 @@ def grid(*, decays: Sequence[float] = (0.0, 0.01, 0.1), **places: Axis) -> Seque
     return [{**places, "method": METHODS, "alpha": alpha}, {**places, **lamb(*decays), "alpha": alpha}]
 
 
-def at_best(table: ResultTable, measure: str, **place: Label) -> dict[str, float]:
+def at_best(table: ResultTable, measure: str, **place: Label) -> dict[str, Figure]:
     """Return a measure of each method at its best rate; the table holds no other."""
     return {name: table.mean(measure, method=f"Fed-{name}", **place) for name in ("SGD", "AMS", "LAMB")}
 
@@ -107,6 +109,7 @@ def reported(table: ResultTable) -> list[Claim]:
 
 
 _COLUMNS = ("last5", "at3", "at5", "at10")
+_LEARNT = (Floor(0.3, "last5", rounds=5),)  # chance is a tenth
 _CLIENTS: Axis = {
     count: (
         f"population.clients.count={count}",
@@ -130,6 +133,7 @@ def _figure(
         f"curves only: {curves}",
         _COLUMNS,
         tuned=_TUNED,
+        floors=_LEARNT,
     )
 
 
