@@ -97,8 +97,8 @@ def beside(table: ResultTable) -> list[str]:
 def claims(table: ResultTable) -> list[Claim]:
     """Look whether each scheme ends at its own limit, and which limits are w*.
 
-    A scheme has ended where it is nearer to its limit than a quarter of what lies between that limit and w*, and has not
-    ended at w* where it is farther from w* than half of that.
+    A scheme has ended where it is nearer to its limit than a quarter of what lies between that limit and w*, and has
+    not ended at w* where it is farther from w* than half of that.
     """
     found = []
     for inactive in table.labels("inactive"):

@@ -14,7 +14,7 @@ _HEADS |= {"at3": "round 3", "at5": "round 5", "at10": "round 10"}
 
 
 def lines(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) -> list[str]:
-    """Return the report: means over repeats, the paper's numbers, and verdicts, in brackets of what is reported only."""
+    """Return the report: means over repeats, the paper's numbers, and verdicts (in brackets: reported only)."""
     said = [f"  {_verdict(claim):<19} {claim.text}: {claim.ours}" for claim in claims]
     note = [f"paper: {experiment.reported}"] if experiment.reported else []
     return [experiment.title, "", *(experiment.beside(table) or _body(experiment, table)), "", *note, *said]
