@@ -1,4 +1,4 @@
-"""`fedactors reproduce`: run an experiment of a paper and list which of its claims hold."""
+"""`fedactors reproduce`: run an experiment of a paper and list the verdict on each of its claims."""
 
 from __future__ import annotations
 

@@ -82,6 +82,11 @@ def observed(text: str, ours: str, holds: bool, behind: Sequence[Figure], *, ass
     return Claim(text, ours, Verdict.HOLDS if holds else Verdict.FAILS, asserted)
 
 
+def reported(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims as reported, not asserted."""
+    return [claim._replace(asserted=False) for claim in claims]
+
+
 def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> Figure:
     """Return max - min of a measure's mean along an axis."""
     values = [table.mean(measure, **labels, **{axis: label}) for label in table.labels(axis)]
@@ -109,7 +114,7 @@ def _judged(margin: Figure, strict: bool) -> tuple[Verdict, str]:
     found = interval([value for value in margin.values if value is not None], CONFIDENCE)
     assert found is not None  # a figure without values is missing
     half = found.half or 0.0
-    wide = f" +- {found.half:.2g}, {found.n} seeds" if found.half is not None else ", one seed"
+    wide = f" +- {found.half:.2g}, {found.n} seeds" if found.half is not None else ", no interval"
     said = f"margin {found.mean:+.3g}{wide}"
     if found.mean > half or (not strict and found.mean == half):
         return Verdict.HOLDS, said
