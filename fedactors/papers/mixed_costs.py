@@ -39,6 +39,8 @@ def step_mflop(run: Measures) -> float:
     spent = sum(end - begin for begin, end in zip(orders["downloaded"], orders["computed"], strict=True))
     assert run.folder is not None  # `_orders` read it
     speed = Scenario.load(run.folder / "scenario.yaml").population[0].compute.flops
+    if speed is None:
+        raise RunFolderError(f"{run.folder}: its devices have no compute.flops, so times are no operations")
     return float(spent * 1e-9 * speed / sum(orders["steps"]) / 1e6)
 
 

@@ -11,7 +11,7 @@ from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.papers import grid
 from fedactors.papers.catalogue import FULL, REDUCED
-from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures
 from fedactors.study.runs import StudyRun
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
