@@ -30,6 +30,7 @@ from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from fedactors.errors import FedactorsError
+from fedactors.paths import impossible
 
 PREFIX = "fedactors_user_"
 CODE = "code"  # of a run folder: copies of the files
@@ -85,6 +86,8 @@ def may_use_copies() -> bool:
 
 def file_of(where: str, folder: Path) -> Source:
     """Return the file that a scenario in `folder` calls `where`. Raises ValueError if it cannot be read."""
+    if problem := impossible(where):
+        raise ValueError(problem)
     path = folder / where
     try:
         source = read(path if path.exists() else _copy(where, folder) or path)

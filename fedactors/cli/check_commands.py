@@ -14,17 +14,35 @@ def extend_check(command: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     shared_options.scenario(command)
     command.add_argument("--quick", action="store_true", help="no forecast of time and memory, which takes seconds")
+    command.add_argument(
+        "--budget",
+        type=_seconds,
+        metavar="TIME",
+        help='time to take, such as 60s (default: 5s); what takes longer is estimated, and said under "costly"',
+    )
     shared_options.where(command)
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration such as 60s. Raises ArgumentTypeError."""
+    from fedactors.scenario.units import duration
+
+    try:
+        return duration(text) / 10**9
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def check(options: argparse.Namespace) -> int:
     """Print what a scenario will do. Raises UsageError for what is wrong with it."""
     from fedactors.scenario import Scenario
+    from fedactors.simulation.checks.budget import SECONDS
     from fedactors.simulation.checks.check import check
 
     scenario = Scenario.load(options.scenario, options.set)
     fleet = None if options.quick else options.fleet
-    shared_options.show(options, check(scenario, fleet, options.actors), "check")
+    seconds = SECONDS if options.budget is None else options.budget
+    shared_options.show(options, check(scenario, fleet, options.actors, seconds), "check")
     return 0
 
 

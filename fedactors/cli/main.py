@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import platform
 import sys
@@ -27,6 +28,13 @@ from fedactors.errors import FedactorsError, UsageError, suggestion
 from fedactors.version import VERSION
 
 _INTERRUPTED = 130
+_LACKS = {  # what the loader of libraries says
+    "failed to map segment": "out of memory: too little address space to load a library",
+    "cannot allocate memory": "out of memory: too little to load a library",
+    "Cannot allocate memory": "out of memory: too little to load a library",
+    "Too many open files": "too few file descriptors to load a library",
+    "Error 24": "too few file descriptors to load a library",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output has ended: no message reaches it
         return 1
     except OSError as error:  # a disk that is full, a file that is gone: what could be written stands
-        return _of_the_user(error, _fault_of_file(error))
+        code = _of_the_user(error, _fault_of_file(error))
+        return 2 if error.errno == errno.ENAMETOOLONG else code
     except Exception as error:
-        return _of_the_user(error, "")
+        return _of_the_user(error, _too_little_for_a_library(error))
     return result
 
 
@@ -74,6 +83,14 @@ def _of_the_user(error: Exception, otherwise: str) -> int:
         raise error
     print(f"fedactors: {text}", file=sys.stderr)
     return 1
+
+
+def _too_little_for_a_library(error: Exception) -> str:
+    """Return what a library lacks that cannot be loaded: memory or descriptors; empty if it is something else."""
+    for sign, lack in _LACKS.items():
+        if isinstance(error, ImportError) and sign in str(error):
+            return f"{lack}: {str(error).strip().splitlines()[-1]} (accepted: a higher limit, see `ulimit -a`)"
+    return ""
 
 
 def console() -> None:

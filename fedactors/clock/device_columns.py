@@ -16,7 +16,7 @@ from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, ha
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.recording_paths import locate
-from fedactors.clock.synthetic_availability import windows
+from fedactors.clock.synthetic_availability import affordable, windows
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.local_options import LocalOptions
@@ -106,14 +106,15 @@ class _Presence:
     depart: Int64
 
 
-def build(scenario: Scenario, flops: int) -> Population:
+def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Population:
     """Return the population of `scenario`, whose model takes `flops` operations to train a sample; reads its traces.
 
     What a group draws depends on the seed and the group's name only, and adding devices at its end leaves the others
-    as they were. Raises TraceError if a trace cannot be read.
+    as they were. Windows of a law that take longer than `seconds` to draw are drawn for less virtual time.
+    Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
-    setting = GroupSetting(scenario.seed, scenario.folder, flops)
+    setting = GroupSetting(scenario.seed, scenario.folder, flops, seconds and seconds / len(groups))
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
@@ -209,9 +210,10 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
     if isinstance(group.availability, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
     if isinstance(group.availability, SyntheticBehaviour):
-        made = windows(group.availability, group.count, setting.seed, entity(group))
+        stretch = affordable(group.availability, group.count, setting.seconds)
+        made = windows(group.availability, group.count, setting.seed, entity(group), stretch)
         row = np.arange(group.count, dtype=np.int64)
-        period = zeros + group.availability.days * _DAY
+        period = zeros + stretch.end
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
     trace = group.availability
     path = locate(trace.path, setting.folder)

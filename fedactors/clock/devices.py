@@ -34,6 +34,7 @@ class GroupSetting:
     seed: int
     folder: Path  # of the scenario
     flops: int  # of the model, forward and backward, for one sample
+    seconds: float | None = None  # for drawing a group's windows, which are an estimate if that is not enough
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 The cost of a round is the number of edges since the last one plus one scan of the bitmap; devices that are not asked
 never become objects. Edges are made for one stretch of time after the other, so that looping recordings need no
-horizon.
+horizon. Where more than a stretch has passed since the last round, its edges are left out: every device is looked up at
+the new time, which costs no more than a stretch does.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Presence:
     ) -> None:
         self._a = availability
         counted = np.ones(len(availability), bool) if counted is None else counted
+        self._counted = counted
         self._stay = stay or _always(len(availability))
         self._visitors = np.flatnonzero(counted & ((self._stay.arrive > 0) | (self._stay.depart < NEVER)))
         self._moving = np.flatnonzero((availability.row >= 0) & counted)
@@ -61,8 +63,22 @@ class Presence:
             # a device may have several edges in one stretch: numpy keeps the last, and edges are in order
             self.on[self._devices[self._cursor : stop]] = self._states[self._cursor : stop]
             self._cursor = max(self._cursor, stop)
-            if self._end > time or not self._more():
-                return
+            if self._end > time:
+                return None
+            if time - self._end > self._stretch() and self._end < self._last:
+                return self._jump(time)
+            if not self._more():
+                return None
+
+    def _jump(self, time: Time) -> None:
+        """Look every device up at `time`, after the edges of that instant; go on with the edges after it."""
+        at = np.full(len(self._moving), time, np.int64)
+        on = self._counted & (self._a.row < 0)
+        on[self._moving] = ontime.elapsed(self._a, self._moving, at + 1) > ontime.elapsed(self._a, self._moving, at)
+        self.on = on & (self._stay.arrive <= time) & (time < self._stay.depart)
+        self._times, self._devices, self._states = _no_edges()
+        self._cursor = 0
+        self._end = time + 1
 
     def available(self) -> Int64:
         """Return the ids of the devices that are on, ascending."""
@@ -88,13 +104,17 @@ class Presence:
         """Make the edges of the next stretch of time; return whether there can be any."""
         if self._end >= self._last:
             return False
-        length = int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
+        length = self._stretch()
         self._size = min(2 * self._size, _LARGEST_SLAB)
         begin, self._end = self._end, min(self._end + length, NEVER)
         found = edges(self._a, self._moving, begin, self._end)
         self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._visitors) else found
         self._cursor = 0
         return True
+
+    def _stretch(self) -> Time:
+        """Return for how long edges are made next, ns."""
+        return int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
 
     def _during_stays(self, found: Edges, begin: Time) -> Edges:
         """Return the edges `found` from `begin`: of devices that are there, and with their comings and goings.

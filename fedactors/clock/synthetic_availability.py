@@ -8,11 +8,13 @@ scaled so that its mean over the week is 1 / `mean_off`. Virtual time 0 is Monda
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.availability import Int64, RecordingColumns
-from fedactors.plan import SECOND
+from fedactors.plan import SECOND, Time
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 
@@ -21,16 +23,51 @@ Float64 = NDArray[np.float64]
 _HOUR, _DAY = 3600 * SECOND, 86_400 * SECOND
 _WEEK = 7 * _DAY
 _BEFORE = 2  # days that pass before time 0, so that a run does not begin with every device off
+_SECONDS_PER_TURN = 60e-6  # to draw one wait and one window, about
+_SECONDS_PER_DRAW = 0.3e-6  # more of these for each device
+_LEAST_TURNS = 20.0  # in a stretch that windows are drawn for
 _ZONES = 0  # round number of the stream of zones; windows and waits use those behind it
 
 
-def windows(law: SyntheticBehaviour, count: int, seed: int, entity: int) -> RecordingColumns:
-    """Return the windows of `count` devices over `law.days` days, a row each; they depend on (seed, entity) only."""
+class Stretch(NamedTuple):
+    """The virtual time that windows are drawn for, ns."""
+
+    before: Time  # that passes before time 0
+    end: Time
+
+
+def whole(law: SyntheticBehaviour) -> Stretch:
+    """Return the stretch that a run has."""
+    return Stretch(_BEFORE * _DAY, law.days * _DAY)
+
+
+def drawing_seconds(law: SyntheticBehaviour, count: int) -> float:
+    """Return about how many seconds it takes to draw the windows of a run."""
+    return sum(whole(law)) / (law.mean_on + law.mean_off) * (_SECONDS_PER_TURN + count * _SECONDS_PER_DRAW)
+
+
+def affordable(law: SyntheticBehaviour, count: int, seconds: float | None) -> Stretch:
+    """Return the stretch whose windows are drawn in about `seconds`, for an estimate; the whole one for None."""
+    if seconds is None or drawing_seconds(law, count) <= seconds:
+        return whole(law)
+    turns = max(_LEAST_TURNS, seconds / (_SECONDS_PER_TURN + count * _SECONDS_PER_DRAW))
+    reached = min(round(turns * (law.mean_on + law.mean_off)), sum(whole(law)))
+    before = min(_BEFORE * _DAY, reached // 4)
+    return Stretch(before, reached - before)
+
+
+def windows(
+    law: SyntheticBehaviour, count: int, seed: int, entity: int, stretch: Stretch | None = None
+) -> RecordingColumns:
+    """Return the windows of `count` devices over `law.days` days, a row each; they depend on (seed, entity) only.
+
+    Those of another `stretch` are other draws by the same law.
+    """
+    before, end = stretch or whole(law)
     zones = np.array(law.zones, np.int64)
     local = zones[stream(seed, Purpose.AVAILABILITY, entity, _ZONES).integers(len(zones), size=count)] * _HOUR
     rate = _Rate(law)
-    now = np.full(count, -_BEFORE * _DAY, np.int64)
-    end = law.days * _DAY
+    now = np.full(count, -before, np.int64)
     row: list[Int64] = []
     on: list[Int64] = []
     off: list[Int64] = []

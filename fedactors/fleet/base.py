@@ -49,14 +49,16 @@ class Fault(Exception):  # noqa: N818 - a fault is of the machinery, an error ma
         cause: the class of the failure ("ChunkError", "ActorDiedError").
         text: a description of the failure.
         died: whether an actor died; False if it raised an exception.
+        details: all that is known, for the log.
 
     """
 
-    def __init__(self, cause: str, text: str, died: bool = False) -> None:
-        super().__init__(cause, text, died)
+    def __init__(self, cause: str, text: str, died: bool = False, details: str = "") -> None:
+        super().__init__(cause, text, died, details)
         self.cause = cause
         self.text = text
         self.died = died
+        self.details = details
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.text}"
@@ -143,6 +145,10 @@ class Fleet(Protocol):
 
         Raises Fault if it does not come back.
         """
+        ...
+
+    def messages(self) -> list[str]:
+        """Return what the machinery has said since the last call, for the log of the run."""
         ...
 
     def close(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fedactors.errors import FleetError
 from fedactors.fleet.base import Fault, Fleet, Handle, WorkerClass
 from fedactors.fleet.chunk_placement import by_kind, ranges, spread
 from fedactors.fleet.client_states import ClientStates
+from fedactors.fleet.flight import Flight
 from fedactors.fleet.stubs import ClientHostStub, Results
 from fedactors.learning.dissimilarity import GradientSum
 from fedactors.learning.training_task import Chunk, Vectors
@@ -83,6 +85,29 @@ class Hosts:
         for place in dict.fromkeys(places):
             total = [self.stubs[place].fold([*total, *results[place]])]
         return total
+
+    def explained(self, flight: Flight, bases: Sequence[Handle[Vectors]], reason: str) -> str:
+        """Return why actors of a task die again and again: the client that ends its process, else `reason`."""
+        try:
+            self.revive()
+            if self._states is not None:
+                self._states.drop()  # proposals of processes that have died
+            found = self.deadly_client(flight.task.chunks, bases)
+        except (Fault, FleetError):
+            return reason
+        return f"round {flight.task.facts.version + 1}, {found} ({flight.tries} times)" if found else reason
+
+    def deadly_client(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> str:
+        """Return which client ends the process that trains it, and how; empty if none does.
+
+        Each chunk is tried on every host. Raises Fault if one dies.
+        """
+        for chunk in chunks:
+            kept = [] if self._states is None else [self._states.of(client) for client in chunk.clients]
+            for host in self.stubs:
+                if found := self._fleet.get(host.deadly_client(chunk, bases, kept)):
+                    return found
+        return ""
 
     def gradient_sums(
         self, groups: Sequence[Sequence[int]], public: Handle[Vectors], tries: int, first_of: int | None = None

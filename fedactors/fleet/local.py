@@ -89,6 +89,10 @@ class LocalFleet:
         """Return False: an object does not die."""
         return False
 
+    def messages(self) -> list[str]:
+        """Return nothing: there is no machinery."""
+        return []
+
     def close(self) -> None:
         """Restore the numbers of threads and Python's warning filters."""
         torch.set_num_threads(self._threads)

@@ -263,7 +263,8 @@ class Pipeline:
         version = flight.task.facts.version
         self._on_fault(version, fault)
         if reason := flight.count(fault):
-            raise FleetError(reason)
+            bases = [self._models.sent(base) for base in flight.task.bases]
+            raise FleetError(self._hosts.explained(flight, bases, reason) if fault.died else reason)
         if fault.died:
             self._revive(version)
         if fault.cause == "OutOfMemoryError":  # Ray has ended a host before the machine would have

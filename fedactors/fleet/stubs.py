@@ -55,6 +55,12 @@ class ClientHostStub(WorkerStub):
         several = self._fleet.call_several(self.actor, "learn", chunks, *bases, *kept, returns=1 + len(kept))
         return several[0], several[1:]
 
+    def deadly_client(
+        self, chunk: Chunk, bases: Sequence[Handle[Vectors]], kept: Sequence[Handle[Vectors] | None]
+    ) -> Handle[str]:
+        """Return which client of `chunk` ends the process that trains it, and how; empty if none does."""
+        return self._fleet.call(self.actor, "deadly_client", chunk, *bases, *kept)
+
     def fold(self, results: Sequence[Results]) -> Results:
         """Add up what this host learned and what the host before it hands on."""
         return self._fleet.call(self.actor, "fold", *results)

@@ -21,6 +21,7 @@ from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded
+from fedactors.fleet.deadly_clients import deadly_client
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
@@ -106,6 +107,11 @@ class ClientHost(Worker):
                 append_or_add(learned, result)
             del kept[:count]
         return _parted_results(learned) if self._keeps else learned
+
+    def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
+        """Return which client ends the process that trains it, and how; empty if none does. `given`: as in `learn`."""
+        first_kept = len(given) - self._kept_by([chunk])
+        return deadly_client(self._trainer, chunk, [one for one in given[:first_kept] if one], given[first_kept:])
 
     def _kept_by(self, chunks: Sequence[Chunk]) -> int:
         """Return the number of clients of `chunks` that keep something."""

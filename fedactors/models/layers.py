@@ -283,8 +283,12 @@ def stack(
 
     Raises DataError if a layer cannot be made to fit `input_shape`.
     """
-    model = Model(name, input_shape, (), zeros, loss)
+    layers: list[Layer] = []
+    shape = input_shape
     for maker in makers:
-        layer = maker if isinstance(maker, Layer) else maker(model.output_shape)
-        model = Model(name, input_shape, (*model.layers, layer), zeros, loss)
-    return model
+        layer = maker if isinstance(maker, Layer) else maker(shape)
+        layers.append(layer)
+        if layer.problem(shape):
+            break  # which the model reports, with the layer's place
+        shape = layer.output(shape)
+    return Model(name, input_shape, tuple(layers), zeros, loss)

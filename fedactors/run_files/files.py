@@ -20,6 +20,7 @@ SCENARIO = "scenario.yaml"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 FAULTS = "faults.jsonl"
+RAY_LOG = "ray.log"
 CHECKPOINT = "checkpoint"
 
 _ENDED = "the folder of a run that has ended"

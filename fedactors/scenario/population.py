@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
+from fedactors.paths import PathText
 from fedactors.scenario.local_options import GroupLocal
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
 from fedactors.scenario.sampled_participation import Laws, SampledParticipation, short
@@ -28,7 +29,7 @@ class Trace(Options):
     """Windows recorded on real devices; see docs/traces.md for the formats."""
 
     name: Literal["trace"] = "trace"
-    path: str
+    path: PathText
     """File, relative to the scenario's folder or else to the folder that FEDACTORS_TRACES names."""
     format: str | None = None
     """Name of the format; found out by looking at the file when absent."""

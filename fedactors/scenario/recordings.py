@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import model_validator
 
 from fedactors.options import Options
+from fedactors.paths import PathText
 from fedactors.scenario.units import Speed, Work
 
 Assign = Literal["in_order", "shuffle"]
@@ -15,7 +16,7 @@ Assign = Literal["in_order", "shuffle"]
 class RateRecording(Options):
     """A link or a processor over time, from a recording."""
 
-    path: str
+    path: PathText
     """File, or several by a pattern such as `bus/*.log`; relative to the scenario's folder or FEDACTORS_TRACES."""
     format: str | None = None
     """Name of the format; found out by looking at the file when absent."""
@@ -34,7 +35,7 @@ class RateRecording(Options):
 class DeviceRecording(Options):
     """Figures of real devices, from a table."""
 
-    path: str
+    path: PathText
     """File, relative to the scenario's folder or else to the folder that FEDACTORS_TRACES names."""
     format: str | None = None
     """Name of the format; found out by looking at the file when absent."""
@@ -55,7 +56,7 @@ class DeviceRecording(Options):
 class Places(Options):
     """Latency from a matrix of round-trip times: half of that between a device's place and the server's."""
 
-    path: str
+    path: PathText
     """File, relative to the scenario's folder or else to the folder that FEDACTORS_TRACES names."""
     server: str = "0"
     """Name of the server's place."""

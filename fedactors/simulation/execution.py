@@ -79,7 +79,7 @@ class Execution:
         self._stop = StopRule(scenario, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
-        self._faults = FaultNotes(folder, progress)
+        self._faults = FaultNotes(folder, progress, fleet.messages)
         self._began = began
         self._before = dict[str, float]()
         self._pending: deque[_Due] = deque()
@@ -116,6 +116,7 @@ class Execution:
             raise
         finally:
             self._saver.close()
+            self._faults.write_messages()
         return ended
 
     def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
@@ -255,7 +256,8 @@ class Execution:
                 try:
                     step()
                 except (OSError, Fault, FleetError) as further:
-                    self._progress.note(f"{path}: not all could be saved: {further}")
+                    why = "" if str(further) in str(error) else f": {further}"
+                    self._progress.note(f"{path}: not all could be saved{why}")
         finally:  # also after a second interrupt
             if saved := checkpoints(path):
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fedactors.fleet.base import Fault
 from fedactors.fleet.messages import Outcomes
 from fedactors.learning.training_task import MemoryLimit
+from fedactors.run_files.files import RAY_LOG
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.run_folder import RunFolder
 
 
 class FaultNotes:
-    """The faults of one run, for its `folder` and its `progress`."""
+    """The faults of one run, for its `folder` and its `progress`; `messages` returns what the machinery said newly."""
 
-    def __init__(self, folder: RunFolder, progress: Progress) -> None:
+    def __init__(self, folder: RunFolder, progress: Progress, messages: Callable[[], list[str]]) -> None:
         self._folder = folder
+        self._messages = messages
         self._progress = progress
         self._limit: MemoryLimit | None = None
 
     def fault(self, version: int, fault: Fault, *, repeated: bool) -> None:
         """Record a fault in the round of `version`, whose work is `repeated` by another host, or was done already."""
         self._folder.fault({"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text})
+        written = self.write_messages(fault.details)
+        where = f" (what Ray said is in {self._folder.path / RAY_LOG})" * written
         again = "; the work is given to another host" * repeated
-        self._progress.note(f"round {version + 1}: {fault.cause}{again}")
+        self._progress.note(f"round {version + 1}: {fault.cause}{again}{where}")
+
+    def write_messages(self, *further: str) -> bool:
+        """Write down what the machinery has said, and `further` texts that are not empty; return whether it was any."""
+        texts = [text for text in (*self._messages(), *further) if text]
+        for text in texts:
+            self._folder.ray_log(text)
+        return bool(texts)
 
     def memory(self, outcomes: Outcomes) -> None:
         """Record that memory was too small, when that begins and when it gets worse."""

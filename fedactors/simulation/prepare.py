@@ -25,6 +25,7 @@ from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.algorithm_checks import check_algorithm, refuse_personal
+from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import (
@@ -133,20 +134,21 @@ class Prepared:
         return Clock(self.scenario, self.population, self.workloads, self.payload, self.client_bytes)
 
 
-def prepare(scenario: Scenario) -> Prepared:
+def prepare(scenario: Scenario, seconds: float | None = None) -> Prepared:
     """Work out sizes, model and population.
 
+    If availability by a law takes longer than `seconds` to draw, it is an estimate, for a forecast only.
     Raises ScenarioError, DataError or TraceError, naming the scenario's file, if the parts do not fit together or a
     file is missing.
     """
     try:
         with registry.in_scope(scenario.own), user_errors(ScenarioError):
-            return _prepared(scenario)
+            return _prepared(scenario, seconds)
     except UsageError as error:
         raise type(error)(f"{scenario.source}: {error}") from error
 
 
-def _prepared(scenario: Scenario) -> Prepared:
+def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     task = scenario.task
     server = scenario.server
     clients = scenario.devices
@@ -164,8 +166,9 @@ def _prepared(scenario: Scenario) -> Prepared:
     check_work(works)
     setting = _setting(scenario, info, sizes, works, central, model)
     check_algorithm(server, setting)
-    people = build(scenario, model.flops).scaled_by(server.algorithm.effort(setting))
-    check_available(scenario, people)
+    people = build(scenario, model.flops, seconds).scaled_by(server.algorithm.effort(setting))
+    if seconds is None or not slow_laws(scenario, seconds):
+        check_available(scenario, people)
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)
     for check in _LAST_CHECKS:
         check(prepared)

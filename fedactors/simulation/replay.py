@@ -17,6 +17,8 @@ from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_totals import RunTotals
 
+TIME_IS_UP = "the wall time allowed was over"  # why a replay ended
+
 
 @dataclass(frozen=True)
 class Replay(RunPlots):
@@ -56,9 +58,13 @@ def replay(
 
 
 def play(
-    prepared: Prepared, folder: RunFolder | None, rounds: int | None, losses: Feedback = nothing
+    prepared: Prepared,
+    folder: RunFolder | None,
+    rounds: int | None,
+    losses: Feedback = nothing,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
-    """Run the clock and return the summary; `rounds` cuts it short, `folder` takes the plans.
+    """Run the clock and return the summary; `rounds` and wall `seconds` cut it short, `folder` takes the plans.
 
     `losses` is the feedback of a clock that selects clients by losses.
     """
@@ -67,6 +73,7 @@ def play(
     digests = Digests()
     clock = prepared.clock()
     fractions: list[int] = [0] * 11
+    stopped = ""
     for plan in heeding(clock, losses):
         row = totals.add(plan)
         digests.plan(plan)
@@ -76,6 +83,10 @@ def play(
             folder.plan(plan)
             folder.metrics(row)
         if rounds is not None and totals.plans >= rounds:
+            stopped = f"asked for {rounds} rounds"
+            break
+        if seconds is not None and time.perf_counter() - began > seconds:
+            stopped = TIME_IS_UP
             break
     return {
         "name": prepared.scenario.name,
@@ -86,6 +97,6 @@ def play(
         **totals.summary(),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
         "wall_seconds": round(time.perf_counter() - began, 3),
-        "ended_because": clock.ended_because or f"asked for {rounds} rounds",
+        "ended_because": clock.ended_because or stopped,
         "digests": {"plans": digests.values()["plans"]},
     }

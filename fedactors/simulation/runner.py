@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,7 +174,7 @@ def _ready(scenario: Scenario, address: str | None) -> Prepared:
 def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: str | None) -> Fleet:
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
-    threading.Thread(target=_execution, name="imports", daemon=True).start()
+    threading.Thread(target=_imported, name="imports", daemon=True).start()
     central = has_centre(prepared)
     near = is_near(prepared)
     return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
@@ -192,6 +193,12 @@ def _execution() -> type[Execution]:
     from fedactors.simulation.execution import Execution
 
     return Execution
+
+
+def _imported() -> None:
+    """Import what is needed later; what cannot be imported is an error where it is needed."""
+    with suppress(Exception):
+        _execution()
 
 
 def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:

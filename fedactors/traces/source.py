@@ -78,7 +78,7 @@ def load(path: str | Path) -> RecordingFile:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise source.error("", f"damaged gzip: {error}", "a complete gzip file, or the plain file") from error
     except (OSError, ValueError) as error:
-        raise source.error("", f"cannot be read: {error}") from error
+        raise source.error("", f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not unpacked:
         raise source.error("", "the file is empty", "a recording")
     return RecordingFile(str(path), unpacked)

@@ -1,9 +1,10 @@
 """The bitmap of who is on, against asking every device one by one."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.presence import Presence
+from fedactors.clock.presence import Presence, Stay
 from fedactors.plan import NEVER
 from tests.clock.test_trip import devices, on_at
 from tests.clock.world_builder import availability
@@ -37,3 +38,34 @@ def test_windows_answer_alike_one_by_one(device, time):
         assert end == NEVER or not on_at(device, end)
     else:
         assert a.window_end(0, time) == time
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(devices(), min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=5, max_size=5),
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=6),
+)
+def test_a_leap_in_time_is_the_sum_of_its_steps(population, stays, times):
+    """Leaps look devices up, steps apply every edge; both end in the same state, and go on alike."""
+    a = availability(population)
+    stays = stays[: len(population)]
+    stay = Stay(np.array([begin for begin, _ in stays]), np.array([NEVER if k % 2 else b + k for b, k in stays]))
+    leaping = Presence(a, stay=stay)
+    leaping._size = 1
+    stepping = Presence(a, stay=stay)
+    stepping._stretch = lambda: 10**7  # longer than any leap
+    for time in sorted(times):
+        leaping.advance(time)
+        leaping._size = 1
+        stepping.advance(time)
+        assert leaping.available().tolist() == stepping.available().tolist()
+        assert leaping.next_edge() == stepping.next_edge()
+
+
+def test_weeks_between_rounds_cost_no_edges():
+    """A million turns of a recording pass between two rounds."""
+    shown = Presence(availability([{"windows": [(0, 1), (2, 3)], "period": 5}]))
+    shown.advance(10**15)
+    assert shown.available().tolist() == [0]
+    assert shown.next_edge() == 10**15 + 1

@@ -4,9 +4,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
 
-import psutil
 import pytest
 import ray
 
@@ -15,7 +13,6 @@ from fedactors.errors import FleetError
 from fedactors.fleet.ray import liveness
 from fedactors.fleet.ray.watchdog import Process, Watchdog, Watched, end, processes
 from fedactors.simulation.progress import Silent
-from tests.fleet.conftest import QUICKSTART
 from tests.fleet.test_ray import wait_until
 
 
@@ -105,23 +102,3 @@ def test_a_fleet_that_is_stuck_ends_the_run_and_says_in_what_state_everybody_is(
     stopping = Stopping(pipelines, 3, lambda p: p.server)
     with pytest.raises(FleetError, match=r"(?s)nothing has moved for 8 s.*ServerWorker, process \d+ on \w+: stopped"):
         fedactors.run(scenario, tmp_path / "run", actors=1, progress=stopping, report=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("service", ["raylet/raylet", "gcs_server"])
-def test_the_end_of_ray_itself_is_told_in_our_words(service, tmp_path):
-    folder = tmp_path / "run"
-    command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
-    command += ["--set", "cluster.checkpoint_every=1", "--actors", "1", "--out", str(folder)]
-    with (tmp_path / "said").open("w") as said:  # no pipe: services of Ray that outlive the run would hold it open
-        process = subprocess.Popen(command, stderr=said)
-    metrics = folder / "metrics.jsonl"
-    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=240)
-    (victim,) = [p for p in psutil.Process(process.pid).children() if service in " ".join(p.cmdline())[:300]]
-    victim.kill()
-    assert process.wait(timeout=240) == 1
-    said = (tmp_path / "said").read_text()
-    assert "Ray's " in said
-    assert "on this machine ended: killed, or out of memory" in said
-    assert "Traceback" not in said
-    assert f"`fedactors resume {folder}` goes on after round" in said

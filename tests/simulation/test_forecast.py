@@ -7,7 +7,8 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.scenario import Scenario
-from fedactors.simulation.checks.forecast import Speeds, forecast, measure, round_seconds, start_seconds
+from fedactors.simulation.checks.calibration import Speeds, measure
+from fedactors.simulation.checks.forecast import forecast, round_seconds, start_seconds
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.tasks import task_of
 

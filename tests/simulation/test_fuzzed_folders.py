@@ -1,7 +1,10 @@
 """Thousands of damaged run folders, by fixed seeds: every command reads one, or refuses it in one message."""
 
 import random
+import resource
 import shutil
+import sys
+import time
 
 import pytest
 
@@ -9,6 +12,8 @@ from fedactors.cli.main import main
 from tests.simulation.damage import damage
 from tests.simulation.test_checkpoints import run, scenario_of
 
+LONGEST = 20.0  # s
+LARGEST = 2 * 10**6  # kB
 SMALL = ("server.rounds=4", "server.cohort=2", "task.model=logistic")
 READING = {"audit": (), "diff": ("{whole}",), "timeline": ()}
 DRAWING = {"report": ()}
@@ -33,11 +38,15 @@ def damaged_folder(whole, folder, seed):
 
 
 def try_all(commands, seeds, whole, tmp_path, capsys):
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # as the command line has them
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in seeds:
         for command, more in commands.items():
             broken, what = damaged_folder(whole, tmp_path / "broken", seed)
             shutil.rmtree(tmp_path / "out", ignore_errors=True)
             words = [word.format(whole=whole, out=tmp_path / "out") for word in more]
+            begun = time.perf_counter()
             try:
                 code = main([command, str(broken), *words])
             except Exception as error:
@@ -45,6 +54,9 @@ def try_all(commands, seeds, whole, tmp_path, capsys):
             said = capsys.readouterr().err
             assert code in (0, 1, 2), (seed, what, command)
             assert "Traceback" not in said, (seed, what, command)
+            assert len(said) < 5_000, (seed, what, command)
+            assert time.perf_counter() - begun < LONGEST, (seed, what, command)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < LARGEST, "more memory than before, kB"
 
 
 @pytest.mark.parametrize(("commands", "seeds"), [(READING, range(40)), (GOING_ON, range(3))], ids=["read", "go on"])

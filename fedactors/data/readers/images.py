@@ -19,6 +19,7 @@ from fedactors.data.base import Data, Float32, Info, Int64, verified
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
 from fedactors.options import Options
+from fedactors.paths import PathText
 
 UInt8 = NDArray[np.uint8]
 Pick = Callable[[Int64], Int64]  # from all labels to the rows that are wanted, in ascending order
@@ -46,7 +47,7 @@ class ImageFiles(Options):
     """Options and behaviour that image data sets in files share; the subclass knows layouts and sizes."""
 
     name: str
-    root: str | None = None
+    root: PathText | None = None
     """Folder of the files; if not given, the environment variable FEDACTORS_DATA names it."""
     train_limit: PositiveInt | None = None
     """Train on the first so many training images only."""

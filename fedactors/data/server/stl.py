@@ -23,6 +23,7 @@ from fedactors.data.sets.cifar import LABELS
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
+from fedactors.paths import PathText
 from fedactors.streams import Purpose, stream
 
 _STL_LABELS = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")  # from 1
@@ -44,7 +45,7 @@ class Stl10ServerData(Options):
     """Photographs of STL-10 at 32 x 32 pixels under CIFAR-10's labels; there is no frog among them."""
 
     name: Literal["stl10"] = "stl10"
-    root: str | None = None
+    root: PathText | None = None
     """Folder that contains `stl10_binary`; if not given, the environment variable FEDACTORS_DATA names it."""
     per_class: Annotated[int, Field(ge=1, le=500)] = 56
     """Pictures of each of the nine common labels."""

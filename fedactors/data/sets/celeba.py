@@ -21,6 +21,7 @@ from fedactors.data.base import Data, Float32, Info, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
 from fedactors.options import Options
+from fedactors.paths import PathText
 
 _IMAGES = "img_align_celeba"
 _ATTRIBUTES = "list_attr_celeba.txt"
@@ -44,7 +45,7 @@ class CelebA(Options):
     """Faces that smile or do not, in colour, `side` pixels high and wide, in [0, 1]."""
 
     name: Literal["celeba"] = "celeba"
-    root: str | None = None
+    root: PathText | None = None
     """Folder that contains `celeba/`; if not given, the environment variable FEDACTORS_DATA names it."""
     side: PositiveInt = 28
     persons: PositiveInt = 3

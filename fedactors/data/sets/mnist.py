@@ -12,6 +12,7 @@ from pydantic import PositiveInt
 from fedactors.data.base import Data, Float32, Info, Int64, verified
 from fedactors.errors import DataError
 from fedactors.options import Options
+from fedactors.paths import PathText
 
 VARIABLE = "FEDACTORS_DATA"
 _FILES = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
@@ -23,7 +24,7 @@ class Mnist(Options):
     """Handwritten digits, 28 x 28 pixels in [0, 1]: 60,000 and 10,000 images (LeCun et al. 1998)."""
 
     name: Literal["mnist"] = "mnist"
-    root: str | None = None
+    root: PathText | None = None
     """Folder that contains `MNIST/raw`; if not given, the environment variable FEDACTORS_DATA names it."""
     pool: Literal[1, 2, 4] = 1
     """Replace squares of this many pixels on a side by their mean; 2 makes images of 14 x 14."""

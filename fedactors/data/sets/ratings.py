@@ -20,6 +20,7 @@ from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
+from fedactors.paths import PathText
 from fedactors.streams import Purpose, stream
 
 _FILES = {"1m": ("ml-1m/ratings.dat", "::", 3952, 6040), "100k": ("ml-100k/u.data", "\t", 1682, 943)}
@@ -100,7 +101,7 @@ class MovieLens(_NextMovie):
 
     name: Literal["movielens"] = "movielens"
     size: Literal["1m", "100k"] = "1m"
-    root: str | None = None
+    root: PathText | None = None
     """Folder that holds ml-1m/ratings.dat or ml-100k/u.data; else the environment variable FEDACTORS_DATA names it."""
 
     def check(self) -> None:

@@ -51,8 +51,9 @@ class Liveness:
             return Fault("HungActor", f"{ended}; ended by the watchdog", died)
         if isinstance(cause, RestartedError):
             return Fault("ActorDiedError", "it died while nobody waited for it", died)
-        text = str(cause).splitlines()[0] if isinstance(cause, RayActorError) else str(cause)
-        return Fault(type(cause).__name__, text, died)
+        if isinstance(cause, RayActorError):
+            return Fault(type(cause).__name__, str(cause).splitlines()[0], died, str(cause))
+        return Fault(type(cause).__name__, str(cause), died)
 
     def refuse_dead(self) -> None:
         """Raise FleetError if a service of the Ray that was started here has ended: no actor would ever answer."""
@@ -60,8 +61,11 @@ class Liveness:
             return
         node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
         dead = [str(kind) for kind, _ in node.dead_processes()] if node is not None else []
-        if dead:
-            raise FleetError(f"Ray's {' and '.join(dead)} on this machine ended: killed, or out of memory")
+        if node is not None and dead:
+            raise FleetError(
+                f"Ray's {' and '.join(dead)} on this machine ended: killed, or out of memory; its logs are in"
+                f" {node.get_logs_dir_path()}"
+            )
 
     def look(self) -> None:
         """End actors that were stopped. Raises FleetError, with the state of each, if no actor works any more."""

@@ -27,6 +27,7 @@ from fedactors.fleet.ray.actor_process import NoWorkerError, RestartedError
 from fedactors.fleet.ray.cluster_nodes import alive
 from fedactors.fleet.ray.placement import CENTRAL, EVALUATOR, SERVER, place
 from fedactors.fleet.ray.processes import ActorProcesses
+from fedactors.fleet.ray.ray_messages import take_messages
 from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers
 from fedactors.fleet.transport.base import Transport
 from fedactors.fleet.transport.ray_transport import RayTransport
@@ -247,6 +248,10 @@ class RayFleet:
                 ray.get(self._made[actor], timeout=_ANSWER_SECONDS)
             except RayTaskError as error:
                 raise self._liveness.fault(error) from None
+
+    def messages(self) -> list[str]:
+        """Return what Ray has said since the last call."""
+        return take_messages()
 
     def close(self, *, tidy: bool = False) -> None:
         """End our actors, and a Ray that was started here, with its logs if `tidy`; leave a cluster that was joined."""

@@ -20,6 +20,7 @@ from ray.exceptions import GetTimeoutError
 
 from fedactors.errors import ClusterError
 from fedactors.fleet.ray.ray_address import is_loopback, reachable
+from fedactors.fleet.ray.ray_messages import keep_messages, show_messages
 
 _ATTEMPTS = 2
 _USUAL_FOLDER = "/tmp"
@@ -54,6 +55,7 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
         if address not in (None, "auto", there):
             raise ClusterError(f"cluster.address: this process is connected to {there} already (found {address})")
         return True
+    keep_messages()
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
     if address is None:
         own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store}
@@ -128,6 +130,7 @@ def disconnect(*, tidy: bool) -> None:
     node = getattr(cast(Any, ray)._private.worker, "_global_node", None)
     session = node.get_session_dir_path() if node is not None else ""
     ray.shutdown()
+    show_messages()
     if tidy and session:
         shutil.rmtree(session, ignore_errors=True)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
-from fedactors.simulation.replay import play
+from fedactors.simulation.replay import TIME_IS_UP, play
 from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
@@ -19,20 +20,29 @@ _WORKER_BYTES = 450_000_000  # a Python process with torch, before data and mode
 
 
 @user_errors(ScenarioError)
-def check(scenario: Scenario, fleet: str | None = None, actors: int | None = None) -> dict[str, Any]:
+def check(
+    scenario: Scenario, fleet: str | None = None, actors: int | None = None, seconds: float = SECONDS
+) -> dict[str, Any]:
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
-    With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory.
+    With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory. What would
+    take longer than about `seconds` in all is estimated, and "costly" says so.
     Raises UsageError for whatever would stop the run at its start.
     """
-    prepared = prepare(scenario)
+    budget = Budget(seconds)
+    for text in slow_laws(scenario, budget.for_laws):
+        budget.note(text)
+    prepared = prepare(scenario, budget.for_laws)
+    if budget.spent > seconds:
+        budget.note(f"reading recordings and preparing takes {budget.spent:.0f} s")
     check_files(scenario)
     refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     if scenario.server.data is not None:
         scenario.server.data.check()
-    sample = play(prepared, None, min(_ROUNDS, scenario.server.rounds))
+    sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
+    foreseen = None if fleet is None else _forecast(prepared, fleet, actors, budget, rounds)
     return {
         "name": scenario.name,
         "devices": {group.name: group.count for group in scenario.population},
@@ -57,16 +67,28 @@ def check(scenario: Scenario, fleet: str | None = None, actors: int | None = Non
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
-        "forecast": None if fleet is None else _forecast(prepared, fleet, actors),
+        "forecast": foreseen,
+        "costly": budget.costly,
     }
 
 
-def _forecast(prepared: Prepared, fleet: str, actors: int | None) -> dict[str, Any]:
+def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
+    """Return the summary of the first rounds, as many as the budget lets the clock play; at least one."""
+    wanted = min(_ROUNDS, prepared.scenario.server.rounds)
+    sample = play(prepared, None, wanted, seconds=budget.for_rounds)
+    if sample["ended_because"] == TIME_IS_UP:
+        played = sample["plans"]
+        each = sample["wall_seconds"] / played
+        budget.note(f"the clock takes {each:.2g} s for a round; what is said of rounds rests on the first {played}")
+    return sample
+
+
+def _forecast(prepared: Prepared, fleet: str, actors: int | None, budget: Budget, rounds: int) -> dict[str, Any]:
     began, there = time.perf_counter(), "torch" in sys.modules
     from fedactors.simulation.checks.forecast import IMPORTING, forecast  # imports torch
 
     importing = IMPORTING if there else time.perf_counter() - began
-    return forecast(prepared, fleet, actors, importing)
+    return forecast(prepared, fleet, actors, importing, budget, rounds)
 
 
 def _too_slow(prepared: Prepared) -> int:

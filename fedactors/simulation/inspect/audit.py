@@ -206,13 +206,23 @@ def _listed(wrong: Iterable[str]) -> list[str]:
     return found
 
 
+def _shown_count(found: object) -> str:
+    """Return a number of a summary, which others may have written, with commas; anything else shortened."""
+    return f"{found:,}" if isinstance(found, int) else str(found)[:40]
+
+
+def _shown_names(found: object) -> str:
+    """Return the names in a table of a summary; anything else shortened."""
+    return ", ".join(map(str, found)) if isinstance(found, dict) else str(found)[:40]
+
+
 _Looked = Callable[[Recorded], str]
 _Check = Callable[[Recorded], Iterable[str]]
 _CHECKS: tuple[tuple[str, _Looked, _Check], ...] = (
     ("times", lambda records: f"{len(records.rows):,} rounds", _times),
-    ("conservation", lambda records: f"{records.summary.get('asked', 0):,} orders", _conservation),
+    ("conservation", lambda records: f"{_shown_count(records.summary.get('asked', 0))} orders", _conservation),
     ("bytes", lambda records: "what each trip moved", _bytes),
     ("weights", lambda records: f"{len(records.held):,} clients", _weights),
     ("final", lambda records: "the last evaluation", _final),
-    ("digests", lambda records: ", ".join(records.summary.get("digests", {})), _digests),
+    ("digests", lambda records: _shown_names(records.summary.get("digests", {})), _digests),
 )

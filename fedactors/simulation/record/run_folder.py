@@ -7,6 +7,7 @@
     weights.parquet                one row per update that counted
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
+    ray.log                        what Ray said of them, if it did
     checkpoint/model.safetensors   the server's state
     checkpoint/best.safetensors    the same after the best round, where `server.stop` says what is good
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
@@ -41,7 +42,7 @@ from numpy.typing import NDArray
 from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, SCENARIO, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
 from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
@@ -121,6 +122,11 @@ class RunFolder:
         with appending(self.path / FAULTS) as file:
             _write_all(file, f"{json.dumps(row)}\n".encode())
 
+    def ray_log(self, text: str) -> None:
+        """Append a message of Ray's."""
+        with appending(self.path / RAY_LOG) as file:
+            _write_all(file, f"{text.rstrip()}\n".encode(errors="backslashreplace"))
+
     def model(self, state: Mapping[str, NDArray[np.float32]]) -> None:
         """Write the server's state."""
         from safetensors.numpy import save
@@ -195,7 +201,7 @@ def check_resumable(path: Path) -> None:
     refuse_linked(path / CHECKPOINT)
     for name in _WRITTEN:
         refuse_folder(path / name)
-    for name in (METRICS, FAULTS):
+    for name in (METRICS, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
             with appending(path / name) as file:
                 _claim(file, path)
