@@ -12,12 +12,12 @@ from itertools import combinations, pairwise
 
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
-from fedactors.papers.verdicts import Claim, Verdict
+from fedactors.papers.verdicts import Claim, ClaimVerdict
 from fedactors.study.statistics import interval
 
 CONFIDENCE = 0.9
 
-_WORST = (Verdict.NOT_LEARNT, Verdict.FAILS, Verdict.TOO_CLOSE, Verdict.HOLDS)
+_WORST = (ClaimVerdict.NOT_LEARNT, ClaimVerdict.FAILS, ClaimVerdict.TOO_CLOSE, ClaimVerdict.HOLDS)
 
 
 def more(text: str, left: Figure | Number, right: Figure | Number, by: float = 0.0, *, asserted: bool = True) -> Claim:
@@ -78,8 +78,8 @@ def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figur
 def observed(text: str, ours: str, holds: bool, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
     """Claim what is exactly so or not, found with the figures `behind` it."""
     if why := _absent(behind):
-        return Claim(text, f"{ours}; {why}", Verdict.NOT_LEARNT, asserted)
-    return Claim(text, ours, Verdict.HOLDS if holds else Verdict.FAILS, asserted)
+        return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
+    return Claim(text, ours, ClaimVerdict.HOLDS if holds else ClaimVerdict.FAILS, asserted)
 
 
 def reported(claims: Sequence[Claim]) -> list[Claim]:
@@ -96,7 +96,7 @@ def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> Figure
 def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, strict: bool = True) -> Claim:
     """Judge a claim by its margins, how far figures are on the claim's side of the line: it is as good as its worst."""
     if why := _absent(margins):
-        return Claim(text, f"{ours}; {why}", Verdict.NOT_LEARNT, asserted)
+        return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
     found = [_judged(one, strict) for one in margins]
     verdict, said = min(found, key=lambda one: _WORST.index(one[0]))
     return Claim(text, f"{ours}; {said}", verdict, asserted)
@@ -110,12 +110,12 @@ def _absent(figures: Sequence[Figure]) -> str:
     return "a figure is missing: never reached or not measured" if any(one.missing for one in figures) else ""
 
 
-def _judged(margin: Figure, strict: bool) -> tuple[Verdict, str]:
+def _judged(margin: Figure, strict: bool) -> tuple[ClaimVerdict, str]:
     found = interval([value for value in margin.values if value is not None], CONFIDENCE)
     assert found is not None  # a figure without values is missing
     half = found.half or 0.0
     wide = f" +- {found.half:.2g}, {found.n} seeds" if found.half is not None else ", no interval"
     said = f"margin {found.mean:+.3g}{wide}"
     if found.mean > half or (not strict and found.mean == half):
-        return Verdict.HOLDS, said
-    return (Verdict.FAILS if found.mean <= -half else Verdict.TOO_CLOSE), said
+        return ClaimVerdict.HOLDS, said
+    return (ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE), said

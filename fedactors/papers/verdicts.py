@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fedactors.simulation.record.learning_curve import WINDOW
 
 
-class Verdict(str, Enum):
+class ClaimVerdict(str, Enum):
     """What was found of a claim."""
 
     HOLDS = "holds"
@@ -23,18 +23,18 @@ class Claim(NamedTuple):
 
     text: str
     ours: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     asserted: bool = True
 
     @property
     def holds(self) -> bool:
         """Whether the claim holds."""
-        return self.verdict is Verdict.HOLDS
+        return self.verdict is ClaimVerdict.HOLDS
 
     @property
     def refuted(self) -> bool:
         """Whether an experiment with this claim has failed."""
-        return self.asserted and self.verdict in (Verdict.FAILS, Verdict.NOT_LEARNT)
+        return self.asserted and self.verdict in (ClaimVerdict.FAILS, ClaimVerdict.NOT_LEARNT)
 
 
 class Floor(NamedTuple):

@@ -6,9 +6,9 @@ from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import at_least, at_most, counted, less, more, narrow, observed, printed, rising
 from fedactors.papers.experiment import Evaluation, Measures, ResultTable
 from fedactors.papers.figures import Figure, highest, lowest
-from fedactors.papers.verdicts import Claim, Floor, Verdict, succeeded
+from fedactors.papers.verdicts import Claim, ClaimVerdict, Floor, succeeded
 
-HOLDS, FAILS, NOT_LEARNT, TOO_CLOSE = Verdict
+HOLDS, FAILS, NOT_LEARNT, TOO_CLOSE = ClaimVerdict
 INF = float("inf")
 
 
@@ -103,7 +103,7 @@ def test_tables_find_their_runs():
 
 
 def test_an_experiment_succeeds_if_nothing_asserted_fails_and_something_holds():
-    holds, fails, lost, close = (Claim("", "", verdict) for verdict in Verdict)
+    holds, fails, lost, close = (Claim("", "", verdict) for verdict in ClaimVerdict)
     assert succeeded([holds, close])
     assert succeeded([holds, fails._replace(asserted=False)])
     assert not succeeded([holds, fails])
