@@ -30,7 +30,7 @@ from fedactors.simulation.resume import checkpoint
 
 Float64 = NDArray[np.float64]
 
-FLOORS = (Floor(0.15, rounds=200),)  # chance is a tenth, and w* itself is right in .23 of the cases
+FLOORS = (Floor(0.15, rounds=200),)  # chance is a tenth, and w* itself is right in .27 of the cases
 
 
 class Distances(NamedTuple):
