@@ -1,4 +1,4 @@
-"""`fedactors reproduce`: run an experiment of a paper and list which of its claims hold."""
+"""`fedactors reproduce`: run an experiment of a paper and list the verdict on each of its claims."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def extend(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the experiment; 0 if every asserted claim holds, else 1. Raises UsageError for what the user can correct."""
+    """Run the experiment; 0 if it shows what it asserts, else 1. Raises UsageError for what the user can correct."""
     from fedactors.papers import grid, results_text
     from fedactors.papers.catalogue import find
     from fedactors.papers.experiment import Measures
+    from fedactors.papers.verdicts import succeeded
     from fedactors.study.study_cells import StudyCell
 
     experiment = find(options.name, reduced=options.reduced)
@@ -46,4 +47,4 @@ def run(options: argparse.Namespace) -> int:
         results_text.data(experiment, table, claims) if options.json else results_text.lines(experiment, table, claims)
     )
     print(json.dumps(said, indent=2) if isinstance(said, dict) else "\n".join(said))
-    return 0 if all(claim.holds for claim in claims if claim.asserted) else 1
+    return 0 if succeeded(claims) else 1

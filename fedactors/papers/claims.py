@@ -1,44 +1,121 @@
-"""Functions that make claims: a comparison of figures of a table, with the figures in its text."""
+"""Functions that make claims: a comparison of figures of a table, its verdict, and the figures in its text.
+
+A margin or tolerance is part of the claim and stated before the run; an interval decides whether the difference is
+clear of it. The interval is Student's t over the differences of pairs (same seed), two-sided 90 %: a claim about a
+direction that is wrong holds in one of twenty cases at most. With one seed there is no interval.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from fedactors.papers.experiment import Claim, Label, ResultTable
+from fedactors.papers.experiment import Label, ResultTable
+from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
+from fedactors.papers.verdicts import Claim, ClaimVerdict
+from fedactors.study.statistics import interval
+
+CONFIDENCE = 0.9
+
+_WORST = (ClaimVerdict.NOT_LEARNT, ClaimVerdict.FAILS, ClaimVerdict.TOO_CLOSE, ClaimVerdict.HOLDS)
 
 
-def more(text: str, left: float, right: float, by: float = 0.0, *, asserted: bool = True) -> Claim:
+def more(text: str, left: Figure | Number, right: Figure | Number, by: float = 0.0, *, asserted: bool = True) -> Claim:
     """Claim left > right + by."""
-    margin = f" + {by:g}" if by else ""
-    return Claim(text, f"{left:.3f} > {right:.3f}{margin}", left > right + by, asserted)
+    margin = f" {'+' if by > 0 else '-'} {abs(by):g}" if by else ""
+    return _claim(text, f"{left:.3f} > {right:.3f}{margin}", [figure(left) - right - by], asserted)
 
 
-def less(text: str, left: float, right: float, share: float = 1.0, *, asserted: bool = True) -> Claim:
+def less(
+    text: str, left: Figure | Number, right: Figure | Number, share: float = 1.0, *, asserted: bool = True
+) -> Claim:
     """Claim left < share * right."""
     scaled = f"{share:g} x " if share != 1.0 else ""
-    return Claim(text, f"{left:.3g} < {scaled}{right:.3g}", left < share * right, asserted)
+    return _claim(text, f"{left:.3g} < {scaled}{right:.3g}", [figure(right) * share - left], asserted)
 
 
-def at_most(text: str, left: float, right: float, share: float = 1.0, *, asserted: bool = True) -> Claim:
+def at_least(text: str, left: Figure | Number, right: Figure | Number, *, asserted: bool = True) -> Claim:
+    """Claim left >= right: equal figures satisfy it."""
+    return _claim(text, f"{left:.3f} >= {right:.3f}", [figure(left) - right], asserted, strict=False)
+
+
+def at_most(
+    text: str, left: Figure | Number, right: Figure | Number, share: float = 1.0, *, asserted: bool = True
+) -> Claim:
     """Claim left <= share * right."""
     scaled = f"{share:g} x " if share != 1.0 else ""
-    return Claim(text, f"{left:.3g} <= {scaled}{right:.3g}", left <= share * right, asserted)
+    return _claim(text, f"{left:.3g} <= {scaled}{right:.3g}", [figure(right) * share - left], asserted, strict=False)
 
 
-def narrow(text: str, values: Sequence[float], most: float, *, asserted: bool = True) -> Claim:
-    """Claim max - min < most."""
-    spread = max(values) - min(values)
-    return Claim(text, f"{spread:.3f} < {most:g}", spread < most, asserted)
+def narrow(text: str, values: Sequence[Figure | Number], most: float, *, asserted: bool = True) -> Claim:
+    """Claim max - min < most, of the means."""
+    figures = [figure(value) for value in values]
+    spread = highest(figures) - lowest(figures)
+    margins = [most - abs(a - b) for a, b in combinations(figures, 2)]
+    return _claim(text, f"{spread:.3f} < {most:g}", margins, asserted)
 
 
-def rising(text: str, values: Sequence[float], *, asserted: bool = True) -> Claim:
+def rising(text: str, values: Sequence[Figure | Number], *, asserted: bool = True) -> Claim:
     """Claim that values increase strictly."""
-    holds = all(low < high for low, high in pairwise(values))
-    return Claim(text, " < ".join(f"{value:.3f}" for value in values), holds, asserted)
+    margins = [figure(high) - low for low, high in pairwise(values)]
+    return _claim(text, " < ".join(f"{value:.3f}" for value in values), margins, asserted)
 
 
-def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> float:
+def printed(
+    text: str, ours: Figure | Number, theirs: float, within: float, digits: int = 3, *, asserted: bool = True
+) -> Claim:
+    """Claim that ours is a number that the paper prints, within a tolerance."""
+    margin = within - abs(figure(ours) - theirs)
+    said = f"{ours:.{digits}f} = {theirs:.{digits}f} within {within:.4g}"
+    return _claim(text, said, [margin], asserted, strict=False)
+
+
+def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
+    """Claim that something is so in at least a share of all cases, found with the figures `behind` it."""
+    return observed(text, f"{count} of {of}", count >= least * of, behind, asserted=asserted)
+
+
+def observed(text: str, ours: str, holds: bool, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
+    """Claim what is exactly so or not, found with the figures `behind` it."""
+    if why := _absent(behind):
+        return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
+    return Claim(text, ours, ClaimVerdict.HOLDS if holds else ClaimVerdict.FAILS, asserted)
+
+
+def reported(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims as reported, not asserted."""
+    return [claim._replace(asserted=False) for claim in claims]
+
+
+def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> Figure:
     """Return max - min of a measure's mean along an axis."""
     values = [table.mean(measure, **labels, **{axis: label}) for label in table.labels(axis)]
-    return max(values) - min(values)
+    return highest(values) - lowest(values)
+
+
+def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, strict: bool = True) -> Claim:
+    """Judge a claim by its margins, how far figures are on the claim's side of the line: it is as good as its worst."""
+    if why := _absent(margins):
+        return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
+    found = [_judged(one, strict) for one in margins]
+    verdict, said = min(found, key=lambda one: _WORST.index(one[0]))
+    return Claim(text, f"{ours}; {said}", verdict, asserted)
+
+
+def _absent(figures: Sequence[Figure]) -> str:
+    """Return what is missing or was not learnt; nothing if all is there."""
+    if faults := faults_of(figures):
+        further = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        return faults[0] + further
+    return "a figure is missing: never reached or not measured" if any(one.missing for one in figures) else ""
+
+
+def _judged(margin: Figure, strict: bool) -> tuple[ClaimVerdict, str]:
+    found = interval([value for value in margin.values if value is not None], CONFIDENCE)
+    assert found is not None  # a figure without values is missing
+    half = found.half or 0.0
+    wide = f" +- {found.half:.2g}, {found.n} seeds" if found.half is not None else ", no interval"
+    said = f"margin {found.mean:+.3g}{wide}"
+    if found.mean > half or (not strict and found.mean == half):
+        return ClaimVerdict.HOLDS, said
+    return (ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE), said

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from fedactors.papers.figures import Figure
+from fedactors.papers.verdicts import Claim, Floor
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 from fedactors.study.study_cells import Label as Label
 
@@ -42,6 +44,11 @@ class Measures(NamedTuple):
         return getattr(self, name) if known else self.further.get(name)
 
     @property
+    def rounds(self) -> int:
+        """The last round that was examined."""
+        return self.curve[-1].round if self.curve else 0
+
+    @property
     def last5(self) -> float:
         """Mean accuracy of the last five rounds examined."""
         last = self.curve[-5:]
@@ -71,20 +78,12 @@ DIVERGED = Measures(0.0, 0, None, 0.0, None, None, 0.0)
 """What counts of a run that ended in NaN or Inf, where runs are compared to find the best."""
 
 
-class Claim(NamedTuple):
-    """A statement of a paper, what we found, and whether it holds; those not `asserted` are reported only."""
-
-    text: str
-    ours: str
-    holds: bool
-    asserted: bool = True
-
-
 @dataclass(frozen=True)
 class ResultTable:
     """The results of a grid."""
 
     rows: Sequence[tuple[Mapping[str, Label], Measures]]
+    floors: Sequence[Floor] = ()  # the first that is meant for a run counts
 
     def values(self, measure: str, **labels: Label) -> list[float]:
         """Return a measure of every run at `labels`. Raises KeyError if there is none."""
@@ -97,10 +96,25 @@ class ResultTable:
             raise KeyError(f"no run at {labels}")
         return found
 
-    def mean(self, measure: str, **labels: Label) -> float:
-        """Return the mean over runs (repeats) at `labels`; infinite if one never got there."""
-        values = self.values(measure, **labels)
-        return float("inf") if None in values else sum(values) / len(values)
+    def mean(self, measure: str, **labels: Label) -> Figure:
+        """Return a measure at `labels`, of each run (repeat). Raises KeyError if there is none."""
+        return self.figure(lambda run: run.figure(measure), **labels)
+
+    def figure(self, value: Callable[[Measures], float | None], **labels: Label) -> Figure:
+        """Return what `value` finds of each run at `labels`. Raises KeyError if there is none."""
+        return Figure(tuple(value(run) for run in self.runs(**labels)), self.faults(**labels))
+
+    def faults(self, **labels: Label) -> tuple[str, ...]:
+        """Return why runs at `labels` did not learn, one sentence each."""
+        found = []
+        for at, run in self.rows:
+            if all(at.get(axis) == label for axis, label in labels.items()) and (why := self._fault(at, run)):
+                found.append(f"{', '.join(f'{axis} {label}' for axis, label in at.items())}: {why}")
+        return tuple(found)
+
+    def _fault(self, at: Mapping[str, Label], run: Measures) -> str:
+        floor = next((one for one in self.floors if one.meets(at)), None)
+        return floor.fault(run.rounds, run.figure(floor.measure)) if floor else ""
 
     def labels(self, axis: str) -> list[Label]:
         """Return the labels of an axis, in order of appearance."""
@@ -121,6 +135,7 @@ class Experiment:
     beside: Callable[[ResultTable], list[str]] = lambda table: []  # the paper's table with ours beside it, as lines
     tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
     best_by: str = "last5"  # the measure that chooses among the labels
+    floors: Sequence[Floor] = ()  # what models must have reached to be compared
 
     def cells(self, seeds: Sequence[int] | None = None) -> Iterator[StudyCell]:
         """Yield every run, none twice; of all seeds unless some are named."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fedactors.papers.claims import more
-from fedactors.papers.experiment import Axes, Claim, Experiment, Label, ResultTable
+from fedactors.papers.experiment import Axes, Experiment, Label, ResultTable
+from fedactors.papers.figures import Figure
+from fedactors.papers.verdicts import Claim, Floor
 
 Axis = Mapping[Label, Sequence[str]]
 
@@ -51,7 +53,7 @@ def grid(*, decays: Sequence[float] = (0.0, 0.01, 0.1), **places: Axis) -> Seque
     return [{**places, "method": METHODS, "alpha": alpha}, {**places, **lamb(*decays), "alpha": alpha}]
 
 
-def at_best(table: ResultTable, measure: str, **place: Label) -> dict[str, float]:
+def at_best(table: ResultTable, measure: str, **place: Label) -> dict[str, Figure]:
     """Return a measure of each method at its best rate; the table holds no other."""
     return {name: table.mean(measure, method=f"Fed-{name}", **place) for name in ("SGD", "AMS", "LAMB")}
 
@@ -60,7 +62,7 @@ def iid(table: ResultTable) -> list[Claim]:
     """Fed-LAMB is the best and the fastest on IID clients."""
     last, early = at_best(table, "last5"), at_best(table, "at3")
     return [
-        more("Fed-LAMB ends at least as high as Fed-AMS", last["LAMB"], last["AMS"], -0.005),
+        more("Fed-LAMB ends higher than Fed-AMS", last["LAMB"], last["AMS"]),
         more("Fed-LAMB ends higher than Fed-SGD", last["LAMB"], last["SGD"], 0.01),
         more("Fed-LAMB is ahead of Fed-SGD at round 3", early["LAMB"], early["SGD"], 0.03),
     ]
@@ -91,8 +93,8 @@ def one_class(table: ResultTable) -> list[Claim]:
     return claims
 
 
-def reported(table: ResultTable) -> list[Claim]:
-    """Fed-LAMB is the best in every panel; reported, not asserted."""
+def best_everywhere(table: ResultTable) -> list[Claim]:
+    """Fed-LAMB is the best in every panel."""
     varied = ("method", *_TUNED, "seed")
     panels = dict.fromkeys(tuple((axis, at[axis]) for axis in at if axis not in varied) for at, _ in table.rows)
     claims = []
@@ -100,13 +102,13 @@ def reported(table: ResultTable) -> list[Claim]:
         last = at_best(table, "last5", **panel)
         where = ", ".join(f"{axis} {label}" for axis, label in panel.items())
         claims += [
-            more(f"{where}: Fed-LAMB ends higher than Fed-{name}", last["LAMB"], last[name], asserted=False)
-            for name in ("AMS", "SGD")
+            more(f"{where}: Fed-LAMB ends higher than Fed-{name}", last["LAMB"], last[name]) for name in ("AMS", "SGD")
         ]
     return claims
 
 
 _COLUMNS = ("last5", "at3", "at5", "at10")
+_LEARNT = (Floor(0.3, "last5", rounds=5),)  # chance is a tenth
 _CLIENTS: Axis = {
     count: (
         f"population.clients.count={count}",
@@ -130,6 +132,7 @@ def _figure(
         f"curves only: {curves}",
         _COLUMNS,
         tuned=_TUNED,
+        floors=_LEARNT,
     )
 
 
@@ -155,11 +158,15 @@ FULL = {
         "figure 2: one digit per client, MNIST",
         "fig2",
         grid(model=MODELS, epochs=epochs(1, 5), data=DEALT),
-        reported,
+        best_everywhere,
         _MNIST,
     ),
     "fedlamb-fig3-resnet": _figure(
-        "figure 3: CIFAR-10, ResNet-9, IID", "fig3-resnet", grid(clients=_CLIENTS, epochs=epochs(1, 3)), reported, _IID
+        "figure 3: CIFAR-10, ResNet-9, IID",
+        "fig3-resnet",
+        grid(clients=_CLIENTS, epochs=epochs(1, 3)),
+        best_everywhere,
+        _IID,
     ),
     "fedlamb-fig3-cnn": _figure(
         "figure 3: CIFAR-10, CNN, IID and one class per client",
@@ -168,14 +175,14 @@ FULL = {
             *grid(clients={"IID": ()}, epochs=epochs(1, 3)),
             *grid(clients=_ONE_CLASS, epochs=epochs(3)),
         ],
-        reported,
+        best_everywhere,
         "IID: LAMB > AMS >> SGD; one class per client: LAMB fastest, ends about with AMS",
     ),
     "fedlamb-fig4": _figure(
         "figure 4: CIFAR-10, ResNet-9, IID, 10 clients",
         "fig3-resnet",
         grid(clients={10: _CLIENTS[10]}, epochs=epochs(1, 3)),
-        reported,
+        best_everywhere,
         _IID,
     ),
 }

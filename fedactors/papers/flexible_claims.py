@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from statistics import mean, median
+from collections.abc import Callable
 
-from fedactors.papers.claims import less, more, rising
-from fedactors.papers.experiment import Claim, Label, ResultTable
-from fedactors.papers.flexible_measures import accuracy, apart, crossings, gains, last, middle_of, rebound, shown
+from fedactors.papers.claims import at_least, at_most, counted, less, more, observed, printed, rising
+from fedactors.papers.experiment import Label, ResultTable
+from fedactors.papers.figures import Figure
+from fedactors.papers.flexible_measures import accuracy, apart, crossings, gains, middle_of, rebound, shown
 from fedactors.papers.flexible_reported import TABLE_3, TABLE_4, TABLE_5
+from fedactors.papers.verdicts import Claim
 
 SecondLoss = Callable[[ResultTable], list[str]]
+_NOISE = 3.0  # points: the paper's gaps of one trace, which are 0 by its definitions, are up to .7, of one run each
+_SHARE = 0.25  # its gaps for 4 to 8 traces vary by a quarter from one number of traces to the next
 REBOOTS = ("fast", "vanilla")
 
 
@@ -75,34 +78,56 @@ def table3_claims(table: ResultTable) -> list[Claim]:
             for count in _counts(table, kind)
         }
         if ("A", 1) in at:
-            curves = [[run.curve for run in table.runs(data=kind, T=1, scheme=scheme)] for scheme in "ABC"]
-            same = curves.count(curves[0]) == 3
-            claims.append(Claim(f"{kind}: one trace, all schemes are equal, bit for bit", "all curves", same))
+            claims.append(_all_equal(table, kind))
         if kind == "NIID" and ("A", 8) in at:
             gain = {count: at["B", count] - at["A", count] for count in (3, 8)}
             claims += [
                 more(f"{kind}, |T| = 8: B is more accurate than A", at["B", 8], at["A", 8], 0.1),
-                more(f"{kind}, |T| = 8: C is no less accurate than B", at["C", 8], at["B", 8], -1e-9),
+                at_least(f"{kind}, |T| = 8: C is no less accurate than B", at["C", 8], at["B", 8]),
                 more(f"{kind}: B gains more over A for 8 traces than for 3", gain[8], gain[3]),
             ]
+    return claims
+
+
+def _all_equal(table: ResultTable, kind: Label) -> Claim:
+    """Claim that the schemes are one where every device completes its work."""
+    behind = [accuracy(table, data=kind, T=1, scheme=scheme) for scheme in "ABC"]
+    curves = [[run.curve for run in table.runs(data=kind, T=1, scheme=scheme)] for scheme in "ABC"]
+    text = f"{kind}: one trace, all schemes are equal, bit for bit"
+    return observed(text, "all curves", curves.count(curves[0]) == 3, behind)
+
+
+def gaps_of(data: str) -> Callable[[ResultTable], list[Claim]]:
+    """Return the maker of the claims of table 3 at full size: its own, and each gap that the paper prints."""
+
+    def claims(table: ResultTable) -> list[Claim]:
+        found = table3_claims(table)
+        for kind in table.labels("data"):
+            theirs = TABLE_3[data, "IID" if kind == "(0,0)" else str(kind)]
+            for count in _counts(table, kind):
+                a, b, c = (accuracy(table, data=kind, T=count, scheme=scheme) * 100 for scheme in "ABC")
+                for name, ours, gap in zip(("B - A", "C - B"), (b - a, c - b), theirs[count - 1], strict=True):
+                    within = max(_NOISE, _SHARE * abs(gap))
+                    found.append(printed(f"{kind}, |T| = {count}: {name}, points", ours, gap, within, 1))
+        return found
+
     return claims
 
 
 def schemes_claims(table: ResultTable) -> list[Claim]:
     """Half the digits lie at devices that do about half the work."""
     a, b, c = (accuracy(table, scheme=scheme) for scheme in "ABC")
-    runs = {scheme: table.runs(scheme=scheme) for scheme in "ABC"}
-    least = min(last(x) - last(y) for x, y in zip(runs["C"], runs["B"], strict=True))
+    ahead = sum(gain is not None and gain > 0 for gain in (c - b).values)
     return [
         more("C is more accurate than B", c, b, 0.05),
         more("B is more accurate than A", b, a, 0.05),
-        more("C is more accurate than B in every repeat", least, 0.0),
+        counted("C is more accurate than B in every repeat", ahead, len(c.values), 1.0, [b, c]),
     ]
 
 
 def table4_claims(table: ResultTable) -> list[Claim]:
     """Look whether a raised weight helps for a while, more so for late arrivals."""
-    at = {(tau, j): mean(gains(table, tau, j, "accuracy")) for tau in (10, 30, 70) for j in (5, 10)}
+    at = {(tau, j): gains(table, tau + j, "accuracy", tau=tau) for tau in (10, 30, 70) for j in (5, 10)}
     claims = [
         more(f"tau_0 = {tau}: fast is more accurate than vanilla {j} rounds later", at[tau, j], 0.0, 0.02)
         for tau in (30, 70)
@@ -111,22 +136,25 @@ def table4_claims(table: ResultTable) -> list[Claim]:
     return [
         *claims,
         *(
-            less(f"tau_0 = {tau}: fast has less loss {j} rounds later", mean(gains(table, tau, j, "loss")), 0.0)
+            less(f"tau_0 = {tau}: fast has less loss {j} rounds later", gains(table, tau + j, "loss", tau=tau), 0.0)
             for tau in (30, 70)
             for j in (1, 5, 10, 30)
         ),
         more("fast gains more after round 70 than after 10 (5 rounds later)", at[70, 5], at[10, 5]),
-        *rebounds(table),
+        *rebounds(table, asserted=False),
     ]
 
 
-def rebounds(table: ResultTable) -> list[Claim]:
-    """Report whether a raised weight is no slower to get the accuracy back."""
+def rebounds(table: ResultTable, *, asserted: bool = True) -> list[Claim]:
+    """Look whether a raised weight is no slower to get the accuracy back."""
     claims = []
     for tau in (int(label) for label in table.labels("tau")):
-        fast, vanilla = (middle_of([rebound(run, tau) for run in table.runs(tau=tau, reboot=name)]) for name in REBOOTS)
+        middles = []
+        for name in REBOOTS:
+            found = middle_of([rebound(run, tau) for run in table.runs(tau=tau, reboot=name)])
+            middles.append(Figure((found,), table.faults(tau=tau, reboot=name)))
         text = f"tau_0 = {tau}: fast is back no later than vanilla (median)"
-        claims.append(Claim(text, f"{fast:g} <= {vanilla:g}", fast <= vanilla, asserted=False))
+        claims.append(at_most(text, middles[0], middles[1], asserted=asserted))
     return claims
 
 
@@ -134,15 +162,11 @@ def fig5_claims(table: ResultTable) -> list[Claim]:
     """After each arrival a raised weight is ahead for a while; both end alike."""
     claims = []
     for tau in (100, 150, 200):
-        points = mean(mean(_gain(table, tau + j)) for j in (5, 10, 20))
+        points = (gains(table, tau + 5, "accuracy") + gains(table, tau + 10, "accuracy")) * (1 / 3)
+        points += gains(table, tau + 20, "accuracy") * (1 / 3)
         claims.append(more(f"after round {tau}: fast is ahead (5, 10, 20 rounds later)", points, 0.0))
-    end = abs(mean(_gain(table, 300)))
+    end = abs(gains(table, 300, "accuracy"))
     return [*claims, less("both end about equal", end, 0.03, asserted=False)]
-
-
-def _gain(table: ResultTable, round: int) -> list[float]:
-    fast, vanilla = (table.runs(reboot=name) for name in REBOOTS)
-    return [a.curve[round - 1].accuracy - b.curve[round - 1].accuracy for a, b in zip(fast, vanilla, strict=True)]
 
 
 def table5_claims(table: ResultTable) -> list[Claim]:
@@ -151,18 +175,14 @@ def table5_claims(table: ResultTable) -> list[Claim]:
     for a in (float(label) for label in table.labels("a")):
         for tau in (int(label) for label in table.labels("tau")):
             found = crossings(table, tau, a)
-            middle[a, tau] = middle_of(found)
-            first, end = (median(apart(table, tau, j, a)) for j in (1, 120))
+            first, end = (apart(table, tau, j, a) for j in (1, 120))
+            middle[a, tau] = Figure((middle_of(found),), first.faults)
             crossed = sum(one is not None for one in found)
             where = f"({a:g}, {a:g}), tau_0 = {tau}"
             claims += [
                 more(f"{where}: excluding costs in the first round", first, 0.0),
                 less(f"{where}: excluding pays 120 rounds later", end, 0.0),
-                Claim(
-                    f"{where}: losses cross in two thirds of the repeats",
-                    f"{crossed} of {len(found)}",
-                    3 * crossed >= 2 * len(found),
-                ),
+                counted(f"{where}: losses cross in 2/3 of the repeats", crossed, len(found), 2 / 3, [first, end]),
             ]
         claims.append(
             rising(f"({a:g}, {a:g}): the crossing is later for tau_0 = 50 than for 10", [middle[a, 10], middle[a, 50]])
@@ -172,8 +192,3 @@ def table5_claims(table: ResultTable) -> list[Claim]:
             rising("tau_0 = 50: the crossing is later for (1, 1) than for (.1, .1)", [middle[0.1, 50], middle[1.0, 50]])
         )
     return claims
-
-
-def differing(claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims as reported, not asserted."""
-    return [claim._replace(asserted=False) for claim in claims]

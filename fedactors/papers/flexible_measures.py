@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
 from fedactors.papers.experiment import Label, Measures, ResultTable
+from fedactors.papers.figures import Figure
 
 LAST = 10  # rounds whose mean accuracy is a run's
 
@@ -16,32 +17,32 @@ def last(run: Measures, rounds: int = LAST) -> float:
     return mean(point.accuracy for point in run.curve if point.round > end - rounds)
 
 
-def accuracy(table: ResultTable, **labels: Label) -> float:
-    """Return the mean over repeats of `last`."""
-    return mean(last(run) for run in table.runs(**labels))
+def accuracy(table: ResultTable, **labels: Label) -> Figure:
+    """Return `last` of each repeat."""
+    return table.figure(last, **labels)
 
 
 def rebound(run: Measures, after: int) -> int | None:
     """Return min {j >= 1: a(tau_0 + j) >= a(tau_0)}, the rounds until accuracy is back; None if it never is."""
     at = {point.round: point.accuracy for point in run.curve}
-    return next((r - after for r in sorted(at) if r > after and at[r] >= at[after]), None)
+    return next((r - after for r in sorted(at) if r > after and at[r] >= at[after]), None) if after in at else None
 
 
-def gains(table: ResultTable, after: int, rounds: int, measure: str) -> list[float]:
-    """Return fast minus vanilla of a measure so many rounds after an arrival, one for each repeat."""
-    fast, vanilla = (table.runs(tau=after, reboot=name) for name in ("fast", "vanilla"))
-    return [
-        _at(a, after + rounds, measure) - _at(b, after + rounds, measure) for a, b in zip(fast, vanilla, strict=True)
-    ]
+def gains(table: ResultTable, round: int, measure: str, **labels: Label) -> Figure:
+    """Return fast minus vanilla of a measure after a round, one for each repeat."""
+    fast, vanilla = (
+        table.figure(lambda run: at_round(run, round, measure), reboot=name, **labels) for name in ("fast", "vanilla")
+    )
+    return fast - vanilla
 
 
-def apart(table: ResultTable, after: int, rounds: int, a: float) -> list[float]:
+def apart(table: ResultTable, after: int, rounds: int, a: float) -> Figure:
     """Return loss_exclude - loss_include so many rounds after a departure, each on its own test set, by repeat."""
-    exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
-    return [
-        _at(one, after + rounds, "loss") - _at(other, after + rounds, "loss")
-        for one, other in zip(exclude, include, strict=True)
-    ]
+    exclude, include = (
+        table.figure(lambda run: at_round(run, after + rounds, "loss"), tau=after, option=name, a=a)
+        for name in ("exclude", "include")
+    )
+    return exclude - include
 
 
 def crossings(table: ResultTable, after: int, a: float) -> list[int | None]:
@@ -70,6 +71,6 @@ def _crossing(exclude: Measures, include: Measures, after: int) -> int | None:
     return next((a.round - after for a, b in pairs if a.round > after and a.loss <= b.loss), None)
 
 
-def _at(run: Measures, round: int, measure: str) -> float:
-    value: float = getattr(next(point for point in run.curve if point.round == round), measure)
-    return value
+def at_round(run: Measures, round: int, measure: str) -> float | None:
+    """Return a measure after a round; None if the run was not examined then."""
+    return next((getattr(point, measure) for point in run.curve if point.round == round), None)

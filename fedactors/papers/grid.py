@@ -40,7 +40,7 @@ def play(
         return rows
 
     if not experiment.tuned:
-        return ResultTable(played(list(experiment.cells()), measured))
+        return ResultTable(played(list(experiment.cells()), measured), experiment.floors)
     first = played(list(experiment.cells(experiment.seeds[:1])), compared)
     best = experiment.best(first)
 
@@ -49,7 +49,7 @@ def play(
 
     repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
     others = [cell for cell in repeats if won(dict(cell.labels))]
-    return ResultTable([row for row in first if won(row[0])] + played(others, compared))
+    return ResultTable([row for row in first if won(row[0])] + played(others, compared), experiment.floors)
 
 
 def compared(work: StudyRun) -> Measures:

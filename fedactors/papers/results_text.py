@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.papers.experiment import Claim, Experiment, Measures, ResultTable
+from fedactors.papers.experiment import Experiment, Measures, ResultTable
+from fedactors.papers.verdicts import Claim
 
 _FORMATS = {"t90": ".0f", "t50": ".0f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}  # others: .3f
 _HEADS = {"t90": "T90", "t50": "T_0.5", "xi2": "xi^2", "g2": "G^2", "last5": "last 5"}
@@ -13,8 +14,8 @@ _HEADS |= {"at3": "round 3", "at5": "round 5", "at10": "round 10"}
 
 
 def lines(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) -> list[str]:
-    """Return the report: means over repeats, the paper's numbers, and each claim with whether it holds."""
-    said = [f"  {_verdict(claim):<12} {claim.text}: {claim.ours}" for claim in claims]
+    """Return the report: means over repeats, the paper's numbers, and verdicts (in brackets: reported only)."""
+    said = [f"  {_verdict(claim):<19} {claim.text}: {claim.ours}" for claim in claims]
     note = [f"paper: {experiment.reported}"] if experiment.reported else []
     return [experiment.title, "", *(experiment.beside(table) or _body(experiment, table)), "", *note, *said]
 
@@ -65,6 +66,4 @@ def shown(found: Sequence[Measures], column: str) -> str:
 
 
 def _verdict(claim: Claim) -> str:
-    if claim.holds:
-        return "holds"
-    return "DOES NOT HOLD" if claim.asserted else "differs"
+    return claim.verdict.value if claim.asserted else f"({claim.verdict.value})"

@@ -11,8 +11,7 @@ from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.papers import grid
 from fedactors.papers.catalogue import FULL, REDUCED
-from fedactors.papers.claims import at_most, less, more, narrow, rising
-from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures
 from fedactors.study.runs import StudyRun
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -51,16 +50,17 @@ def command(tmp_path, *more):
 
 
 def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatch):
-    assert main(command(tmp_path)) in (0, 1)
+    assert main(command(tmp_path)) == 1  # three rounds of digits: nothing was learnt
     said = capsys.readouterr().out
     assert "figure 6" in said
     assert "E_s = 1 is as good as 5" in said
     assert len(list((tmp_path / "runs").iterdir())) == 6
     monkeypatch.setattr("fedactors.simulation.runner.run", None)  # what is there is not run again
-    assert main(command(tmp_path, "--json")) in (0, 1)
+    assert main(command(tmp_path, "--json")) == 1
     found = json.loads(capsys.readouterr().out)
     assert len(found["runs"]) == 6
     assert found["claims"][0]["asserted"]
+    assert found["claims"][0]["verdict"] == "not learnt"
 
 
 def test_an_unfinished_run_is_gone_on_with(tmp_path):
@@ -96,23 +96,6 @@ def test_an_experiment_without_its_data_says_which_files_it_needs(name, files, c
     assert "FEDACTORS_DATA" in said or str(tmp_path) in said
 
 
-def test_claims_compare_what_they_say():
-    table = ResultTable(
-        [({"C": 1, "seed": s}, Measures(a, 5, None if s else 7, 0.0, None, None, 1.0)) for s, a in ((0, 0.5), (1, 0.7))]
-    )
-    assert table.mean("accuracy", C=1) == pytest.approx(0.6)
-    assert table.mean("t50", C=1) == float("inf")
-    with pytest.raises(KeyError, match="no run at"):
-        table.mean("accuracy", C=2)
-    assert [more("", 0.6, 0.5, 0.05).holds, more("", 0.6, 0.5, 0.2).holds] == [True, False]
-    assert [less("", 5, 10, 0.6).holds, less("", 6, 10, 0.6).holds, at_most("", 6, 10, 0.6).holds] == [
-        True,
-        False,
-        True,
-    ]
-    assert [narrow("", [0.1, 0.15], 0.06).holds, rising("", [1, 2, 2]).holds] == [True, False]
-
-
 QUICK = [
     "task.dataset=digits",
     "task.partition={name: iid, samples: 20}",
@@ -138,7 +121,7 @@ def test_tuned_axes_keep_the_label_that_is_best_with_the_first_seed(tmp_path):
     ]
     assert len(told) == 6 + 2
     assert [found for cell, found in told if cell.at("alpha") == 1e30 and cell.at("method") == "Fed-LAMB"] == [DIVERGED]
-    assert table.mean("last5", method="Fed-LAMB") > 0.1
+    assert table.mean("last5", method="Fed-LAMB").mean > 0.1
 
 
 def test_accuracies_of_single_rounds_are_read_off_the_curve():

@@ -1,0 +1,106 @@
+"""Figures of a table with what a verdict needs: a value for each seed, and which models behind it did not learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from operator import add, mul, sub, truediv
+from statistics import fmean
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measure at one place of a grid; arithmetic goes seed by seed, so that differences are those of pairs."""
+
+    values: tuple[float | None, ...]  # one for each repeat; None where it was not measured or never reached
+    faults: tuple[str, ...] = ()  # of runs that did not learn
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no value, or one that is no finite number."""
+        return not self.values or any(value is None or not isfinite(value) for value in self.values)
+
+    @property
+    def mean(self) -> float:
+        """Mean over the repeats; NaN if one has no value."""
+        return nan if self.missing else fmean(value for value in self.values if value is not None)
+
+    def __add__(self, other: Figure | Number) -> Figure:
+        """Return the sum, seed by seed."""
+        return _joined(add, self, other)
+
+    def __sub__(self, other: Figure | Number) -> Figure:
+        """Return the difference, seed by seed."""
+        return _joined(sub, self, other)
+
+    def __rsub__(self, other: Number) -> Figure:
+        """Return the difference, seed by seed."""
+        return _joined(sub, other, self)
+
+    def __mul__(self, other: Figure | Number) -> Figure:
+        """Return the product, seed by seed."""
+        return _joined(mul, self, other)
+
+    def __truediv__(self, other: Figure | Number) -> Figure:
+        """Return the quotient, seed by seed; without a value where it has none."""
+        return _joined(truediv, self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __abs__(self) -> Figure:
+        """Return the absolute value of the mean: how far apart two means are, whichever is larger."""
+        return self if self.missing or self.mean >= 0 else self * -1
+
+    def __format__(self, form: str) -> str:
+        """Return the mean in a format; a dash if there is none."""
+        return "-" if self.missing else format(self.mean, form)
+
+
+def figure(value: Figure | Number) -> Figure:
+    """Return a number as a figure."""
+    return value if isinstance(value, Figure) else Figure((float(value),))
+
+
+def highest(figures: Iterable[Figure]) -> Figure:
+    """Return the figure of the highest mean; the faults of all count, for all were compared."""
+    found = list(figures)
+    return _with_faults(max(found, key=lambda one: one.mean), found)
+
+
+def lowest(figures: Iterable[Figure]) -> Figure:
+    """Return the figure of the lowest mean; the faults of all count, for all were compared."""
+    found = list(figures)
+    return _with_faults(min(found, key=lambda one: one.mean), found)
+
+
+def faults_of(figures: Iterable[Figure]) -> tuple[str, ...]:
+    """Return the faults of all, each once."""
+    return tuple(dict.fromkeys(fault for one in figures for fault in one.faults))
+
+
+def _with_faults(one: Figure, all_: Sequence[Figure]) -> Figure:
+    missing = next((other for other in all_ if other.missing), one)
+    return Figure(missing.values, faults_of(all_))
+
+
+def _joined(function: Callable[[float, float], float], left: Figure | Number, right: Figure | Number) -> Figure:
+    a, b = figure(left), figure(right)
+    count = max(len(a.values), len(b.values))
+    pairs = zip(_spread(a.values, count), _spread(b.values, count), strict=True)
+    return Figure(tuple(_value(function, x, y) for x, y in pairs), faults_of((a, b)))
+
+
+def _spread(values: tuple[float | None, ...], count: int) -> tuple[float | None, ...]:
+    return values * count if len(values) == 1 else values
+
+
+def _value(function: Callable[[float, float], float], x: float | None, y: float | None) -> float | None:
+    if x is None or y is None:
+        return None
+    try:
+        return function(x, y)
+    except ZeroDivisionError:
+        return None
