@@ -108,7 +108,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines += [f"\n{job}", head, "-" * len(head)]
         for name in dict.fromkeys(row["peer"] for row in mine):
             runs = [row for row in mine if row["peer"] == name]
-            speed = spread([row["steps_per_second"] for row in runs], ",.0f")
+            speeds = [row["steps_per_second"] for row in runs]
+            speed = spread(speeds, ",.0f" if min(speeds) >= 100 else ".1f")
             ratios = [ours[row["repeat"]] / row["steps_per_second"] for row in runs if row["repeat"] in ours]
             ratio = spread(ratios, ".2f") if ratios and name != OURS else ""
             start = spread([row["startup_seconds"] for row in runs], ".1f")
@@ -164,7 +165,7 @@ def main() -> None:
             writer.writerow({name: row[name] for name in COLUMNS})
             file.flush()
             speed, loss = row["steps_per_second"], f"{row['loss_first']:.3f} -> {row['loss_last']:.3f}"
-            told = f"{row['job']:9} {row['peer']:16} {speed:10,.0f} steps/s  loss {loss}  load {row['load_before']:.2f}"
+            told = f"{row['job']:9} {row['peer']:16} {speed:10,.1f} steps/s  loss {loss}  load {row['load_before']:.2f}"
             print(told, file=sys.stderr, flush=True)
     print(table(rows))
     print(f"\nmedian (min-max) of {options.repeat} runs; every run is in {out}")

@@ -20,7 +20,7 @@ class Job:
     """One federated averaging job; every client holds `samples` samples and passes over them once."""
 
     name: str
-    model: str  # "logistic", "mlp" or "cnn"
+    model: str  # "logistic", "mlp", "cnn" or "resnet18"
     shape: tuple[int, ...]  # of one sample
     clients: int
     cohort: int
@@ -75,5 +75,6 @@ JOBS = {
         Job("logistic", "logistic", (60,), clients=1000, cohort=100, samples=100, batch=10, lr=0.05, signal=0.5),
         Job("mlp", "mlp", (1, 28, 28), clients=100, cohort=20, samples=100, batch=10, lr=0.05, signal=0.25),
         Job("cnn", "cnn", (3, 32, 32), clients=100, cohort=10, samples=50, batch=10, lr=0.05, signal=1.0),
+        Job("resnet18", "resnet18", (3, 32, 32), clients=20, cohort=4, samples=50, batch=10, lr=0.01, signal=1.0),
     )
 }

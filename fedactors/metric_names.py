@@ -63,9 +63,14 @@ def info_of(name: str) -> MetricInfo | None:
     return METRICS.get(name)
 
 
+def without_part(column: str) -> str:
+    """Return the name of a measure without the part of the test set that a column is of."""
+    return next((column.removeprefix(part) for part in _PARTS if column.startswith(part)), column)
+
+
 def higher_is_better(name: str) -> bool | None:
     """Return whether higher values of a column of metrics are better; None if the name says nothing."""
-    bare = next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
+    bare = without_part(name)
     if bare in _OTHERS:
         return _OTHERS[bare]
     known = info_of(bare)

@@ -19,7 +19,7 @@ from fedactors import registry
 from fedactors.errors import ScenarioError
 from fedactors.plugin_checks import ABLE, check
 from fedactors.user_code import Source, file_of
-from fedactors.user_errors import told
+from fedactors.user_errors import in_a_line, told
 
 _ENGINE = "fedactors.engines.base.Engine"
 _FORMAT = "fedactors.traces.format_registry.Format"
@@ -85,7 +85,7 @@ def _imported(source: Source) -> ModuleType:
     try:
         return importlib.import_module(source.module)
     except Exception as error:
-        text = told(error) or f"{source.file}: {type(error).__name__}: {error}"
+        text = in_a_line(told(error)) or f"{source.file}: {type(error).__name__}: {error}"
         raise ScenarioError(f"cannot be imported: {text}") from error
 
 

@@ -79,6 +79,13 @@ class Order(NamedTuple):
         return self.outcome in HEARD
 
 
+class Moves(NamedTuple):
+    """What a population whose devices arrive and depart by behaviours says of a Plan's moves."""
+
+    instants: tuple[Time, ...]  # of those that arrived, then of those that departed
+    members: int  # that belong to the population after them
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One aggregation: the step from model `version` to `version + 1`.
@@ -95,6 +102,7 @@ class Plan:
     oldest: int
     arrived: tuple[int, ...] = ()
     departed: tuple[int, ...] = ()
+    moves: Moves | None = None  # None: the scenario's population says when devices move
 
     def heard(self) -> Iterator[Order]:
         """Orders whose updates are aggregated, in ascending client id."""

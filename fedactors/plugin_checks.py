@@ -16,7 +16,7 @@ ABLE = {
     "optimizers": ("start", "step"),
     "losses": ("describe", "outputs"),
     "aggregations": ("combine",),
-    "participation": ("weights",),
+    "participation": ("weigh",),
     "partitions": ("sizes", "split"),
     "schedules": ("rate", "at"),
     "selection": ("start",),

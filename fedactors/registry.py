@@ -133,6 +133,11 @@ BUILTIN: dict[str, dict[str, str]] = {
         "power-of-choice": "fedactors.clock.selections.power_of_choice:PowerOfChoice",
         "oort": "fedactors.clock.selections.oort:Oort",
     },
+    "behaviours": {
+        "access_point": "fedactors.clock.behaviours.access_point:AccessPoint",
+        "battery": "fedactors.clock.behaviours.battery:Battery",
+        "diurnal": "fedactors.clock.behaviours.diurnal:Diurnal",
+    },
     "datasets": {
         "celeba": "fedactors.data.sets.celeba:CelebA",
         "cifar10": "fedactors.data.sets.cifar:Cifar10",

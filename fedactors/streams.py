@@ -38,6 +38,8 @@ class Purpose(IntEnum):
     AUGMENTATION = 20  # random transforms of a training sample
     VARIANT = 21  # which of a sample's variants a local step sees
     CLIENT_EVALUATION = 22  # which clients are evaluated after a round
+    FINE_TUNING = 23  # batches of a client that is evaluated after steps of its own
+    BEHAVIOUR = 24  # what behaviours of devices draw
 
 
 _WORD = 2**64 - 1

@@ -28,6 +28,13 @@ def told(error: BaseException) -> str:
     return ""
 
 
+def in_a_line(text: str) -> str:
+    """Return what `told` returned as one line, with the user's line in brackets and without the calls before it."""
+    said, _, further = text.partition("\n    ")
+    code = further.partition("\n")[0].strip()
+    return " ".join(said.split()) + (f" ({code})" if code else "")
+
+
 def _shown(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     last, *others = reversed(frames)
     text = str(error).strip()[:_LONGEST]

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 WORKERS = 2  # processes of the peers that have several: one per core of the machine that the figures are from
 
 
-def module(job: Job) -> nn.Sequential:
+def module(job: Job) -> nn.Module:
     """Return the job's model as a PyTorch user writes it."""
     from torch import nn
 
+    if job.model == "resnet18":
+        from residual_network import network
+
+        return network()
     if job.model == "logistic":
         return nn.Sequential(nn.Flatten(), nn.Linear(60, CLASSES))
     if job.model == "mlp":

@@ -24,6 +24,7 @@ _MODELS = {
     "logistic": {"name": "logistic"},
     "mlp": {"name": "mlp", "hidden": [200]},
     "cnn": {"name": "fsl_cifar"},
+    "resnet18": {"name": "torch", "factory": f"{Path(__file__).with_name('residual_network.py')}:network"},
 }
 
 

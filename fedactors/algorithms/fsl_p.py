@@ -44,7 +44,7 @@ class FSLp(ServerLearning):
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- x + what the clients and the server give, in the chosen form."""
         x, own = state["x"], self._own(state["x"], round, central)
-        eta_g, gamma = self.step(round.setting), self.server_weight
+        eta_g, gamma = self.step(round), self.server_weight
         if own is None:
             return {"x": x + eta_g * sums["delta"]}
         if self.form == "convex":
@@ -56,7 +56,7 @@ class FSLp(ServerLearning):
         x, own = state["x"], self._own(state["x"], round, central)
         if own is None:
             return {"x": x}
-        share = self.step(round.setting) * self.server_weight / (1 + self.server_weight)
+        share = self.step(round) * self.server_weight / (1 + self.server_weight)
         return {"x": x + (share * own if self.form == "convex" else own)}
 
     def _own(self, x: Tensor, round: Round, central: CentralData) -> Tensor | None:
@@ -66,7 +66,7 @@ class FSLp(ServerLearning):
 
     def _rate(self, round: Round) -> float:
         """Return the rate of the server's local steps: eta_l K / K_0 (convex), gamma eta_0 (additive)."""
-        scale = 1.0 if self.form == "convex" else self.server_weight * self.step(round.setting)
+        scale = 1.0 if self.form == "convex" else self.server_weight * self.step(round)
         if self.server_lr_base is not None:
             return self.server_lr_base * (1.0 if self.form == "convex" else self.server_weight)
         return scale * self.coupled(round)

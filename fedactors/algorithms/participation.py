@@ -10,6 +10,14 @@ or those selected in the round), p^k = n_k / sum of their n, E steps wanted and 
     A   N p^k / K   if s_k = E, else 0; K devices are complete; K = 0 discards the round
     B   p^k         whatever s_k > 0; missing devices count as 0 and nothing is renormalised
     C   (E / s_k) p^k   if s_k > 0, else 0
+
+The paper asks all N devices in every round. Where a cohort is drawn, or devices that are off are not asked, `weights`
+says which set p^k is a share of:
+
+    share_of_asked   those asked, who stand for all: weights add up as if there were no others
+    fixed            all members of the population: whoever is not asked counts as s_k = 0, as in the paper
+    unbiased         all members, times N / S for S asked: of a cohort drawn among all members, each device's weight is
+                     p^k on average under B, whatever the sizes (under A, N p^k / K has that factor already)
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ class Weighting(Options):
 
     name: str
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
         raise TypeError(f"{type(self).__name__} does not say how it weighs")
 
@@ -54,7 +62,7 @@ class SampleWeights(Weighting):
 
     name: Literal["samples"] = "samples"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
         return _normalised([update.samples for update in updates])
 
@@ -64,7 +72,7 @@ class UniformWeights(Weighting):
 
     name: Literal["uniform"] = "uniform"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
         return _normalised([1] * len(updates))
 
@@ -74,19 +82,36 @@ class ExampleWeights(Weighting):
 
     name: Literal["examples"] = "examples"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
         return _normalised([update.examples for update in updates])
 
 
-class SchemeA(Weighting):
-    """Only complete devices count, scaled up for the missing ones."""
+class Scheme(Weighting):
+    """Base of the schemes of Ruan et al."""
 
     of_those_asked: ClassVar[bool] = True
+    for_missing: ClassVar[bool] = False
+    """Whether the scheme itself makes up for devices that are not heard."""
+
+    weights: Literal["share_of_asked", "fixed", "unbiased"] = "share_of_asked"
+    """What p^k is a share of: those asked; all members; or all members, scaled up by how many were asked of them."""
+
+    def counted(self, weights: Sequence[float], members: Members, asked: int) -> list[float]:
+        """Return weights over all `members`, of whom `asked` were asked, scaled up if they are to be unbiased."""
+        if self.weights != "unbiased" or self.for_missing:
+            return list(weights)
+        return [members.clients / asked * weight for weight in weights]
+
+
+class SchemeA(Scheme):
+    """Only complete devices count, scaled up for the missing ones."""
+
+    for_missing: ClassVar[bool] = True
 
     name: Literal["A"] = "A"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return N p^k / K for complete updates, 0 for the others."""
         complete = sum(update.steps == update.wanted for update in updates)
         return [
@@ -95,26 +120,22 @@ class SchemeA(Weighting):
         ]
 
 
-class SchemeB(Weighting):
+class SchemeB(Scheme):
     """Whatever was done counts with the device's own share."""
-
-    of_those_asked: ClassVar[bool] = True
 
     name: Literal["B"] = "B"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return p^k."""
         return [update.samples / members.samples for update in updates]
 
 
-class SchemeC(Weighting):
+class SchemeC(Scheme):
     """Incomplete work is scaled up to a whole round's."""
-
-    of_those_asked: ClassVar[bool] = True
 
     name: Literal["C"] = "C"
 
-    def weights(self, updates: Sequence[Update], members: Members) -> list[float]:
+    def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return (E / s_k) p^k."""
         return [update.wanted / update.steps * (update.samples / members.samples) for update in updates]
 

@@ -24,13 +24,11 @@ data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import TYPE_CHECKING, ClassVar, Literal
-
-from pydantic import Field
 
 from fedactors.algorithms.membership import mean_after
 from fedactors.learning.algorithm import Algorithm, ClientResult, Round, TaskSetting
+from fedactors.optim.global_rate import GlobalRate, global_step
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
@@ -50,8 +48,8 @@ class Scaffold(Algorithm):
     name: Literal["scaffold"] = "scaffold"
     option: Literal["I", "II"] = "II"
     """What a client's next control variate is: a gradient at x, or the mean gradient along its path."""
-    global_lr: float | None = Field(default=None, ge=0.0)
-    """Server step (eta_g); by default the square root of the cohort."""
+    global_lr: GlobalRate = None
+    """Server step (eta_g); by default the square root of the cohort. `sqrt_heard` takes the updates that arrived."""
 
     @property
     def wants_sgd(self) -> str:
@@ -89,7 +87,7 @@ class Scaffold(Algorithm):
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- x + eta_g sum_i w_i Delta y_i ; c <- c + (1/N) sum_i Delta c_i."""
-        eta_g = sqrt(round.setting.cohort) if self.global_lr is None else self.global_lr
+        eta_g = global_step(self.global_lr, round.heard, round.setting.cohort)
         return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
 
     def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:

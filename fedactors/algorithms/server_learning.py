@@ -13,12 +13,13 @@ neither the server's rate nor its number of steps. S is the cohort that a round 
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from fedactors.learning.algorithm import Algorithm, Round, TaskSetting
+from fedactors.optim.global_rate import GlobalRate, global_step
 from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload, workload
 
@@ -33,8 +34,9 @@ class ServerLearning(Algorithm):
 
     weighting: ClassVar[str] = "uniform"
 
-    global_lr: float | None = Field(default=None, ge=0.0)
-    """Step of the server along the clients' mean update (eta_g); by default the square root of the cohort."""
+    global_lr: GlobalRate = None
+    """Step of the server along the clients' mean update (eta_g); by default the square root of the cohort, S in the
+    papers, where all that are asked report. `sqrt_heard` takes the updates that really arrived in the round."""
     server_weight: float = Field(default=1.0, ge=0.0)
     """Weight of the server's loss against the clients' (gamma)."""
     server_lr_base: float | None = Field(default=None, ge=0.0)
@@ -67,9 +69,9 @@ class ServerLearning(Algorithm):
         """Return nothing: the server learns from its own data whatever was aggregated."""
         return ""
 
-    def step(self, setting: TaskSetting) -> float:
+    def step(self, round: Round) -> float:
         """Return eta_g."""
-        return sqrt(setting.cohort) if self.global_lr is None else self.global_lr
+        return global_step(self.global_lr, round.heard, round.setting.cohort)
 
     def coupled(self, round: Round) -> float:
         """Return the rate at which K_0 steps of the server go as far as K of a client: eta_l K / K_0; 0 for K_0 = 0."""
@@ -124,16 +126,16 @@ class Incremental(ServerLearning):
         """The conference version has no eta_g."""
         return super().server_rate_key if self.version == "journal" else ""
 
-    def step(self, setting: TaskSetting) -> float:
+    def step(self, round: Round) -> float:
         """Return eta_g."""
-        return 1.0 if self.version == "conference" else super().step(setting)
+        return 1.0 if self.version == "conference" else super().step(round)
 
     def server_rate(self, round: Round) -> float:
         """Return the rate of the server's local steps, gamma eta_0 in the journal's terms."""
         if self.server_lr is not None:
             return self.server_lr
         base = self.server_lr_base
-        return self.server_weight * (self.step(round.setting) * self.coupled(round) if base is None else base)
+        return self.server_weight * (self.step(round) * self.coupled(round) if base is None else base)
 
     def payload(self, setting: TaskSetting) -> Payload:
         """Return FedAvg's traffic; the server's steps come after the aggregation, K_0 of them."""
@@ -141,7 +143,7 @@ class Incremental(ServerLearning):
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Xbar <- x + eta_g sum_i w_i Delta_i ; x <- LocalSGD(xbar, gamma eta_0, K_0, D_0)."""
-        return self._continued(state["x"] + self.step(round.setting) * sums["delta"], round, central)
+        return self._continued(state["x"] + self.step(round) * sums["delta"], round, central)
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- LocalSGD(x, gamma eta_0, K_0, D_0): the server learns also without updates."""

@@ -42,6 +42,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--window", type=int, default=1, metavar="N", help="rounds an accuracy is averaged over")
     command.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     command.add_argument("--address", metavar="ADDRESS", help="run on this Ray cluster instead")
+    command.add_argument("--clock-only", action="store_true", help="replay the clock of each run, without training")
     command.add_argument("--out", metavar="DIR", help="folder; runs in it are used (default: runs/studies/NAME)")
     command.add_argument("--plot", metavar="FILE", help="also draw a PNG, PDF or SVG; needs fedactors[notebook]")
     command.add_argument("--json", action="store_true", help="print figures as JSON")
@@ -117,6 +118,8 @@ def _check(options: argparse.Namespace) -> None:
             raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
     if not 0 < getattr(options, "confidence", 0.95) < 1:
         raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.address and options.clock_only:
+        raise ScenarioError("--clock-only replays on this machine (accepted: without --address)")
     if options.address and options.jobs:
         raise ScenarioError("--jobs is for this machine; a cluster runs as many as it can (accepted: one of the two)")
 
@@ -128,7 +131,7 @@ def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
 
     return {
         "out": out, "overrides": options.set, "target": options.target, "window": options.window,
-        "jobs": options.jobs, "address": options.address, "tell": tell,
+        "jobs": options.jobs, "address": options.address, "clock_only": options.clock_only, "tell": tell,
     }  # fmt: skip
 
 

@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from fedactors.clock.trip import Trip
+from fedactors.clock.underway import TripUnderWay
+from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Order, Outcome, Phase, Plan, Time
 
 _PATIENCE = 100  # failed trips in a row, for each client that can work at the same time
-
-Waits = Generator[simpy.Event, object, None]
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,6 @@ class Rules:
     first: Time = 0  # server work before anything else
 
 
-class _Flight(NamedTuple):
-    """A trip under way, in the order in which they end."""
-
-    over: Time  # when the server no longer waits for it
-    phase: Phase
-    client: int
-    trip: Trip
-
-
 def asynchronous(world: World, rules: Rules) -> Generator[simpy.Event, object, str]:
     """Aggregate until the last time, the end of time or the end of the population; return why it ended."""
     return (yield from _Server(world, rules).serve())
@@ -74,7 +63,9 @@ class _Server:
         self.version = 0
         self.opened: Time = 0
         self.turn = 0
-        self.flights: list[_Flight] = []  # a heap
+        self.flights: dict[int, TripUnderWay] = {}  # trips under way, by client
+        self.landed: list[TripUnderWay] = []  # trips that are over, but not yet looked at
+        self._landing = simpy.Event(world.env)  # triggers with the next one
         self.failed: list[Order] = []  # since the last aggregation
         self.inbox: list[Order] = []  # updates not yet aggregated, as they arrived
         self.busy: NDArray[np.bool_] = np.zeros(len(world.population), bool)  # in flight or in the inbox
@@ -112,11 +103,13 @@ class _Server:
                 return ended
             self._ask()
             when = self._next()
-            if when == NEVER:
+            if when == NEVER and not self.flights and not world.unforeseen:
                 return self._nobody_left()
-            if rules.every is not None and not self._begun:
-                self.opened = max(self.opened, when)  # a period begins when there is a client to ask
-            yield world.at(when if rules.until is None else min(when, rules.until), Phase.CLOSE)
+            idle = not self._begun
+            others = [self._landing] if self.flights else []
+            yield from world.until(when if rules.until is None else min(when, rules.until), Phase.CLOSE, *others)
+            if rules.every is not None and idle:
+                self.opened = max(self.opened, world.now)  # a period begins when there is a client to ask
             self._land()
         return ""
 
@@ -152,17 +145,21 @@ class _Server:
         chosen = world.draw(self.version, candidates, room, self.turn)
         deadline = NEVER if rules.deadline is None else min(now + rules.deadline, NEVER)
         for client in chosen.tolist():
-            trip = world.cohort_planner.plan_one(client, self.version, now, deadline)
-            over = min(trip.ends, deadline)
-            phase = Phase.DEPART if trip.outcome is Outcome.DEPARTED else Phase.FINISH
-            heappush(self.flights, _Flight(over, phase if over == trip.ends else Phase.CLOSE, client, trip))
+            flight = world.begin_one(client, self.version, deadline)
+            self.flights[client] = flight
             self.busy[client] = True
+            flight.landed.callbacks.append(partial(self._note_landing, flight))
         self.turn += bool(len(chosen))
 
+    def _note_landing(self, flight: TripUnderWay, event: simpy.Event) -> None:
+        self.landed.append(flight)
+        if not self._landing.triggered:
+            self._landing.succeed()
+
     def _next(self) -> Time:
-        """Return when something happens next that the server acts upon; NEVER if nothing does."""
+        """Return when something besides a landing happens next that the server acts upon; NEVER if nothing does."""
         rules, now = self.rules, self.world.now
-        times = [self.flights[0].over] if self.flights else []
+        times = []
         end = self.opened + max(rules.every or 0, rules.during)
         if end > now and self._begun and self._enough():
             times.append(end)
@@ -182,9 +179,9 @@ class _Server:
 
     def _land(self) -> None:
         """Add every trip that is over by now to the inbox or to the failed ones, and drop updates that are too old."""
-        while self.flights and self.flights[0].over <= self.world.now:
-            flight = heappop(self.flights)
-            order = self.world.cohort_planner.settle_one(flight.trip, flight.over)
+        for flight in sorted(self.landed, key=lambda flight: (flight.over, flight.phase, flight.client)):
+            del self.flights[flight.client]
+            order = flight.settle(flight.over)
             if order.heard:
                 self.inbox.append(order)
                 self.failed_streak = 0
@@ -192,8 +189,10 @@ class _Server:
             self.busy[order.client] = False
             self.failed.append(order)
             self.failed_streak += 1
-            if flight.over == flight.trip.started == self.unreachable_at:
+            if flight.at_once and flight.over == self.unreachable_at:
                 self.unreachable.add(order.client)
+        self.landed = []
+        self._landing = simpy.Event(self.world.env)
         if not self.rules.waits:
             self._drop([order for order in self.inbox if not self._fresh(order)], Outcome.STALE)
 
@@ -216,7 +215,7 @@ class _Server:
         """Whether there are updates enough, and no client at work whose update the server has to wait for."""
         rules, bound = self.rules, self.rules.max_staleness
         if rules.waits and bound is not None:
-            oldest = min((flight.trip.base for flight in self.flights), default=self.version)
+            oldest = min((flight.base for flight in self.flights.values()), default=self.version)
             if self.version + 1 - oldest > bound:
                 return False
         return rules.updates is None or len(self.inbox) >= rules.updates
@@ -248,7 +247,7 @@ class _Server:
         self.failed = []
         for order in taken:
             self.busy[order.client] = False
-        bases = [order.base for order in self.inbox] + [flight.trip.base for flight in self.flights]
+        bases = [order.base for order in self.inbox] + [flight.base for flight in self.flights.values()]
         self.version += 1
         arrived, departed = world.movements(now)
         orders = sorted([*taken, *lost], key=lambda order: (order.client, order.started))
@@ -261,6 +260,7 @@ class _Server:
             min([*bases, self.version]),
             arrived,
             departed,
+            world.moves(arrived, departed),
         )
         world.plans.append(plan)
 
@@ -271,8 +271,7 @@ class _Server:
         """
         counted = set(map(id, taken))
         left = [order for order in self.inbox if id(order) not in counted]
-        depart = self.world.population.depart
-        gone = [order for order in left if depart[order.client] <= self.world.now]
+        gone = [order for order in left if self.world.has_departed(order.client)]
         self._drop(gone, Outcome.DEPARTED)
         return [order for order in left if order not in gone]
 
@@ -280,4 +279,4 @@ class _Server:
         """Return the orders that the end of the run cancels: updates not aggregated, and trips under way."""
         waiting = [order._replace(outcome=Outcome.CANCELLED) for order in self.inbox]
         now = self.world.now
-        return waiting + [self.world.cohort_planner.settle_one(flight.trip, now, early=True) for flight in self.flights]
+        return waiting + [flight.settle(now, early=True) for flight in self.flights.values()]

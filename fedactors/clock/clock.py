@@ -12,7 +12,7 @@ from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
-from fedactors.clock.selections.base import Clients, Loss
+from fedactors.clock.selections.base import Clients, Loss, Selector
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.trip import Size, TripPlanner
@@ -48,7 +48,7 @@ class Clock:
         trip_planner = planner(population, scenario.seed, down, up, once)
         selection = scenario.server.selection
         selector = selection.start(_clients(population, trip_planner, workloads))
-        self._world = World(population, trip_planner, workloads, scenario.seed, selector)
+        self._world = _world(scenario, population, trip_planner, workloads, selector)
         self._policy = self._world.env.process(policy(self._world, scenario, payload))
         self._steered: bool = selection.steers
         self._without_feedback: dict[int, Plan] = {}
@@ -67,7 +67,7 @@ class Clock:
                     raise cast(BaseException, self._policy.value)
                 self.ended_because = str(self._policy.value)
                 raise StopIteration
-            world.env.step()
+            world.step()
         plan = world.plans.popleft()
         if self._steered:
             self._without_feedback[plan.version] = plan
@@ -86,6 +86,19 @@ class Clock:
     def now(self) -> int:
         """Virtual time reached, ns."""
         return self._world.now
+
+
+def _world(
+    scenario: Scenario, population: Population, trip_planner: TripPlanner, workloads: list[Workload], selector: Selector
+) -> World:
+    """Return virtual time with processes for the devices that need them, or for all where a scenario wants that."""
+    everybody = scenario.clock == "events"
+    if not (everybody or population.behaving):
+        return World(population, trip_planner, workloads, scenario.seed, selector)
+    from fedactors.clock.events.event_world import EventWorld
+
+    eventful = np.full(len(population), everybody)
+    return EventWorld(population, trip_planner, workloads, scenario.seed, selector, eventful)
 
 
 def _bytes(models: float, model_bytes: Size) -> Size:

@@ -128,14 +128,22 @@ class CohortPlanner:
         orders = self._orders(cohort, outcome, finished)
         for k, trip in cohort.alone.items():
             orders[k] = self._trip_planner.settle(trip, closed, early=early)
-        if self._trip_planner.once:
-            self._meet(orders)
+        self.meet(orders)
         return tuple(orders)
 
     def _stops_before_departure(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
         """Return which clients depart by `deadline` and stop in time for it."""
         departs = self._p.depart[clients]
         return self._p.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
+
+    def work_of(self, client: int) -> Workload:
+        """Return what a client is asked to do."""
+        return self._workloads[client]
+
+    @property
+    def trip_planner(self) -> TripPlanner:
+        """What plans single trips."""
+        return self._trip_planner
 
     def plan_one(self, client: int, base: int, start: Time, deadline: Time) -> Trip:
         """Return the trip of one client, as `plan` does for many."""
@@ -144,12 +152,13 @@ class CohortPlanner:
     def settle_one(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of one trip, as `settle` does for many."""
         order = self._trip_planner.settle(trip, closed, early=early)
-        if self._trip_planner.once:
-            self._meet([order])
+        self.meet([order])
         return order
 
-    def _meet(self, orders: Sequence[Order]) -> None:
+    def meet(self, orders: Sequence[Order]) -> None:
         """Do not send again what is sent once to clients that have completed a download."""
+        if not self._trip_planner.once:
+            return
         for order in orders:
             if order.down == self._trip_planner.download(order.client):
                 self._trip_planner.met(order.client)

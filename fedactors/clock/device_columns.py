@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
-from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, hardware
+from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
+from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
 from fedactors.clock.recording_paths import locate
@@ -21,9 +22,11 @@ from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import Always, GroupOptions, Trace
+from fedactors.scenario.population import GroupOptions
+from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.scenario.sampled_participation import SampledParticipation
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
+from fedactors.scenario.trace_options import Always, Trace
 from fedactors.streams import Purpose, stream
 from fedactors.traces.describe import shown_time
 from fedactors.traces.format_registry import read
@@ -62,6 +65,7 @@ class Population:
     hands_in: NDArray[np.bool_]  # hands in the steps it has done before it departs
     flows: Flows | None = None
     laws: Sequence[Law | None] = ()  # of devices whose participation is sampled; empty if of none
+    behaving: Sequence[BehavingGroup] = ()  # groups whose availability is a process
 
     def __len__(self) -> int:
         return len(self.per_sample)
@@ -114,6 +118,7 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
     Raises TraceError if a trace cannot be read.
     """
     groups = scenario.population
+    behaving = behaving_groups(scenario)
     setting = GroupSetting(scenario.seed, scenario.folder, flops, seconds and seconds / len(groups))
     present = [_availability(group, setting) for group in groups]
     laws = _laws(scenario)
@@ -123,11 +128,12 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
         *_machine_columns(machines),
         deadline_aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
-        arrive=np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)]),
+        arrive=_arrivals(present, groups, behaving),
         depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
         hands_in=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
+        behaving=behaving,
     )
 
 
@@ -153,6 +159,15 @@ def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64,
     )
 
 
+def _arrivals(present: Sequence[_Presence], groups: Sequence[GroupOptions], behaving: Sequence[BehavingGroup]) -> Int64:
+    """Return when each device joins by recordings and by the scenario; NEVER where its behaviour says when."""
+    arrive = np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)])
+    for group in behaving:
+        if group.arrives:
+            arrive[group.first : group.first + group.count] = NEVER
+    return arrive
+
+
 def _leaves(group: GroupOptions) -> Time:
     """Return when a group leaves by the scenario; NEVER if it does not say."""
     return NEVER if group.depart is None else group.depart
@@ -173,6 +188,16 @@ def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
         up=Flow([machine.flows["up"] for machine in machines]),
         varying=varying,
     )
+
+
+def constant_flows(population: Population) -> Flows:
+    """Return the flows of devices that do not vary."""
+    nobody = np.zeros(len(population), np.int64)
+    on, share, down, up = (
+        Flow([Share(None, nobody + CONSTANT, nobody, True, column)])
+        for column in (nobody + 1, nobody + FULL, population.down, population.up)
+    )
+    return Flows(on, share, down, up, varying=np.zeros(len(population), bool))
 
 
 def _laws(scenario: Scenario) -> list[Law | None]:
@@ -206,22 +231,23 @@ def _levels(wanted: SampledParticipation, local: LocalOptions) -> int:
 
 
 def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
+    """Return the windows of a group: all of its availability, or the ones that its behaviour stays within."""
     zeros = np.zeros(group.count, np.int64)
-    if isinstance(group.availability, Always):
+    wanted = group.availability.within if isinstance(group.availability, ProcessBehaviour) else group.availability
+    if isinstance(wanted, Always):
         return _Presence(join([]), zeros + ALWAYS, zeros, zeros, zeros, zeros + NEVER)
-    if isinstance(group.availability, SyntheticBehaviour):
-        stretch = affordable(group.availability, group.count, setting.seconds)
-        made = windows(group.availability, group.count, setting.seed, entity(group), stretch)
+    if isinstance(wanted, SyntheticBehaviour):
+        stretch = affordable(wanted, group.count, setting.seconds)
+        made = windows(wanted, group.count, setting.seed, entity(group), stretch)
         row = np.arange(group.count, dtype=np.int64)
         period = zeros + stretch.end
         return _Presence(made, row, zeros, period, zeros, zeros + NEVER)
-    trace = group.availability
-    path = locate(trace.path, setting.folder)
-    timeline = read(path, format=trace.format, when=trace.when, strict=trace.strict)
+    path = locate(wanted.path, setting.folder)
+    timeline = read(path, format=wanted.format, when=wanted.when, strict=wanted.strict)
     if not len(timeline):
         raise TraceError(f"{path}: holds no device")
-    row = assigned(trace.assign, len(timeline), group, setting.seed, 0)
-    found = _follow(trace, timeline, row, setting.seed, entity(group))
+    row = assigned(wanted.assign, len(timeline), group, setting.seed, 0)
+    found = _follow(wanted, timeline, row, setting.seed, entity(group))
     _check_density(found, timeline, path)
     return found
 

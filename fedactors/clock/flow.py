@@ -50,6 +50,10 @@ class Flow:
         self._loops = integers(np.concatenate([np.full(len(group.row), group.loops) for group in groups]))
         self._constant = integers(_joined([group.constant for group in groups]))
 
+    def constant(self, device: int) -> int | None:
+        """Return the rate of a device whose rate never changes; None of any other."""
+        return self._constant[device] if self._row[device] < 0 else None
+
     def given(self, device: int, begin: Time, end: Time) -> int:
         """Return the integral over [begin, end), in the flow's unit times ns."""
         return self._until(device, end) - self._until(device, begin)

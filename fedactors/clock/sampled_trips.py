@@ -52,14 +52,19 @@ class SampledTripPlanner(VaryingTripPlanner):
 
     @override
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
+        if self.set_pace(client, base, start, deadline, work):
+            return super().plan(client, base, start, deadline, work)
+        origin = self._a.elapsed(client, start)
+        return Trip(client, base, start, origin, work, 0, Outcome.OFFLINE, NEVER, gives_up=start)
+
+    @override
+    def set_pace(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> bool:
         drawn = self._draws.draw(client, base)
         if drawn is None:
-            return super().plan(client, base, start, deadline, work)
+            return True
         done, levels = drawn
         steps = work.wanted * done // levels
-        if not steps:  # no link in this round
-            origin = self._a.elapsed(client, start)
-            return Trip(client, base, start, origin, work, 0, Outcome.OFFLINE, NEVER, gives_up=start)
-        left = deadline - start - self._down[client] - self._up[client]
-        self._pace[client] = max(1, left // work.samples(steps))
-        return super().plan(client, base, start, deadline, work)
+        if steps:
+            left = deadline - start - self._down[client] - self._up[client]
+            self._pace[client] = max(1, left // work.samples(steps))
+        return steps > 0

@@ -12,16 +12,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-import numpy as np
 import simpy
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.cohort import OUTCOMES
 from fedactors.clock.world import World
 from fedactors.errors import ConservationError
-from fedactors.plan import HEARD, NEVER, Order, Phase, Plan, Time
+from fedactors.plan import NEVER, Order, Phase, Plan, Time
 
-_HEARD = np.array([outcome in HEARD for outcome in OUTCOMES])
 Events = Generator[simpy.Event, object, str]
 
 
@@ -55,9 +52,10 @@ def synchronous(world: World, rules: Rounds) -> Events:
         plan = yield from _Round(world, rules, version, cohort).play()
         if plan.closed == plan.opened and not any(order.heard for order in plan.orders):
             # no client of the cohort can ever report: without a wait it would be asked again at this instant, for ever
-            if (change := world.next_change()) == NEVER:
+            change = world.next_change()
+            if change == NEVER and not world.unforeseen:
                 return "nobody who can be asked can ever report"
-            yield world.at(change, Phase.DISPATCH)
+            yield from world.until(change, Phase.DISPATCH)
         yield world.at(max(plan.ready, world.now), Phase.DISPATCH)
     return "all rounds done"
 
@@ -69,9 +67,9 @@ def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, 
         if len(cohort):
             return cohort
         back = world.next_candidate(rules.among)
-        if back == NEVER:
+        if back == NEVER and not world.unforeseen:
             return "nobody can be asked any more"
-        yield world.at(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
+        yield from world.until(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
     return "virtual time limit"
 
 
@@ -84,33 +82,20 @@ class _Round:
         self.version = version
         self.opened = world.now
         self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
-        self.cohort = world.cohort_planner.plan(clients, version, self.opened, self.deadline)
+        self.clients = clients
+        self.trips = world.begin(clients, version, self.deadline)
 
     def play(self) -> Generator[simpy.Event, object, Plan]:
         """Let the trips run, close the round, and put its Plan into the queue."""
-        yield self.world.at(self._closing(), Phase.CLOSE)
+        yield from self.trips.wait(self.rules.quorum, early=self.rules.early)
         return self._conclude()
-
-    def _closing(self) -> Time:
-        """Return when the round closes: at the deadline, or when every client or the quorum has reported before.
-
-        Trips that end at this very nanosecond have ended before it closes.
-        """
-        ends, quorum = self.cohort.ends, self.rules.quorum
-        closing = self.deadline
-        if self.rules.early or self.deadline == NEVER:
-            closing = min(closing, int(ends.max()))
-        reports = np.sort(ends[_HEARD[self.cohort.outcome]])
-        if quorum is not None and quorum <= len(reports):
-            closing = min(closing, int(reports[quorum - 1]))
-        return closing
 
     def _conclude(self) -> Plan:
         world, rules = self.world, self.rules
         now = world.now
-        early = now < self.deadline and not (self.cohort.ends <= now).all()
-        orders = world.cohort_planner.settle(self.cohort, now, early=early)
-        self._check(orders)
+        reported = self.trips.reported()
+        orders = self.trips.settle(early=now < self.deadline and not self.trips.over())
+        self._check(orders, reported)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(
@@ -122,16 +107,16 @@ class _Round:
             self.version + 1,
             arrived,
             departed,
+            world.moves(arrived, departed),
         )
         world.plans.append(plan)
         return plan
 
-    def _check(self, orders: tuple[Order, ...]) -> None:
+    def _check(self, orders: tuple[Order, ...], reported: int) -> None:
         """Check that every client asked has one order, and that those heard are those that reported."""
-        reports = self.cohort.ends[_HEARD[self.cohort.outcome]]
-        heard, reported = sum(order.heard for order in orders), int(np.count_nonzero(reports <= self.world.now))
-        if [order.client for order in orders] != self.cohort.clients.tolist() or heard != reported:
+        heard = sum(order.heard for order in orders)
+        if [order.client for order in orders] != self.clients.tolist() or heard != reported:
             raise ConservationError(
-                f"round {self.version + 1}: {len(self.cohort)} asked, {reported} reported,"
+                f"round {self.version + 1}: {len(self.clients)} asked, {reported} reported,"
                 f" {heard} of {len(orders)} heard"
             )

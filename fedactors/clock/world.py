@@ -1,12 +1,12 @@
-"""Virtual time: SimPy's environment with our order of same-instant events, and the queries of policies."""
+"""The population in virtual time, and the questions that timing policies have about it."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, cast
+from collections.abc import Sequence
 
 import numpy as np
-import simpy
+from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
@@ -15,27 +15,18 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
-from fedactors.plan import NEVER, Phase, Plan, Time
+from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
+from fedactors.clock.virtual_time import VirtualTime
+from fedactors.plan import NEVER, Moves, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
-_AFTER_SIMPY = 10  # SimPy's own priorities are 0 and 1: starts and interrupts of processes come first
 
+class World(VirtualTime):
+    """Virtual time, the population in it, and the Plans made so far but not yet taken.
 
-class At(simpy.Event):
-    """An event at an absolute instant, in the order of `Phase` among those of the same nanosecond.
-
-    SimPy fires equal times in order of creation, and a deadline is created before the uploads it waits for.
+    Devices that are `foreseen`, `(devices,)`, come and go as their recordings say; by default all of them do.
     """
-
-    def __init__(self, env: simpy.Environment, time: Time, phase: Phase) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        env.schedule(self, priority=cast(Any, _AFTER_SIMPY + phase), delay=time - env.now)
-
-
-class World:
-    """Virtual time, the population in it, and the Plans made so far but not yet taken."""
 
     def __init__(
         self,
@@ -44,25 +35,32 @@ class World:
         workloads: list[Workload],
         seed: int,
         selector: Selector | None = None,
+        foreseen: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.env = simpy.Environment(initial_time=0)
+        super().__init__()
         self.population, self.seed = population, seed
         self.cohort_planner = CohortPlanner(population, trip_planner, workloads)
-        self.presence = Presence(
-            population.availability, self.cohort_planner.has_work, Stay(population.arrive, population.depart)
-        )
+        has_work = self.cohort_planner.has_work
+        counted = has_work if foreseen is None else has_work & foreseen
+        self.presence = Presence(population.availability, counted, Stay(population.arrive, population.depart))
         self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
     @property
-    def now(self) -> Time:
-        """The present, ns."""
-        return int(self.env.now)
+    def unforeseen(self) -> bool:
+        """Whether devices may still come and go at times that are not known beforehand."""
+        return False
 
-    def at(self, time: Time, phase: Phase) -> At:
-        """Return an event at `time`."""
-        return At(self.env, time, phase)
+    def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
+        """Let `clients`, ascending, begin trips now, from model `version`, which may take until `deadline`."""
+        cohort = self.cohort_planner.plan(clients, version, self.now, deadline)
+        return ColumnTrips(self, self.cohort_planner, cohort, deadline)
+
+    def begin_one(self, client: int, version: int, deadline: Time) -> TripUnderWay:
+        """Let one client begin a trip, as `begin` does for many."""
+        trip = self.cohort_planner.plan_one(client, version, self.now, deadline)
+        return ColumnFlight(self, self.cohort_planner, trip, deadline)
 
     def candidates(self, among: str) -> Int64:
         """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""
@@ -110,9 +108,17 @@ class World:
         later = self.population.arrive[self.population.arrive > self.now]
         return min(self.presence.next_edge(), int(later.min()) if len(later) else NEVER)
 
+    def has_departed(self, client: int) -> bool:
+        """Whether a client has left the population for good."""
+        return bool(self.population.depart[client] <= self.now)
+
     def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return who arrived and who departed since the last call, up to and including `until`."""
         return self._arrivals.until(until), self._departures.until(until)
+
+    def moves(self, arrived: Sequence[int], departed: Sequence[int]) -> Moves | None:
+        """Return when those moved, where the population does not say so beforehand."""
+        return None
 
 
 class _Moves:

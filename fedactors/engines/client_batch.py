@@ -71,6 +71,22 @@ class SecondLoss:
         return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
 
 
+class Phases(NamedTuple):
+    """Which values of a model move when: its personal part in the first steps of a trip, all others in further ones."""
+
+    personal: Tensor  # (parameters,) bool
+    steps: Tensor  # (rows, 1) of the first phase, or (1,) for one row
+
+    def moving(self, number: int, rows: slice) -> Tensor:
+        """Return which values of `rows` move in step `number`, from 1."""
+        steps = self.steps[rows] if self.steps.dim() == 2 else self.steps
+        return (number <= steps) == self.personal
+
+    def take(self, rows: Tensor) -> Phases:
+        """Return those of these rows."""
+        return self._replace(steps=self.steps[rows])
+
+
 @dataclass(frozen=True)
 class UpdateSums:
     """Weighted sums of updates, one for each chunk, for engines that add updates up without writing them out."""
@@ -113,8 +129,8 @@ class BatchPlan:
 class ClientBatch(BatchPlan):
     """The trips that an engine trains in one call, as rows.
 
-    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state`, `clip` and
-    `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore
+    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state`, `clip`, `phases`
+    and `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore
     `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
     """
 
@@ -127,6 +143,8 @@ class ClientBatch(BatchPlan):
     """Of the optimiser at the start of each trip, (rows, parameters)."""
     clip: Clip | None = None
     """Of the gradient of the loss, before corrections and the pull of `prox` are added to it."""
+    phases: Phases | None = None
+    """Which values move in which step; None if all of them do in all steps."""
     weight: float = 1.0
     """Of the loss: multiplies every gradient."""
     second_loss: SecondLoss | None = None
@@ -141,8 +159,8 @@ class ClientBatch(BatchPlan):
 
     @property
     def plain_sgd(self) -> bool:
-        """Whether steps are y <- y - lr g, without state, penalty or clipping."""
-        return self.optimizer.plain and self.clip is None
+        """Whether steps are y <- y - lr g, without state, penalty, clipping or phases."""
+        return self.optimizer.plain and self.clip is None and self.phases is None
 
     def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order; nothing is prepared for them."""
@@ -156,6 +174,7 @@ class ClientBatch(BatchPlan):
             starts=_reordered(self.starts, chosen),
             corrections=None if self.corrections is None else self.corrections[chosen],
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
+            phases=None if self.phases is None else self.phases.take(chosen),
             second_loss=None if second is None else replace(second, samples=second.samples[chosen]),
             sums=None if self.sums is None else self.sums.take(rows),
             prepared=[],

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedactors.clip import Clip
-from fedactors.engines.client_batch import ClientBatch
+from fedactors.engines.client_batch import ClientBatch, Phases
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
 from fedactors.optim.client_optimizers import WHOLE, Optimizer
@@ -51,6 +51,8 @@ class Descent:
         lr: of every step.
         layers: of the model.
         clip: of every gradient, before anything is added to it.
+        phases: which values move in which step; all in all steps if there are none.
+        room: memory for y, of the shape of `start`; by default new memory.
 
     """
 
@@ -65,7 +67,10 @@ class Descent:
         prox: float = 0.0,
         layers: Layers = WHOLE,
         clip: Clip | None = None,
+        phases: Phases | None = None,
+        room: Tensor | None = None,
     ) -> None:
+        self._phases = phases
         self._optimizer = optimizer
         self._start = start
         self._lr = lr
@@ -73,7 +78,7 @@ class Descent:
         self._clip = clip
         self._correction = correction
         self._prox = prox
-        self.y = start.clone()
+        self.y = start.clone() if room is None else room.copy_(start)
         self.state = dict(state)
 
     def step(self, grad: Tensor, number: int, rows: int | None = None) -> None:
@@ -87,6 +92,10 @@ class Descent:
             grad = grad + self._correction[some]
         given = {name: vector[some] for name, vector in self.state.items()}
         moved, renewed = self._optimizer.step(y, grad, given, self._lr, number, self._layers)
+        if self._phases is not None:
+            moving = self._phases.moving(number, some)
+            moved = torch.where(moving, moved, y)
+            renewed = {name: torch.where(moving, vector, given[name]) for name, vector in renewed.items()}
         y.copy_(moved)
         for name, vector in renewed.items():
             if vector is not given[name]:
@@ -94,10 +103,15 @@ class Descent:
                 self.state[name] = torch.cat([vector, rest]) if len(rest) else vector
 
 
+def _first(parts: Sequence[Tensor], active: int | None) -> Sequence[Tensor]:
+    """Return the first `active` rows of tensors; all if it is None."""
+    return parts if active is None else [part[:active] for part in parts]
+
+
 class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
-    def __init__(self, model: Model, rows: ClientBatch, row: int | None = None) -> None:
+    def __init__(self, model: Model, rows: ClientBatch, row: int | None = None, room: Tensor | None = None) -> None:
         one = slice(None) if row is None else row
         start = rows.starts[one]
         self._rows = rows
@@ -112,6 +126,8 @@ class LocalModels:
             prox=rows.prox,
             layers=model.runs,
             clip=rows.clip,
+            phases=rows.phases if row is None or rows.phases is None else rows.phases.take(torch.tensor(row)),
+            room=room,
         )
         self._start = start
         self._axis = start.dim() - 1
@@ -128,8 +144,9 @@ class LocalModels:
         The model's buffers become what the forward pass has `written`.
         """
         if self._rows.plain_sgd:
-            mine, starts = ([part[:active] for part in parts] for parts in (self.tensors, self._starts))
-            corrections = self._corrections and [part[:active] for part in self._corrections]
+            corrections = None if self._corrections is None else _first(self._corrections, active)
+            mine = _first(self.tensors, active)
+            starts = _first(self._starts, active)
             descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)

@@ -25,9 +25,10 @@ class LocalWork:
     corrects: bool = False  # whether steps follow more than the gradient: a correction, or `prox`
     loss_weight: float = 1.0  # multiplies every gradient
     second_loss: float | None = None  # weight of a second loss in every step; None if there is no such loss
+    alternates: bool = False  # whether parts of the model move in some steps only
     keeps_state: bool = False  # whether clients keep vectors between their trips
 
     @property
     def plain_sgd(self) -> bool:
-        """Whether steps are y <- y - lr g, without state, penalty or clipping."""
-        return self.optimizer.plain and self.clip is None
+        """Whether steps are y <- y - lr g, without state, penalty, clipping or phases."""
+        return self.optimizer.plain and self.clip is None and not self.alternates

@@ -14,6 +14,7 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss, weighted_loss
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.torch_modules import held, written_buffers
 
 
@@ -36,22 +37,25 @@ class SequentialEngine(Engine):
 
     def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows."""
-        deltas = torch.zeros_like(rows.starts)
+        deltas = rows.starts.new_empty(rows.starts.shape)
+        room = rows.starts.new_empty(rows.starts.shape[1])  # of every client in turn: how it lies decides about bits
         losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
         state = {name: vectors.clone() for name, vectors in rows.state.items()}
         for row in range(len(rows.clients)):
-            if rows.steps[row]:
-                local = _train_row(dataset, rows, row, losses[row])
-                deltas[row] = local.delta
-                for name, vector in local.state.items():
-                    state[name][row] = vector
+            if not rows.steps[row]:
+                deltas[row] = 0.0
+                continue
+            local = _train_row(dataset, rows, row, losses[row], room)
+            torch.sub(room, rows.starts[row], out=deltas[row])
+            for name, vector in local.state.items():
+                state[name][row] = vector
         return BatchResult(deltas, losses, state)
 
 
-def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor) -> LocalModels:
-    """Train one client; its losses are written to `losses`."""
+def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor, room: Tensor) -> LocalModels:
+    """Train one client; its losses are written to `losses`, its model to `room`."""
     model = dataset.model
-    local = LocalModels(model, rows, row)
+    local = LocalModels(model, rows, row, room)
     tensors = [tensor.requires_grad_() for tensor in local.tensors]
     held(model, tensors, partial(_take_steps, dataset, rows, row, local, tensors, losses))
     return local
@@ -68,23 +72,36 @@ def _take_steps(
     """Take all local steps of one client."""
     model = dataset.model
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
+    placed = _as_it_is if any(isinstance(layer, ModuleLayer) for layer in model.layers) else _channels_last
     key = rows.keys[row]
+    found = []
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
         with written_buffers() as written:
-            x, y = _channels_last(dataset.x[chosen]), dataset.y[chosen]
+            x, y = placed(dataset.x[chosen]), dataset.y[chosen]
             if dataset.weights is None:
                 loss = mean_loss(model, tensors, x, y, key, step)
             else:
                 counted = dataset.counted(chosen, torch.ones_like(chosen, dtype=torch.float32))
                 loss = weighted_loss(model, tensors, x, y, counted, key, step)
-        total = loss * rows.weight
+        total = loss if rows.weight == 1.0 else loss * rows.weight
         if rows.second_loss is not None:
             total = total + rows.second_loss.loss(tensors, row, step)
-        grads = torch.autograd.grad(total, tensors, materialize_grads=True)
-        losses[step] = loss.detach()
+        grads = _filled(torch.autograd.grad(total, tensors, allow_unused=True), tensors)
+        found.append(loss.detach())
         with torch.no_grad():
             local.move(grads, step, None, written)
+    torch.stack(found, out=losses[: len(found)])
+
+
+def _filled(grads: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return gradients with zeros for tensors that a loss does not depend on, such as buffers."""
+    return [torch.zeros_like(one) if grad is None else grad for grad, one in zip(grads, tensors, strict=True)]
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    """Return images as a loop by hand has them: ResNet-18 with GroupNorm takes 1.7 times as long, channels last."""
+    return x
 
 
 def _channels_last(x: Tensor) -> Tensor:

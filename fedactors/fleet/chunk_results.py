@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from fedactors.learning.reduction import HANDED_ON, added, plus, size
 from fedactors.learning.training_task import ChunkResult
@@ -22,3 +23,9 @@ def folded(results: Iterable[list[ChunkResult]]) -> list[ChunkResult]:
     total = added(parts)
     handed_on = [part for part in parts if part.branch == HANDED_ON]
     return [] if total is None else [total._replace(moved=total.moved + size(handed_on))]
+
+
+def parted(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
+    """Return the results without what clients keep, and then what each client keeps."""
+    kept = [vectors for result in results for vectors in result.kept]
+    return [result._replace(kept=()) for result in results], *kept

@@ -67,7 +67,9 @@ class Pipeline:
         worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
         self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)
         self.server = ServerStub.started(fleet, task, x, y)
-        self.evaluator = EvaluatorStub.started(fleet, task, evaluation_set)
+        self.evaluator = EvaluatorStub.started(
+            fleet, task, evaluation_set, None if training_task.fine_tuning is None else data
+        )
         self._centre = training_task.algorithm.centre
         self.central: list[CentralHostStub] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
@@ -225,7 +227,7 @@ class Pipeline:
     def _judged(self, task: RoundTask, public: Handle[Vectors]) -> Handle[tuple[ClientMeasures, ...]]:
         """Evaluate single clients after a task, with what they keep then."""
         kept = [self._states.of(client) for client in task.judged] if self._evaluates_own else []
-        return self.evaluator.evaluate_clients(public, task.judged, kept)
+        return self.evaluator.evaluate_clients(public, task.facts.version, task.judged, kept)
 
     def _evaluated(self, task: RoundTask, public: Handle[Vectors]) -> Handle[dict[str, float]]:
         """Evaluate the model that a task leads to; the audience is sent only when it changes."""

@@ -19,7 +19,7 @@ from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span
 from fedactors.learning.algorithm import Round
 from fedactors.learning.dissimilarity import GradientSum
-from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
 
 Results: TypeAlias = Handle[list[ChunkResult]]
 ServerInput: TypeAlias = Results | Handle[Contribution] | Handle[Vectors]
@@ -162,9 +162,16 @@ class EvaluatorStub(WorkerStub):
     """The stub of `Evaluator`."""
 
     @classmethod
-    def started(cls, fleet: Fleet, task: Handle[TrainingTask], evaluation_set: Handle[EvaluationSet]) -> EvaluatorStub:
-        """Start an evaluator."""
-        return cls(fleet, fleet.start(EVALUATOR, task, evaluation_set))
+    def started(
+        cls,
+        fleet: Fleet,
+        task: Handle[TrainingTask],
+        evaluation_set: Handle[EvaluationSet],
+        samples: Handle[TrainingData] | None = None,
+    ) -> EvaluatorStub:
+        """Start an evaluator; it has the clients' `samples` where they fine-tune models first."""
+        further = () if samples is None else (samples,)
+        return cls(fleet, fleet.start(EVALUATOR, task, evaluation_set, *further))
 
     def evaluate(
         self, public: Handle[Vectors], audience: Handle[NDArray[np.bool_] | None] | None = None
@@ -173,7 +180,7 @@ class EvaluatorStub(WorkerStub):
         return self._fleet.call(self.actor, "evaluate", public, audience)
 
     def evaluate_clients(
-        self, public: Handle[Vectors], clients: Sequence[int], kept: Sequence[Handle[Vectors] | None]
+        self, public: Handle[Vectors], version: int, clients: Sequence[int], kept: Sequence[Handle[Vectors] | None]
     ) -> Handle[tuple[ClientMeasures, ...]]:
         """Return the measures of clients; `kept` is what each has of its own, empty for the global model."""
-        return self._fleet.call(self.actor, "evaluate_clients", public, clients, *kept)
+        return self._fleet.call(self.actor, "evaluate_clients", public, version, clients, *kept)

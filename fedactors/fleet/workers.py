@@ -20,7 +20,7 @@ import torch
 from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import CallError, UserCallError
-from fedactors.fleet.chunk_results import append_or_add, folded
+from fedactors.fleet.chunk_results import append_or_add, folded, parted
 from fedactors.fleet.deadly_clients import deadly_client
 from fedactors.fleet.failing_clients import failing_clients
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -34,6 +34,7 @@ from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
 from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
@@ -106,7 +107,7 @@ class ClientHost(Worker):
             for result in self._together(group, sent, kept[:count], following):
                 append_or_add(learned, result)
             del kept[:count]
-        return _parted_results(learned) if self._keeps else learned
+        return parted(learned) if self._keeps else learned
 
     def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
         """Return which client ends the process that trains it, and how; empty if none does. `given`: as in `learn`."""
@@ -265,9 +266,10 @@ class ServerWorker(Worker):
 class Evaluator(Worker):
     """Evaluates models on the test set while the clients train."""
 
-    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, device: str = "cpu") -> None:
-        super().__init__(device)
-        self._evaluator = ModelEvaluator(task.model, evaluation_set, device, task.metrics)
+    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, samples: TrainingData | None = None) -> None:
+        super().__init__("cpu")
+        self._tuner = tuner_of(task, samples)
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, "cpu", task.metrics)
         self._holdout = task.holdout
         self._personal = task.personal
         self._on_all = task.evaluates_on_all
@@ -283,17 +285,13 @@ class Evaluator(Worker):
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 
     def evaluate_clients(
-        self, public: Vectors, clients: Sequence[int], *kept: Vectors | None
+        self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None
     ) -> tuple[ClientMeasures, ...]:
-        """Return the measures of each client: with what it keeps of its own, or with the model in `public`."""
+        """Return the measures of each client, with what it keeps or with `public`, after a round from `version`."""
         models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
+        if self._tuner is not None:
+            models = list(map(partial(self._tuner.tuned, version), clients, models))
         return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
-
-
-def _parted_results(results: Sequence[ChunkResult]) -> tuple[Any, ...]:
-    """Return the results without what clients keep, and then what each client keeps."""
-    kept = [vectors for result in results for vectors in result.kept]
-    return [result._replace(kept=()) for result in results], *kept
 
 
 def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:

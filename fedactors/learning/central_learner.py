@@ -85,6 +85,10 @@ class CentralLearner:
         """Return the model of `client`, which holds these data, after round `number` of training alone, from x."""
         return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)
 
+    def tuned(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
+        """Return the model of `client`, which holds these data, after steps of its own before an evaluation."""
+        return self._descend(x, lr, work, client, version, purpose=Purpose.FINE_TUNING)
+
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
         return self._gradient(torch.arange(len(self._dataset.y)), x)

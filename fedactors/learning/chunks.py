@@ -10,6 +10,7 @@ from fedactors.engines.local_work import CACHED
 from fedactors.learning.training_task import Chunk
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.workload import Workload
 
 _ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
@@ -28,12 +29,17 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
         most = max(2, min(1024, _ROOM // model.parameters))
         hosts = min(_HOSTS, trips * model.parameters // _WORK)
     else:
-        most = max(2, min(25, CACHED // model.parameters)) if blocks_of(model) else 4
+        most = max(2, min(25, CACHED // model.parameters)) if blocks_of(model) else 2 if _large_module(model) else 4
         hosts = _HOSTS
     chunks = max(-(-trips // most), min(hosts, trips // 4))
     if device != "cuda" and chunks > 2:
         chunks = -(-chunks // _HOSTS) * _HOSTS
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
+
+
+def _large_module(model: Model) -> bool:
+    """Whether a model is a module of the user that no cache holds: its clients are trained one by one."""
+    return model.parameters > CACHED and any(isinstance(layer, ModuleLayer) for layer in model.layers)
 
 
 def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:

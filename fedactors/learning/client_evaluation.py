@@ -42,5 +42,5 @@ def evaluate_clients(
     for client, model in zip(clients, models, strict=True):
         measures = evaluator.evaluate(model, None if held_out is None else held_out.of(client))
         if measures:
-            found.append(ClientMeasures(client, measures["accuracy"], measures["loss"]))
+            found.append(ClientMeasures(client, measures.get("accuracy"), measures["loss"]))
     return tuple(found)

@@ -5,6 +5,8 @@
                                   what it sends is that of an algorithm that saw no change at P
     server:                       x at P is what it was
 
+With phases (FedRep), the first local steps move y at P alone, the others y outside P alone.
+
 P are positions of the flat vector. The algorithm is given the model as it was sent, and a change of zero at P; whatever
 it makes of that, the server's model keeps its values at P to the bit. They are the initial ones, which is what a client
 starts from that has not taken part before.
@@ -19,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedactors.engines.client_batch import Phases
 from fedactors.models.personal import PERSONAL
 
 
@@ -40,13 +43,24 @@ class PersonalParts:
                 row[self._positions] = torch.from_numpy(mine[PERSONAL]).to(row.device)
         return rows
 
+    def phases(self, each: Sequence[int], clients: Sequence[int], parameters: int) -> Phases | None:
+        """Return the phases of the trips of `clients`; `each` has the first steps of every client, or nothing."""
+        if not each:
+            return None
+        steps = [each[client] for client in clients]
+        device = self._positions.device
+        mine = torch.zeros(parameters, dtype=torch.bool, device=device).index_fill(0, self._positions, True)
+        return Phases(mine, torch.tensor(steps, device=device)[:, None])
+
     def shared(self, changes: Tensor) -> Tensor:
         """Return changes `(clients, parameters)` with zero at P."""
         return changes.index_fill(1, self._positions, 0.0) if self.some else changes
 
-    def of(self, models: Tensor) -> dict[str, Tensor]:
-        """Return what each client keeps of its model."""
-        return {PERSONAL: models[:, self._positions]} if self.some else {}
+    def of(self, starts: Tensor, deltas: Tensor) -> dict[str, Tensor]:
+        """Return what each client keeps of its model, which is where it started and its update."""
+        if not self.some:
+            return {}
+        return {PERSONAL: starts[:, self._positions] + deltas[:, self._positions]}
 
 
 def unmoved(positions: NDArray[np.int64] | None, before: Tensor, after: Tensor) -> Tensor:

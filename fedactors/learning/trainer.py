@@ -167,7 +167,7 @@ class Trainer:
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, own)
-        mine = self._personal.of(rows.starts + deltas)
+        mine = self._personal.of(rows.starts, deltas)
         return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
@@ -196,7 +196,7 @@ class Trainer:
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
         if buffers := self._task.model.buffer_values:
-            uploads = {**uploads, BUFFERS: (result.start + result.delta)[:, -buffers:]}
+            uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
@@ -269,7 +269,7 @@ class Trainer:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, clip=None, steps=steps, lr=1.0, prepared=[])
+        once = replace(alone, clip=None, phases=None, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:
@@ -289,6 +289,7 @@ class Trainer:
             corrections=None,
             prox=self._work.prox,
             lr=chunk.lr,
+            phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
             bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
             second_loss=None if self._central is None else self._central.to(chunk),

@@ -19,6 +19,8 @@ from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.learning.combining import Aggregation
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.workload import Workload
 
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
@@ -57,7 +59,7 @@ class ClientMeasures(NamedTuple):
     """The measures of one client's model on that client's samples."""
 
     client: int
-    accuracy: float
+    accuracy: float | None  # None where labels are no classes
     loss: float
 
 
@@ -93,6 +95,15 @@ class PretrainingWork(NamedTuple):
     lr: float
 
 
+class FineTuning(NamedTuple):
+    """What a client does with a model before it is evaluated there: passes, or steps."""
+
+    epochs: int | None
+    steps: int | None
+    batch: int
+    lr: float
+
+
 @dataclass(frozen=True)
 class TrainingTask:
     """What does not change in a run: every host gets it once."""
@@ -107,7 +118,9 @@ class TrainingTask:
     tells_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
+    personal_steps: tuple[int, ...] = ()  # of each client, those that train what stays alone; empty: all train all
     evaluates_on_all: bool = False  # whether single clients are evaluated on the whole test set
+    fine_tuning: FineTuning | None = None  # of models before they are evaluated at clients
     evaluates_own: bool = True  # whether they are evaluated with what they have of their own
 
     clip: Clip | None = None  # of the clients' gradients
@@ -118,6 +131,14 @@ class TrainingTask:
     def has_personal(self) -> bool:
         """Whether parts of the model stay at the clients."""
         return self.personal is not None and bool(len(self.personal))
+
+    @property
+    def runs_own_code(self) -> bool:
+        """Whether a module, a loss or a metric is the user's."""
+        loss = self.model.loss
+        own_loss = isinstance(loss, LossDescription) and loss.reference is not None
+        own_module = any(isinstance(layer, ModuleLayer) for layer in self.model.layers)
+        return own_loss or own_module or any(spec.factory is not None for spec in self.metrics)
 
     @property
     def keeps_state(self) -> bool:
@@ -137,6 +158,7 @@ class TrainingTask:
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
+            alternates=bool(self.personal_steps),
             keeps_state=self.keeps_state,
         )
 

@@ -32,7 +32,7 @@ def losses(
     """Return the loss of each sample, `(batch,)`; arguments as for `forward`."""
     if model.loss in REGULARISERS:
         return spreadout(tensors[0]).expand(x.shape[0])
-    return judged(model, tensors, _outputs(model, tensors, x, keys, step), y)
+    return judged(model, tensors, outputs_of(model, tensors, x, keys, step), y)
 
 
 def mean_loss(
@@ -40,10 +40,11 @@ def mean_loss(
 ) -> Tensor:
     """Return the mean of `losses`, a scalar; where classes have weights, that of torch."""
     if model.loss == "cross_entropy":
-        outputs = _outputs(model, tensors, x, keys, step)
-        return functional.cross_entropy(outputs.flatten(0, -2), y.flatten())
+        outputs = outputs_of(model, tensors, x, keys, step)
+        flat = (outputs, y) if outputs.dim() == 2 else (outputs.flatten(0, -2), y.flatten())
+        return functional.cross_entropy(*flat)
     if isinstance(model.loss, LossDescription):
-        found = terms(model.loss, _outputs(model, tensors, x, keys, step), y)
+        found = terms(model.loss, outputs_of(model, tensors, x, keys, step), y)
         return found.mean(torch.full_like(found.added, 1 / len(y)))
     return losses(model, tensors, x, y, keys, step).mean()
 
@@ -59,11 +60,13 @@ def weighted_loss(
 ) -> Tensor:
     """Return the loss of a batch whose samples have `weights` that sum to 1, or are 0 for what fills it up."""
     if isinstance(model.loss, LossDescription):
-        return terms(model.loss, _outputs(model, tensors, x, keys, step), y).mean(weights)
+        return terms(model.loss, outputs_of(model, tensors, x, keys, step), y).mean(weights)
     return (losses(model, tensors, x, y, keys, step) * weights).sum()
 
 
-def _outputs(model: Model, tensors: Sequence[Tensor], x: Tensor, keys: Tensor | None, step: int | Tensor) -> Tensor:
+def outputs_of(
+    model: Model, tensors: Sequence[Tensor], x: Tensor, keys: Tensor | None, step: int | Tensor = 0
+) -> Tensor:
     """Return what `forward` does, in float32, as exact as the model is trained."""
     if model.precision != "bf16":
         return forward(model, tensors, x, keys, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -99,6 +100,7 @@ def describe(
     batch of such samples.
     """
     module = raw_module(maker, 0)
+    _refuse_lazy(module, maker)
     if weights is not None:
         _load(module, maker, weights)
     module = adapted(module, maker)
@@ -120,6 +122,15 @@ def describe(
         mixes=_mixes(draft),
         convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
     )
+
+
+def _refuse_lazy(module: nn.Module, maker: ModuleMaker) -> None:
+    """Raise DataError if a part of a module takes its shape from the first batch."""
+    parts = module.named_modules()
+    lazy = next((name for name, part in parts if isinstance(part, nn.modules.lazy.LazyModuleMixin)), None)
+    if lazy is not None:
+        found = type(module.get_submodule(lazy)).__name__
+        raise DataError(f"{maker}: {lazy or 'it'} is a {found}, without a shape yet (accepted: a layer with its sizes)")
 
 
 def _refuse_untrainable(maker: ModuleMaker, parameters: Mapping[str, nn.Parameter]) -> None:
@@ -168,7 +179,7 @@ def _samples(inputs: tuple[InputSpec, ...], count: int) -> Tensor:
         torch.zeros(count, *spec.shape) if spec.integer else torch.randn(count, *spec.shape, generator=generator)
         for spec in inputs
     ]
-    return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
+    return parts[0] if len(parts) == 1 else torch.cat([part.reshape(len(part), -1) for part in parts], 1)
 
 
 def _probe(module: nn.Module, maker: ModuleMaker, inputs: tuple[InputSpec, ...]) -> tuple[Shape, int]:
@@ -227,7 +238,10 @@ def _trained_output(layer: ModuleLayer, x: Tensor, seed: int) -> Tensor:
 
 
 def _vmappable(layer: ModuleLayer) -> bool:
-    """Whether gradients of two clients at once are those of each: tried once."""
+    """Whether gradients of two clients at once are those of each, and are computed at once: tried once.
+
+    torch warns where vmap can only compute one client after the other, as with LSTMs: that is slower than to do so.
+    """
     made(layer)
     flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
     x = _samples(layer.inputs, 2 * _PROBED).view(2, _PROBED, *_shape(layer.inputs))
@@ -238,11 +252,15 @@ def _vmappable(layer: ModuleLayer) -> bool:
     keys = torch.zeros(2, dtype=torch.int64)
     gradient: Callable[..., Any] = grad(total)
     try:
-        together = vmap(gradient)(flat, x, keys)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            together = vmap(gradient)(flat, x, keys)
         alone = torch.stack([gradient(flat[row], x[row], keys[row]) for row in range(2)])
     except Exception:
         return False
-    return bool(torch.allclose(together, alone, rtol=1e-3, atol=1e-5))
+    return not any("batching rule" in str(one.message) for one in warned) and bool(
+        torch.allclose(together, alone, rtol=1e-3, atol=1e-5)
+    )
 
 
 def _split(layer: ModuleLayer, flat: NDArray[np.float32]) -> list[NDArray[np.float32]]:

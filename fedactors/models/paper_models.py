@@ -7,9 +7,11 @@ answers with logits.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+from math import prod
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from fedactors.models.layers import (
     Dropout,
@@ -24,8 +26,10 @@ from fedactors.models.layers import (
     dense,
     stack,
 )
+from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleMaker
 from fedactors.models.residual import group_norm, residual
 from fedactors.options import Options
+from fedactors.user_code import Reference
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 _RELU = Relu()
@@ -165,17 +169,6 @@ class LambCifarCnn(_Images):
         return *first, *second, conv(64, 3, "valid"), _RELU, _FLATTEN, dense(64), _RELU
 
 
-def _known_norm(value: Any) -> Any:
-    """Say why there is no BatchNorm."""
-    if value == "batch":
-        raise ValueError(
-            "BatchNorm mixes the samples of a batch and keeps statistics that are no parameters: clients with other"
-            " labels have other ones, and neither their mean nor the server's is right for the test set"
-            " (accepted: group, GroupNorm with as many parameters)"
-        )
-    return value
-
-
 class ResNet9(_Images):
     """ResNet-9, for the Fed-LAMB paper on CIFAR-10; the paper prints no layers, these are the usual ones.
 
@@ -183,10 +176,25 @@ class ResNet9(_Images):
     """
 
     name: Literal["resnet9"] = "resnet9"
-    norm: Annotated[Literal["group"], BeforeValidator(_known_norm)] = "group"
-    """How activations are normalised."""
+    norm: Literal["group", "batch"] = "group"
+    """How activations are normalised: GroupNorm, or BatchNorm, whose statistics are no parameters."""
     groups: PositiveInt = 32
     """Groups of channels that are normalised together."""
+    buffers: BufferPolicy = "average"
+    """What becomes of BatchNorm's statistics, as for modules of your own."""
+
+    def build(self, input_shape: Shape, classes: int) -> Model:
+        """Return the model for images of `input_shape`. Raises DataError if they do not fit."""
+        grouped = super().build(input_shape, classes)
+        if self.norm == "group":
+            return grouped
+        from fedactors.models.module_description import described  # imports torch
+
+        features = prod(grouped.layers[-1].tensors()[0][1]) // classes
+        arguments = {"channels": input_shape[0], "outputs": classes, "features": features}
+        place = "fedactors.models.batch_norm_networks"
+        maker = ModuleMaker(Reference("resnet9", place, "ResNet9BatchNorm", None), json.dumps(arguments))
+        return described(maker, (InputSpec("", input_shape),), policy=self.buffers)
 
     def _features(self) -> tuple[Maker | Layer, ...]:
         def block(outputs: int) -> tuple[Maker | Layer, ...]:

@@ -146,18 +146,19 @@ def _given(layer: ModuleLayer, tensors: Sequence[Tensor], *, copy: bool) -> tupl
 
 def made(layer: ModuleLayer) -> nn.Module:
     """Return the module of a description, made once in each process; not under vmap, where nothing may be drawn."""
-    return _made(layer.maker, layer.constants)
+    return _made(layer.maker, layer.constants, frozenset(spec.name for spec in layer.trainable))
 
 
 @lru_cache(maxsize=8)
-def _made(maker: ModuleMaker, constants: ModuleConstants) -> nn.Module:
+def _made(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
+    """Return a module in training mode; what is frozen says so, as its `train` may ask for that."""
     module = new_module(maker, 0)
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if name in constants.arrays:
             with torch.no_grad():
                 tensor.copy_(torch.from_numpy(np.array(constants.arrays[name])))
-        tensor.requires_grad_(False)
-    return module
+        tensor.requires_grad_(name in trained)
+    return module.train()
 
 
 def initial(layer: ModuleLayer, seed: int) -> NDArray[np.float32]:

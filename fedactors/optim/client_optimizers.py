@@ -62,7 +62,9 @@ class Optimizer(Options):
 class SGD(Optimizer):
     """y <- y - lr g; with a penalty and momentum, which torch.optim.SGD has too, in its order.
 
-    g <- g + lambda y ; m <- momentum m + g ; y <- y - lr m, or along g + momentum m (Nesterov).
+    g <- g + lambda y ; m <- momentum m + (1 - dampening) g ; y <- y - lr m, or along g + momentum m (Nesterov).
+
+    The first gradient of a trip is not dampened.
     """
 
     holds: ClassVar[tuple[str, ...]] = ("m",)
@@ -72,13 +74,17 @@ class SGD(Optimizer):
     """What is left of the momentum after a step; it starts from zero in every trip."""
     weight_decay: Penalty = 0.0
     """Weight of the parameters in every gradient (lambda)."""
+    dampening: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """What part of each further gradient the momentum leaves out."""
     nesterov: bool = False
     """Look ahead: step along g + momentum m."""
 
     @model_validator(mode="after")
-    def _ahead_of_what(self) -> SGD:
+    def _of_the_momentum(self) -> SGD:
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov needs momentum above 0")
+        if self.dampening and (not self.momentum or self.nesterov):
+            raise ValueError("dampening needs momentum above 0, without nesterov")
         return self
 
     @property
@@ -102,7 +108,8 @@ class SGD(Optimizer):
             grad = grad.add(params, alpha=self.weight_decay)
         if not self.momentum:
             return params.add(grad, alpha=-lr), state
-        m = grad.add(state["m"], alpha=self.momentum)
+        new = grad.mul(1 - self.dampening) if self.dampening and number > 1 else grad
+        m = new.add(state["m"], alpha=self.momentum)
         along = grad.add(m, alpha=self.momentum) if self.nesterov else m
         return params.add(along, alpha=-lr), {**state, "m": m}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.metric_names import higher_is_better
 from fedactors.report.figure import Chart, blank, hover, legend, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
@@ -92,7 +91,9 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k]) for k in drawn}
     zoomable(made)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
-    way = {True: "Higher is better.", False: "Lower is better.", None: ""}[higher_is_better(column)]
+    way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
+        runs[drawn[0]].rises(column) if drawn else None
+    ]
     return Chart(column, shown.capitalize(), way, made, f"{shown} against progress: {last}.", _sampled(runs))
 
 

@@ -101,7 +101,14 @@ def lead(records: Records) -> str:
     computed = f", computed in {span(wall)}" if wall == wall else ""
     virtual = span(virtual_span(records))
     what = f"{devices}{records.rounds:,} rounds{seed}: {virtual} of virtual time{computed}"
-    return f"{what}. Ended because: {ended(records)}."
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in _notes(records))
+    return f"{what}. Ended because: {ended(records)}.{notes}"
+
+
+def _notes(records: Records) -> list[str]:
+    """Return sentences on what settings of the scenario mean together."""
+    notes = records.summary.get("notes")
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
 
 
 def cards(records: Records) -> list[Card]:

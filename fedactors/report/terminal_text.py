@@ -72,6 +72,7 @@ def check(figures: Figures) -> str:
         lines.append(_forecast(figures["forecast"]))
     if figures["too_slow_devices"]:
         lines.append(f"  note       {figures['too_slow_devices']:,} devices cannot make the deadline even undisturbed")
+    lines += [f"  note       {text}" for text in figures["notes"]]
     lines += [f"  costly     {text}" for text in figures["costly"]]
     return "\n".join(lines)
 

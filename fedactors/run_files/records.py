@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.metric_names import higher_is_better, without_part
 from fedactors.plan import Outcome
 from fedactors.run_files.files import (
     FAULTS,
@@ -73,6 +74,13 @@ class Records:
     missing: tuple[str, ...] = field(default=())
     moves: tuple[Move, ...] = ()
     measures: tuple[str, ...] = ()  # columns of `metrics` that a scenario named, besides accuracy and loss
+    directions: Mapping[str, bool] = field(default_factory=dict)
+    """Of measures of the user's own: whether higher values are better."""
+
+    def rises(self, column: str) -> bool | None:
+        """Return whether higher values of a column of `metrics` are better; None if nothing says so."""
+        known = higher_is_better(column)
+        return self.directions.get(without_part(column)) if known is None else known
 
     @property
     def rounds(self) -> int:
@@ -112,15 +120,27 @@ def read(folder: str | Path, *, tables: bool = True) -> Records:
         missing=tuple(name for name in (SUMMARY, "plans.parquet", "orders.parquet") if not (path / name).exists()),
         moves=moves,
         measures=named,
+        directions=_directions(resolved),
     )
 
 
 def _named(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the measures in `task.metrics` of a resolved scenario."""
+    names = [one.get("name") for one in _wanted(resolved)]
+    return tuple(name for name in names if isinstance(name, str) and name not in (*_FIGURES, *OUTCOMES))
+
+
+def _directions(resolved: Mapping[str, Any]) -> dict[str, bool]:
+    """Return what a resolved scenario says of measures of the user's own."""
+    said = {one.get("name"): one.get("higher_is_better") for one in _wanted(resolved)}
+    return {name: way for name, way in said.items() if isinstance(name, str) and isinstance(way, bool)}
+
+
+def _wanted(resolved: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the entries of `task.metrics`."""
     task = resolved.get("task")
     metrics = task.get("metrics") if isinstance(task, dict) else None
-    names = [one.get("name") for one in metrics or () if isinstance(one, dict)] if isinstance(metrics, list) else []
-    return tuple(name for name in names if isinstance(name, str) and name not in (*_FIGURES, *OUTCOMES))
+    return [one for one in metrics if isinstance(one, dict)] if isinstance(metrics, list) else []
 
 
 def check_run_folder(path: Path) -> None:

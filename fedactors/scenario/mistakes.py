@@ -8,7 +8,10 @@ from pydantic_core import ErrorDetails
 from fedactors.scenario.yaml_text import Lines
 
 # pydantic names the branch of a union in the path, after the key it is the value of; users do not write it
-_BRANCHES = {"availability": {"always", "trace", "synthetic"}}
+_BRANCHES = {
+    "availability": {"always", "trace", "synthetic", "process"},
+    "within": {"always", "trace", "synthetic"},
+}
 _LONGEST = 2000  # characters of a message, which may quote what the user wrote
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _PATTERNS = {
@@ -46,10 +49,14 @@ def _message(detail: ErrorDetails) -> str:
         return "is required and missing"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if detail["type"] in ("value_error", "choice", "unknown_key"):
-        return message if len(message) <= _LONGEST else f"{message[:200]} … {message[-300:]}"
+        return _shortened(message)
     if detail["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get(detail["ctx"]["pattern"], message)
-    return f"found {_shown(detail['input'])}, {message}"
+    return f"found {_shown(detail['input'])}, {_shortened(message)}"
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[:200]} … {message[-300:]}"
 
 
 def _shown(found: object) -> str:

@@ -125,6 +125,10 @@ class Scenario(Options):
     population: list[GroupOptions] = Field(min_length=1)
     server: ServerOptions
     cluster: ClusterOptions = ClusterOptions()
+    clock: Literal["columns", "events"] = "columns"
+    """How trips are computed: in columns, beforehand, or every stage of every trip as a SimPy event. Both give the same
+    Plans; events are the plain reference, and thousands of times slower. Devices whose availability is a `process` are
+    always simulated event by event."""
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     """How exactly models are trained: in float32, with factors rounded to TF32 (on GPUs only), or under autocast to
     bfloat16. Parameters, updates, sums and evaluations are float32."""

@@ -2,57 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
-from fedactors.paths import PathText
 from fedactors.scenario.local_options import GroupLocal
+from fedactors.scenario.process_behaviour import ProcessBehaviour, named
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
 from fedactors.scenario.sampled_participation import Laws, SampledParticipation, short
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
+from fedactors.scenario.trace_options import Always, Trace
 from fedactors.scenario.units import Duration, Energy, Rate, Speed
-
-
-def _named(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-class Always(Options):
-    """On from the first to the last nanosecond."""
-
-    name: Literal["always"] = "always"
-
-
-class Trace(Options):
-    """Windows recorded on real devices; see docs/traces.md for the formats."""
-
-    name: Literal["trace"] = "trace"
-    path: PathText
-    """File, relative to the scenario's folder or else to the folder that FEDACTORS_TRACES names."""
-    format: str | None = None
-    """Name of the format; found out by looking at the file when absent."""
-    when: str | None = None
-    """What counts as available, for event recordings: `charging & wifi & locked`."""
-    assign: Literal["in_order", "shuffle"] = "in_order"
-    """Which recording drives which device: the k-th (again from the first when they run out), or one by lot."""
-    begin: Duration | Literal["first"] = 0
-    """Which instant of the recording is the run's beginning: `9h` after its epoch, or its earliest first sight."""
-    offset: Literal["none", "start", "random"] = "none"
-    """Where a device begins in its recording: at the recording's own time, at its first sight, or anywhere."""
-    at_end: Literal["loop", "loop_days", "depart"] = "loop"
-    """What follows the last sight: again from the first, the same after filling up the last day, or departure."""
-    strict: bool = False
-    """Refuse recordings that need repair."""
-
-    @model_validator(mode="after")
-    def _departures_have_one_beginning(self) -> Trace:
-        if self.at_end == "depart" and self.offset == "random":
-            raise ValueError("offset: random needs a recording that loops (at_end: loop or loop_days)")
-        if self.begin and self.offset != "none":
-            raise ValueError("begin is for devices at the recording's own time (offset: none)")
-        return self
 
 
 class Compute(Options):
@@ -98,10 +59,11 @@ class Network(Options):
 
 
 Availability = Annotated[
-    Always | Trace | SyntheticBehaviour,
+    Always | Trace | SyntheticBehaviour | ProcessBehaviour,
     Field(discriminator="name"),
     BeforeValidator(
-        _named, json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | SyntheticBehaviour
+        named,
+        json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | SyntheticBehaviour | ProcessBehaviour,
     ),
 ]
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from fedactors.options import Options
+from fedactors.scenario.alternate_options import AlternateOptions
 from fedactors.scenario.kinds import (
     Aggregation,
     Algorithm,
@@ -35,6 +36,22 @@ class PretrainingOptions(Options):
     """Samples of a step; by default as many as a client's."""
 
 
+class FineTuneOptions(Options):
+    """What a client does before its model is evaluated; nothing of it is kept, and no virtual time is charged."""
+
+    epochs: int | None = Field(default=None, ge=1, le=100_000)
+    steps: int | None = Field(default=None, ge=1, le=10_000_000)
+    lr: float = Field(gt=0.0, allow_inf_nan=False)
+    batch: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Samples of a step; by default as many as in training."""
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> FineTuneOptions:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give either epochs or steps")
+        return self
+
+
 class ClientEvaluation(Options):
     """How good models are at single clients."""
 
@@ -46,6 +63,8 @@ class ClientEvaluation(Options):
     """Each on test samples of its own, given to it as its training samples are; or all on the whole test set."""
     model: Literal["own", "global"] = "own"
     """What a client would use: its own model or personal part, where it has one; or the server's model."""
+    fine_tune: FineTuneOptions | None = None
+    """Steps of each client on its own training data before its model is evaluated."""
 
 
 def _number_or_share(value: Any) -> Any:
@@ -114,6 +133,8 @@ class ServerOptions(Options):
     algorithm: Algorithm = Field(default="fedavg", validate_default=True)
     personal: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Patterns (fnmatch) of parameters, by name, that stay at the clients: trained there, not sent, not averaged."""
+    alternate: AlternateOptions | None = None
+    """How many of a trip's first steps train the personal part alone, the others training the rest alone (FedRep)."""
     participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
         default=None, validate_default=True
     )

@@ -24,6 +24,7 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
+from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, reason
@@ -267,6 +268,7 @@ class Execution:
         state = self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
         said["wire"] = self._prepared.wire
+        said["notes"] = meanings(scenario)
         if self._stop.best:
             said["best"] = self._stop.best
         said["made_with"] = programs(scenario)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.algorithms.objective import Vanilla
-from fedactors.algorithms.participation import Members
+from fedactors.algorithms.participation import Members, Scheme
 from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome, Plan
 from fedactors.scenario.server_options import ServerOptions
@@ -71,7 +71,8 @@ class Objective:
     def __init__(self, prepared: Dealt) -> None:
         server, self._people = prepared.scenario.server, prepared.population
         self._policy = membership_of(server)
-        self._lot = server.cohort != "all"
+        own_members = isinstance(server.participation, Scheme) and server.participation.weights != "share_of_asked"
+        self._lot = server.cohort != "all" and not own_members
         self._held = prepared.held
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C
@@ -80,6 +81,8 @@ class Objective:
         self._leaving: tuple[int, ...] = ()  # departed in the last round, with an update in its aggregate
         self._base = self._next_base = 0
         self._begun = False
+        self._arrived: Mapping[int, int] = {}  # client -> when, of those whose behaviours said so
+        self._departed: Mapping[int, int] = {}
 
     def fork(self) -> Objective:
         """Return a copy that changes independently."""
@@ -109,6 +112,7 @@ class Objective:
             self._begun = True
             self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
         self._base = max(self._base, self._next_base)
+        self._note_instants(plan)
         before = self.size
         moves = (*self._arrivals(plan), *self._departures(plan, decide))
         sent = plan.version + 1 - self._base
@@ -116,11 +120,29 @@ class Objective:
 
     def _arrivals(self, plan: Plan) -> list[Move]:
         """Take in those who were there when this plan opened; those who came later wait for the next."""
-        arrive, depart = self._people.arrive, self._people.depart
         new = [client for client in plan.arrived if not self.inside[client]]
-        here = (client for client in (*self._late, *new) if arrive[client] <= plan.opened < depart[client])
-        self._late = tuple(client for client in new if arrive[client] > plan.opened)
+        here = (
+            client for client in (*self._late, *new) if self._arrival(client) <= plan.opened < self._departure(client)
+        )
+        self._late = tuple(client for client in new if self._arrival(client) > plan.opened)
         return [self._join(client, plan.version) for client in sorted(here)]
+
+    def _note_instants(self, plan: Plan) -> None:
+        """Note when devices moved whose behaviours said so."""
+        if plan.moves is None:
+            return
+        instants = plan.moves.instants
+        self._arrived = {**self._arrived, **dict(zip(plan.arrived, instants, strict=False))}
+        self._departed = {**self._departed, **dict(zip(plan.departed, instants[len(plan.arrived) :], strict=True))}
+
+    def _is_there(self, client: int, time: int) -> bool:
+        return self._arrival(client) <= time < self._departure(client)
+
+    def _arrival(self, client: int) -> int:
+        return self._arrived.get(client, int(self._people.arrive[client]))
+
+    def _departure(self, client: int) -> int:
+        return self._departed.get(client, int(self._people.depart[client]))
 
     def _join(self, client: int, done: int) -> Move:
         self.inside = self.inside.copy()
@@ -134,7 +156,7 @@ class Objective:
         heard = _heard(plan)
         new = [client for client in plan.departed if self.inside[client]]
         now = dict.fromkeys(self._leaving, False)
-        now |= {client: bool(self._people.depart[client] > plan.opened) for client in new if client not in heard}
+        now |= {client: self._departure(client) > plan.opened for client in new if client not in heard}
         self._leaving = tuple(client for client in new if client in heard)
         return [self._leave(client, plan.version, decide, sent=sent) for client, sent in sorted(now.items())]
 

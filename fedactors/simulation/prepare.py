@@ -24,7 +24,7 @@ from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, regulariser_flops, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.algorithm_checks import check_algorithm, refuse_personal
+from fedactors.simulation.checks.algorithm_checks import check_algorithm, check_alternate, refuse_personal
 from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
@@ -85,6 +85,12 @@ class Prepared:
     def personal(self) -> NDArray[np.int64]:
         """Positions in the flat vector of what stays at the clients."""
         return personal_positions(self.model, self.scenario.server.personal)
+
+    @property
+    def personal_steps(self) -> tuple[int, ...]:
+        """Steps of each client that train its personal part alone; empty if all steps train all."""
+        alternate = self.scenario.server.alternate
+        return () if alternate is None else tuple(map(alternate.steps_of, self.workloads))
 
     @property
     def pretraining(self) -> Workload:
@@ -228,6 +234,7 @@ def _check_personal(prepared: Prepared) -> None:
     """Refuse parts of a model that stay at the clients where that has no meaning. Raises ScenarioError."""
     if len(prepared.personal):
         refuse_personal(prepared.scenario.server, prepared.setting)
+    check_alternate(prepared.scenario.server, prepared.personal, prepared.workloads)
 
 
 def _check_reallocation(prepared: Prepared) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from fedactors.errors import ScenarioError
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.record.availability_sample import write_windows
@@ -94,6 +95,7 @@ def play(
         "devices": len(prepared.population),
         "sampled_devices": prepared.sampled,
         "wire": prepared.wire,
+        "notes": meanings(prepared.scenario),
         **totals.summary(),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
         "wall_seconds": round(time.perf_counter() - began, 3),

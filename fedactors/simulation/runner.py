@@ -20,6 +20,7 @@ from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import (
+    FineTuning,
     PretrainingWork,
     SampleVariants,
     ServerExamples,
@@ -82,6 +83,7 @@ def run(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, progress or Silent())
         data = load(prepared)
+        _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
             save(folder.path, start, None)
@@ -188,6 +190,16 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
     progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
 
 
+def _try_own_code(prepared: Prepared, data: Loaded) -> None:
+    """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
+    task, samples, test, _ = data
+    if not task.runs_own_code:
+        return
+    from fedactors.simulation.checks.own_code_trial import try_own_code
+
+    try_own_code(prepared, task, samples, test)
+
+
 def _execution() -> type[Execution]:
     """Return the class, imported when it is needed: torch takes seconds, in which others can start."""
     from fedactors.simulation.execution import Execution
@@ -238,7 +250,9 @@ def load(prepared: Prepared) -> Loaded:
         server.selection.steers,
         engine=scenario.engine,
         personal=prepared.personal,
+        personal_steps=prepared.personal_steps,
         evaluates_on_all=evaluation is not None and evaluation.on == "test",
+        fine_tuning=_fine_tuning(server),
         evaluates_own=evaluation is None or evaluation.model == "own",
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
@@ -246,6 +260,12 @@ def load(prepared: Prepared) -> Loaded:
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+
+
+def _fine_tuning(server: ServerOptions) -> FineTuning | None:
+    """Return what clients do before they are evaluated, if they do anything."""
+    fine = server.evaluation.fine_tune if server.evaluation else None
+    return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
 
 
 def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:

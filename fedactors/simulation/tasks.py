@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedactors.algorithms.participation import Members, Update
+from fedactors.algorithms.participation import Members, Scheme, Update
 from fedactors.clock.clock import Clock
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
@@ -102,7 +102,9 @@ def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None 
     orders = list(plan.heard())
     members = objective_state.members if objective_state else _members(plan, dealt)
     server = dealt.scenario.server
-    shares = server.participation.weights(_updates(orders, dealt), members)
+    shares = server.participation.weigh(_updates(orders, dealt), members)
+    if isinstance(server.participation, Scheme):
+        shares = server.participation.counted(shares, members, len(plan.orders))
     ages = [plan.version - order.base for order in orders]
     weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
     if objective_state is None or not objective_state.factors:
@@ -116,7 +118,8 @@ def _moved(
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
     if objective_state is None:
-        before = prepared.population.belonging(plan.closed) - len(plan.arrived) + len(plan.departed)
+        after = plan.moves.members if plan.moves else prepared.population.belonging(plan.closed)
+        before = after - len(plan.arrived) + len(plan.departed)
         return before, plan.arrived, plan.departed
     return (
         objective_state.before,
@@ -179,11 +182,16 @@ def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
 
 
 def _members(plan: Plan, prepared: Dealt) -> Members:
-    """Return the set over which p^k is a share: everybody asked, heard or not.
+    """Return the set over which p^k is a share: everybody asked, heard or not, or all members of the population.
 
     Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
     """
-    return Members(len(plan.orders), int(prepared.held[[order.client for order in plan.orders]].sum()))
+    participation, held = prepared.scenario.server.participation, prepared.held
+    if isinstance(participation, Scheme) and participation.weights != "share_of_asked":
+        people = prepared.population
+        there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
+        return Members(int(there.sum()), int(held[there].sum()))
+    return Members(len(plan.orders), int(held[[order.client for order in plan.orders]].sum()))
 
 
 def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, active: tuple[int, ...]) -> Chunk:

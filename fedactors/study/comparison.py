@@ -105,6 +105,7 @@ def compare(
     window: int = 1,
     jobs: int | None = None,
     address: str | None = None,
+    clock_only: bool = False,
     tell: Tell = lambda row: None,
 ) -> Comparison:
     """Run every variant of `scenario` with every seed, as far as that is not done, and compare them.
@@ -112,7 +113,8 @@ def compare(
     `vary` gives the values of each key; all combinations are run. `seeds` are the seeds, or how many, counted from the
     scenario's own. Runs lie in `out`, by default runs/studies/NAME; `jobs` are run at a time, by default one per core,
     or on the Ray cluster at `address`. The `baseline` is the first variant unless named; `target` is by default 90 % of
-    the baseline's final accuracy. Accuracies are means over `window` rounds.
+    the baseline's final accuracy. Accuracies are means over `window` rounds. With `clock_only` nothing is trained: runs
+    are replays, with participation, time and traffic alone.
 
     Raises UsageError for what the user can mend.
     """
@@ -125,7 +127,9 @@ def compare(
     first = variants[0] if baseline is None else baseline
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
-    rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
+    rows = run_all(
+        path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell, clock_only=clock_only
+    )
     named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
     for cell, one in zip(cells, rows, strict=True):
         named[variant_of(cell, axes)].append(one)
@@ -156,9 +160,14 @@ def run_all(
     jobs: int | None,
     address: str | None,
     tell: Tell,
+    *,
+    clock_only: bool = False,
 ) -> list[StudyRow]:
-    """Return the row of each cell, running what is not there; all scenarios are validated before anything runs."""
-    work = [StudyRun(scenario, (*changes, *cell.overrides), out) for cell in cells]
+    """Return the row of each cell, running what is not there; all scenarios are validated before anything runs.
+
+    With `clock_only` they are replayed, without training.
+    """
+    work = [StudyRun(scenario, (*changes, *cell.overrides), out, clock_only) for cell in cells]
     for one in work:
         Scenario.load(one.scenario, one.overrides)
     found = on_cluster(work, address) if address else each(finished, work, jobs or os.cpu_count() or 1)

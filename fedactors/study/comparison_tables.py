@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.metric_names import higher_is_better
 from fedactors.study.comparison import Comparison, Estimate
 from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, measure_of
 from fedactors.study.statistics import Interval
@@ -83,7 +82,8 @@ def notes(comparison: Comparison) -> list[str]:
 def _directions(comparison: Comparison) -> list[str]:
     """Return which of the measures that scenarios name are better when they are lower."""
     own = [name for name in columns(comparison) if name not in MEASURES]
-    lower = [measure_of(name).name for name in own if higher_is_better(name) is False]
+    known = comparison.rows[0].records
+    lower = [measure_of(name).name for name in own if known.rises(name) is False]
     return [f"Lower is better: {', '.join(['loss', *lower])}."] if lower else []
 
 

@@ -37,6 +37,8 @@ MEASURES = {
     "accuracy": Measure("accuracy", "share"),
     "loss": Measure("loss", "share"),
     "heard": Measure("heard of asked", "share"),
+    "partial": Measure("partial of asked", "share"),
+    "gini": Measure("Gini of participation", "share"),
     "rounds": Measure("rounds", "number"),
     "seconds": Measure("virtual time", "seconds"),
     "bytes": Measure("traffic", "bytes"),
@@ -90,6 +92,8 @@ def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figu
     found |= {name: float(column[-1]) for name, column in spent.items() if np.isfinite(column[-1])}
     asked = float(metrics["asked"].sum())
     found["heard"] = float(metrics["heard"].sum()) / asked if asked else None
+    found["partial"] = float(metrics["partial"].sum()) / asked if asked else None
+    found["gini"] = _gini(one.records)
     return found | _learned(one.records, spent, np.inf if target is None else target, window)
 
 
@@ -113,6 +117,13 @@ def _spent_until(at: int, spent: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Return the measures ending in `_to` if the target was reached in row `at` of the metrics."""
     names = [name for name in spent if f"{name}_to" in MEASURES]
     return {f"{name}_to": float(spent[name][at]) for name in names if np.isfinite(spent[name][at])}
+
+
+def _gini(records: Records) -> float | None:
+    """Return how unequally clients are heard, as the summary has it."""
+    fairness = records.summary.get("fairness")
+    value = fairness.get("gini") if isinstance(fairness, dict) else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _spent(records: Records) -> dict[str, np.ndarray]:

@@ -28,6 +28,7 @@ class StudyRun(NamedTuple):
     scenario: Path
     overrides: tuple[str, ...]
     out: Path
+    clock_only: bool = False  # replayed, without training
 
 
 def finished(work: StudyRun) -> Path:
@@ -36,6 +37,8 @@ def finished(work: StudyRun) -> Path:
     A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
     """
     scenario = Scenario.load(work.scenario, work.overrides)
+    if work.clock_only:
+        return _replayed(scenario, work.out)
     folder = folder_of(scenario, work.out)
     if not complete(folder):
         try:
@@ -44,6 +47,17 @@ def finished(work: StudyRun) -> Path:
             said = {"kind": type(error).__name__, "text": str(error)}
             write(folder / _FAILURE, json.dumps(said) + "\n")
         gc.collect()  # parts of a run refer to one another: its data would stay beside those of the next runs
+    return folder
+
+
+def _replayed(scenario: Scenario, out: Path) -> Path:
+    """Return the folder of a replay, made first if it is not there."""
+    from fedactors.simulation.replay import replay
+
+    run = folder_of(scenario, out)
+    folder = run.with_name(run.name.replace("run-", "replay-", 1))
+    if not complete(folder):
+        replay(scenario, _fresh(folder))
     return folder
 
 

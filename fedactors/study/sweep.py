@@ -44,6 +44,19 @@ class Swept:
         """Return each place of the sweep with the mean of the measure there."""
         return [(at, interval(self.values(self.measure, at))) for at in _places(self.axes)]
 
+    def best(self) -> tuple[dict[str, Label], Interval] | None:
+        """Return the place with the best mean of the measure; None if there is no figure, or no better and worse."""
+        rises = self._rises()
+        known = [(at, value) for at, value in self.places() if value is not None]
+        if rises is None or not known:
+            return None
+        return (max if rises else min)(known, key=lambda one: one[1].mean)
+
+    def _rises(self) -> bool | None:
+        if self.measure in MEASURES and self.measure not in ("accuracy", "loss"):
+            return False if self.measure.endswith("_to") else None
+        return self.rows[0].records.rises(self.measure) if self.rows else None
+
     def maps(self) -> list[HeatMap]:
         """Return heat maps of the measure over the first two axes, one for each place on the others."""
         across = self.axes[0]
@@ -95,18 +108,20 @@ def sweep(
     window: int = 1,
     jobs: int | None = None,
     address: str | None = None,
+    clock_only: bool = False,
     tell: Tell = lambda row: None,
 ) -> Swept:
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
 
-    Arguments are those of `compare`; `measure` is what heat maps show. Raises UsageError for what the user can mend.
+    Arguments are those of `compare`; `measure` is what heat maps show, with `clock_only` by default the share heard.
+    Raises UsageError for what the user can mend.
     """
     path = Path(scenario)
     changes = tuple(overrides)
     base = Scenario.load(path, changes)
     if base.sweep is None:
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
-    shown = measure or base.sweep.measure
+    shown = measure or ("heard" if clock_only else base.sweep.measure)
     known = (*MEASURES, *base.task.own_metrics)
     if shown not in known:
         raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, known)}')
@@ -114,5 +129,7 @@ def sweep(
         raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
     axes = axes_of(base.sweep)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds)))
-    rows = run_all(path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell)
+    rows = run_all(
+        path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell, clock_only=clock_only
+    )
     return Swept(base.name, axes, rows, shown, target, window)

@@ -22,8 +22,17 @@ def text(found: Swept) -> str:
     failed = [f"Not finished: {row.failure.splitlines()[0]} ({row.folder})" for row in found.rows if row.failure]
     target = [] if found.target is None else [f"Target: accuracy {found.target:g}."]
     return "\n".join(
-        [title(found), "", *lines, "", *(target if found.measure.endswith("_to") else []), *failed]
+        [title(found), "", *lines, "", *best(found), *(target if found.measure.endswith("_to") else []), *failed]
     ).rstrip()
+
+
+def best(found: Swept) -> list[str]:
+    """Return which place is best, as a line, if the measure says what is better."""
+    if (place := found.best()) is None:
+        return []
+    at, value = place
+    where = ", ".join(f"{name} = {label}" for name, label in at.items())
+    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}."]
 
 
 def title(found: Swept) -> str:

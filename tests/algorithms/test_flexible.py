@@ -22,7 +22,7 @@ def step(scheme, gradients, steps, sizes=SIZES, lr=0.05, factors=None, members=N
     heard = [k for k, s in enumerate(steps) if s]
     updates = [Update(sizes[k], sizes[k], steps[k], wanted) for k in heard]
     there = [sizes[k] for k, s in enumerate(steps) if s is not None]
-    weights = SCHEMES[scheme].weights(updates, members or Members(len(there), sum(there)))
+    weights = SCHEMES[scheme].weigh(updates, members or Members(len(there), sum(there)))
     weights = [w * (factors or {}).get(k, 1.0) for k, w in zip(heard, weights, strict=True)]
     counted = [(k, w) for k, w in zip(heard, weights, strict=True) if w]
     federation = Federation(FedAvg(), X, gradients, lr=lr)
@@ -62,8 +62,8 @@ def test_one_step_wanted():
 def test_scheme_a_of_equal_sizes_is_the_plain_mean_of_complete_devices():
     """I-R4; with unequal sizes the coefficients may sum to more than 1."""
     updates = [Update(7, 7, s, E) for s in (5, 3, 5, 1)]
-    assert SchemeA().weights(updates, Members(6, 42)) == pytest.approx([0.5, 0, 0.5, 0])
-    assert sum(SchemeA().weights([Update(60, 60, E, E)], Members(4, 120))) == 2.0
+    assert SchemeA().weigh(updates, Members(6, 42)) == pytest.approx([0.5, 0, 0.5, 0])
+    assert sum(SchemeA().weigh([Update(60, 60, E, E)], Members(4, 120))) == 2.0
 
 
 def test_linear_losses_and_scheme_c_never_depend_on_steps():
@@ -145,7 +145,7 @@ def test_limit_points(scheme):
     for s in product(range(4), repeat=4):
         heard = [k for k in range(4) if s[k]]
         updates = [Update(int(sizes[k]), 1, s[k], 3) for k in heard]
-        weights[s][heard] = SCHEMES[scheme].weights(updates, Members(4, 100))
+        weights[s][heard] = SCHEMES[scheme].weigh(updates, Members(4, 100))
     w, mean = np.zeros((paths, 3)), np.zeros(3)
     for tau in range(rounds):
         s, eta = np.stack([rng.choice(4, size=paths, p=law) for law in LAWS], 1), 1.0 / (tau + 10)

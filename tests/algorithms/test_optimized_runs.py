@@ -42,7 +42,7 @@ def test_fedavg_trains_with_any_optimizer_and_costs_the_same(optimizer, tmp_path
 
 def test_the_scenario_shows_the_optimizer_with_its_options():
     resolved = scenario(local={"steps": 3, "optimizer": "adam"}).dump()
-    plain = {"name": "sgd", "momentum": 0.0, "nesterov": False, "weight_decay": 0.0}
+    plain = {"name": "sgd", "momentum": 0.0, "dampening": 0.0, "nesterov": False, "weight_decay": 0.0}
     expected = {"name": "adam", "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
     assert resolved["server"]["local"]["optimizer"] == expected
     assert scenario().dump()["server"]["local"]["optimizer"] == plain

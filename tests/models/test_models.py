@@ -162,10 +162,13 @@ def test_options_read_lists_and_refuse_what_they_do_not_know():
             Mlp.model_validate(wrong)
 
 
-def test_batch_normalisation_is_refused_with_what_to_use_instead():
-    with pytest.raises(ValidationError, match=r"keeps statistics that are no parameters.*accepted: group, GroupNorm"):
-        ResNet9(norm="batch")
-    with pytest.raises(ValidationError, match="'group'"):
+def test_resnet9_has_as_many_parameters_with_either_norm():
+    grouped, batch = (ResNet9(norm=norm).build((3, 32, 32), 10) for norm in ("group", "batch"))
+    statistics = 2 * (64 + 128 * 3 + 256 + 512 * 3)
+    assert batch.parameters - batch.buffer_values == grouped.parameters == 6_575_370
+    assert batch.buffer_values == statistics
+    assert batch.output_shape == (10,)
+    with pytest.raises(ValidationError, match="'group' or 'batch'"):
         ResNet9(norm="layer")
 
 

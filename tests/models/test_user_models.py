@@ -10,10 +10,13 @@ from torch import nn
 from torch.func import vmap
 
 from fedactors.errors import DataError
-from fedactors.models.layers import Conv, Dense
+from fedactors.models import torch_modules
+from fedactors.models.layers import Conv, Dense, Flatten, Pool, Relu, conv, dense, stack
 from fedactors.models.module_description import describe, described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
+from fedactors.models.paper_models import ResNet9
+from fedactors.models.residual import residual
 from fedactors.models.torch_modules import written_buffers
 from fedactors.models.user_models import TorchModel, TorchvisionModel
 from fedactors.user_code import parse
@@ -67,6 +70,13 @@ class Tied(nn.Module):
         self.out.weight = self.table.weight
     def forward(self, x):
         return self.out(self.table(x))
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.out = nn.LSTM(8, 4, batch_first=True), nn.Linear(4, 3)
+    def forward(self, x):
+        return self.out(self.lstm(x.squeeze(1))[0][:, -1])
 
 class TwoInputs(nn.Module):
     def __init__(self):
@@ -238,6 +248,13 @@ def test_a_module_that_draws_by_torch_is_seeded_by_client_and_step(net):
     assert not torch.equal(draw[0], draw[3])
 
 
+def test_what_vmap_computes_client_by_client_is_left_to_the_engine_that_does_so(net):
+    """And torch's warnings of that are not shown: they are errors in the tests."""
+    (layer,) = net("Recurrent").layers
+    assert not layer.vmappable
+    assert not layer.draws
+
+
 def test_tied_weights_are_one_tensor(net):
     model = net("Tied", (InputSpec("", (6,), True),))
     assert [(tensor.name, tensor.shape) for tensor in model.tensors] == [("0.table.weight", (9, 5))]
@@ -315,3 +332,56 @@ def test_a_scenario_names_a_module(tmp_path):
     model = TorchModel.model_validate(options, context={"folder": tmp_path}).build(IMAGE, 3)
     assert model.parameters == 2 * 9 + 2 + 3 * 32 + 3
     assert describe(model.origin.maker, model.origin.inputs).maker == model.origin.maker
+
+
+def test_resnet9_with_batch_norm_is_the_chain_of_the_paper():
+    """In evaluation its first statistics, means 0 and variances 1, leave activations as they are up to 1e-5."""
+    batch = ResNet9(norm="batch").build((3, 32, 32), 10)
+
+    def block(outputs):
+        return conv(outputs, 3, "same"), Relu()
+
+    first = *block(64), *block(128), Pool(2), residual(*block(128), *block(128))
+    second = *block(256), Pool(2), *block(512), Pool(2), residual(*block(512), *block(512))
+    plain = stack("plain", (3, 32, 32), *first, *second, Pool(4), Flatten(), dense(10))
+    mine, x = tensors(batch), torch.randn(2, 3, 32, 32)
+    norms = {
+        part
+        for part in range(len(mine))
+        if "1.weight" in batch.tensors[part].name or "1.bias" in batch.tensors[part].name
+    }
+    rest = [tensor for part, tensor in enumerate(mine) if part not in norms and not batch.tensors[part].buffer]
+    assert torch.allclose(forward(batch, mine, x), forward(plain, rest, x), rtol=1e-2, atol=1e-4)
+
+
+PARTLY = '''
+from torch import nn
+
+class Partly(nn.Module):
+    """In training mode, normalises by what is stored where the first layer is frozen."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)
+    def train(self, mode=True):
+        super().train(mode)
+        if not self.first.weight.requires_grad:
+            self.norm.eval()
+        return self
+    def forward(self, x):
+        return self.last(self.norm(self.first(x.flatten(1))))
+'''
+
+
+@pytest.mark.parametrize("trainable", [(), ("last.*",)])
+def test_a_module_may_ask_in_train_what_is_frozen(tmp_path, trainable):
+    """Also in a process that makes it anew for its first step."""
+    (tmp_path / "nets.py").write_text(PARTLY)
+    maker = ModuleMaker(parse("nets.py:Partly", tmp_path), "{}")
+    model, x = described(maker, ONE_IMAGE, trainable=trainable), torch.randn(6, *IMAGE)
+    (layer,) = model.layers
+    found = forward(model, tensors(model), x, torch.tensor(1))
+    torch_modules._made.cache_clear()
+    assert torch.equal(forward(model, tensors(model), x, torch.tensor(1)), found)
+    assert layer.mixes is not bool(trainable)
+    evaluated = forward(model, tensors(model), x)
+    assert torch.equal(found, evaluated) is bool(trainable)

@@ -48,6 +48,7 @@ def walked(optimizer, start, gradients, lr, layers=LAYERS):
         (ClientMomentum(beta=0.8), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.8)),
         (ClientMomentum(nesterov=True), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True)),
         (SGD(momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
+        (SGD(momentum=0.9, dampening=0.4), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.4)),
         (SGD(weight_decay=0.01), lambda p: torch.optim.SGD(p, lr=0.05, weight_decay=0.01)),
         (
             SGD(momentum=0.9, weight_decay=1e-4, nesterov=True),

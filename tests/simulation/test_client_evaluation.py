@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 from fedactors import Scenario, run
@@ -12,6 +13,7 @@ from fedactors.cli.main import main
 from fedactors.learning.client_evaluation import client_model
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.training_task import ClientMeasures
+from fedactors.models.network import forward, views
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
 from fedactors.simulation.prepare import prepare
@@ -67,6 +69,52 @@ def test_figures_by_hand():
         "client_accuracy_of": {"a": pytest.approx(0.15), "b": pytest.approx(0.7)},
     }
     assert client_figures([], groups) == {"clients_evaluated": 0}
+
+
+def test_values_have_a_loss_at_clients_and_no_accuracy(scenario, tmp_path):
+    chosen = scenario("task.loss=mse", "server.schedule={name: constant, lr: 0.01}", "server.rounds=2")
+    row = played(chosen, tmp_path / "run").metrics[-1]
+    assert row["clients_evaluated"] == 20
+    assert 0 < row["client_loss"] < 100
+    assert not any(name.startswith("client_accuracy") for name in row)
+
+
+def test_fine_tuning_is_a_few_steps_of_torch_from_the_model_of_a_client(scenario, tmp_path):
+    """Whole batches, so that their order does not count; every client is measured with its own fine-tuned model."""
+    fine = "server.evaluation.fine_tune={steps: 3, lr: 0.2, batch: 5000}"
+    chosen = scenario(fine, "server.rounds=2", "server.cohort=all")
+    found = played(chosen, tmp_path / "run")
+    prepared = prepare(chosen)
+    task, samples, test, _ = load(prepared)
+    evaluator = ModelEvaluator(task.model, test)
+    accuracies = []
+    for client in range(20):
+        flat = torch.from_numpy(found.state["x"].copy()).requires_grad_()
+        optimizer = torch.optim.SGD([flat], lr=0.2)
+        held = samples.split.of(client)
+        x, y = torch.from_numpy(samples.x[held]), torch.from_numpy(samples.y[held])
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(forward(task.model, views(task.model, flat), x), y).backward()
+            optimizer.step()
+        accuracies.append(evaluator.evaluate(flat.detach().numpy(), task.holdout.of(client))["accuracy"])
+    assert found.metrics[-1]["client_accuracy"] == pytest.approx(np.mean(accuracies), abs=1e-6)
+    plain = played(scenario("server.rounds=2", "server.cohort=all"), tmp_path / "plain")
+    assert np.array_equal(plain.state["x"], found.state["x"]), "nothing of it is kept"
+    assert found.metrics[-1]["client_accuracy"] > plain.metrics[-1]["client_accuracy"]
+
+
+def test_fine_tuning_needs_a_measure(scenario, tmp_path, capsys):
+    scenario()
+    words = ["check", str(tmp_path / "judged.yaml"), "--quick", "--set", "server.evaluation.fine_tune={lr: 0.1}"]
+    assert main(words) == 2
+    assert "give either epochs or steps" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_fine_tuned_models_are_the_same_on_ray(scenario):
+    fine = "server.evaluation.fine_tune={epochs: 1, lr: 0.2}"
+    assert verify(scenario(fine, HEAD, "server.rounds=2"), [("local", 1), ("ray", 2)])["equal"]
 
 
 def prepare_groups(*named):

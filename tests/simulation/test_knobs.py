@@ -96,6 +96,7 @@ def test_each_is_a_line_over_a_scenario_that_runs(name, tmp_path):
     [
         ({}, {}),
         ({"momentum": 0.9, "weight_decay": 1e-4, "nesterov": True},) * 2,
+        ({"momentum": 0.9, "dampening": 0.5},) * 2,
         ({"weight_decay": 0.1},) * 2,
     ],
     ids=str,
@@ -277,6 +278,7 @@ WRONG = {
     "server: {algorithm: fed-sgd, server_schedule: {name: constant, lr: 1.0}}": "has no rate of the server",
     "server: {algorithm: {name: fedavg, global_lr: 2.0}, server_schedule: {name: constant, lr: 1.0}}": "not both",
     "server: {local: {optimizer: {name: sgd, nesterov: true}}}": "nesterov needs momentum",
+    "server: {local: {optimizer: {name: sgd, dampening: 0.5}}}": "dampening needs momentum",
     "server: {local: {clip: {norm: 1.0, value: 1.0}}}": "give either norm or value",
     "server: {algorithm: scaffold, local: {optimizer: {name: sgd, momentum: 0.9}}}": 'found "sgd with momentum"',
     "server: {algorithm: fed-lamb, local: {optimizer: {name: sgd, weight_decay: 0.1}}}": "brings its own",

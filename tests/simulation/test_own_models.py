@@ -36,6 +36,10 @@ class Branch(nn.Module):
         x = self.drop(x.flatten(1))
         return self.a(x) * torch.sigmoid(self.b(x))
 
+def images():
+    convolved = nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
+    return nn.Sequential(*convolved, nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+
 def plain():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 """
@@ -136,13 +140,14 @@ def test_a_stack_of_known_layers_is_the_model_of_ours(scenario, tmp_path):
     assert start[0] == pytest.approx(start[1], rel=0.1)
 
 
-def test_modules_and_layers_of_ours_learn_the_same(scenario, tmp_path):
+@pytest.mark.parametrize("factory", ["plain", "images"])
+def test_modules_and_layers_of_ours_learn_the_same(scenario, tmp_path, factory):
     """What vmap or one client after the other computes of a module is what our engines compute of its layers."""
-    chosen = scenario("plain", "server.rounds=20")
+    chosen = scenario(factory, "server.rounds=20")
     assert prepare(chosen).model.origin is not None
     fast = played(chosen, tmp_path / "fast").metrics
     for engine in ("vmap", "sequential"):
-        slow = played(scenario("plain", "server.rounds=20", f"task.engine={engine}"), tmp_path / engine).metrics
+        slow = played(scenario(factory, "server.rounds=20", f"task.engine={engine}"), tmp_path / engine).metrics
         found = [(one["train_loss"], other["train_loss"]) for one, other in zip(fast, slow, strict=True)]
         assert max(abs(one - other) for one, other in found) < 1e-5
 

@@ -58,6 +58,20 @@ def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, 
     assert len(found["places"]) == 8
 
 
+def test_the_clock_alone_gives_the_plans_of_the_runs(swept, scenario, tmp_path):
+    replayed = sweep(scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True)
+    assert replayed.measure == "heard"
+    assert [row.plans for row in replayed.rows] == [row.plans for row in swept.rows]
+    for one, run in zip(replayed.rows, swept.rows, strict=True):
+        found, wanted = figures(one), figures(run)
+        assert found["accuracy"] is None
+        for name in ("heard", "partial", "gini", "bytes", "seconds"):
+            assert found[name] == wanted[name]
+    folders = {path: path.stat().st_mtime_ns for path in tmp_path.glob("replay-*/summary.json")}
+    sweep(scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True)
+    assert folders == {path: path.stat().st_mtime_ns for path in tmp_path.glob("replay-*/summary.json")}
+
+
 def test_a_scenario_with_a_sweep_runs_without_it(scenario):
     assert "sweep" not in Scenario.load(scenario).dump()
 

@@ -107,6 +107,8 @@ def _inputs(part: RawPart, where: str, form: Form) -> tuple[Float32, tuple[Input
         )
     if len(read) == 1:
         return read[0][0], parts
+    shapes = [array.shape[1:] for _, array in part.inputs]  # of one number (), as a DataLoader of torch gives it
+    parts = tuple(known._replace(shape=shape) for known, shape in zip(parts, map(tuple, shapes), strict=True))
     return np.concatenate([array.reshape(len(array), -1) for array, _ in read], axis=1), parts
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Sized
+
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Algorithm, TaskSetting
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.workload import Workload
 
 
 def check_algorithm(server: ServerOptions, setting: TaskSetting) -> None:
@@ -37,3 +40,22 @@ def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
         )
     if server.dissimilarity_every is not None:
         raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
+
+
+def check_alternate(server: ServerOptions, personal: Sized, works: Sequence[Workload]) -> None:
+    """Refuse phases of trips where one of them would be empty, or steps must be alike. Raises ScenarioError."""
+    alternate = server.alternate
+    if alternate is None:
+        return
+    if not len(personal):
+        raise ScenarioError("server.alternate: nothing stays at the clients (accepted: it with server.personal)")
+    if reason := server.algorithm.wants_sgd:
+        raise ScenarioError(
+            f'server.alternate: "{server.algorithm.name}" wants each step to move the whole model: {reason}'
+            " (accepted: fedavg, fedprox and others that send only what clients trained)"
+        )
+    if not any(alternate.steps_of(work) < work.wanted for work in works):
+        raise ScenarioError(
+            "server.alternate: no client has steps left for the shared part (accepted: more server.local.epochs or"
+            " steps, of which these are the first)"
+        )

@@ -9,6 +9,7 @@ from typing import Any
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
+from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
@@ -64,6 +65,7 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
+        "notes": meanings(scenario),
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],

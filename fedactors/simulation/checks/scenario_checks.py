@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,17 @@ from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.population import GroupOptions, Trace
+from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.scenario.trace_options import Trace
 from fedactors.scenario.units import show_duration
 from fedactors.workload import Workload
 
 _MOST_SAMPLES = 10**11  # more cannot be meant: their numbers alone would take 800 GB
-_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge")  # losses
+_OF_CLASSES = ("cross_entropy", "binary", "squared", "hinge", "nll", "multi_margin", "ctc")  # losses
 
 
 def check_labels(model: Model, info: Info) -> None:
@@ -29,6 +32,12 @@ def check_labels(model: Model, info: Info) -> None:
         raise ScenarioError(
             f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
             f' "{model.name}" judges classes (accepted: another loss, or target: class)'
+        )
+    several = isinstance(model.loss, LossDescription) and model.loss.judges == "multi-label"
+    if several and prod(info.label_shape) != model.output_shape[-1]:
+        raise ScenarioError(
+            f'task.loss: {model.loss} judges rows of 0 and 1, the labels of "{info.name}" are of the kind {info.kind}'
+            " (accepted: another loss, or data with several labels for each sample)"
         )
     if model.loss == "cross_entropy" and model.output_shape[-1] < info.outputs:
         raise ScenarioError(

@@ -17,18 +17,23 @@ _WORST = 0.1  # of the clients
 def client_figures(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, Any]:
     """Return the columns of a metrics row; every client counts the same, however many samples it has.
 
+    Where labels are no classes there is a loss only.
+
     The worst tenth are the clients with the lowest accuracy, one at the least; the variance is that of all measured.
     """
-    accuracies = sorted(one.accuracy for one in measured)
     row: dict[str, Any] = {"clients_evaluated": len(measured)}
-    if not accuracies:
+    if not measured:
         return row
+    loss = _mean([one.loss for one in measured])
+    accuracies = sorted(one.accuracy for one in measured if one.accuracy is not None)
+    if not accuracies:
+        return row | {"client_loss": loss}
     mean = _mean(accuracies)
     return row | {
         "client_accuracy": mean,
         "client_accuracy_worst": _mean(accuracies[: ceil(_WORST * len(accuracies))]),
         "client_accuracy_variance": _mean([(one - mean) ** 2 for one in accuracies]),
-        "client_loss": _mean([one.loss for one in measured]),
+        "client_loss": loss,
         "client_accuracy_of": _by_group(measured, groups),
     }
 
@@ -37,6 +42,8 @@ def _by_group(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]
     first = list(accumulate((group.count for group in groups[:-1]), initial=0))
     found: dict[str, list[float]] = {}
     for one in measured:
+        if one.accuracy is None:
+            continue
         group = groups[bisect_right(first, one.client) - 1].name
         found.setdefault(group, []).append(one.accuracy)
     return {group.name: _mean(found[group.name]) for group in groups if group.name in found}

@@ -1,0 +1,85 @@
+"""A battery that drains with the work that the server gives the device, and is charged at night.
+
+    availability:
+      name: process
+      behaviour: battery
+      arguments: {capacity: 40 kJ, compute: 4, radio: 1.5, idle: 0.1, charging: 10, plugged: [22, 7]}
+
+The level falls by the watts of what the device is doing and rises while it is plugged in. Below `low` of the capacity
+the device is off; from `resume` on it is on again. Between changes of stage the level is linear, so the instants at
+which it crosses a bound are exact, rounded up to a nanosecond.
+"""
+
+from __future__ import annotations
+
+import math
+
+from typing_extensions import override
+
+from fedactors.clock.behaviours.base import BehavingDevice, Behaviour, Play
+from fedactors.plan import SECOND
+from fedactors.scenario.units import energy
+
+_JOULE = energy("1 J")
+
+
+class Battery(Behaviour):
+    """Batteries of `capacity`; consumption and charging in watts, `plugged` from one hour of the day until another."""
+
+    def __init__(
+        self,
+        capacity: str = "40 kJ",
+        compute: float = 4.0,
+        radio: float = 1.5,
+        idle: float = 0.1,
+        charging: float = 10.0,
+        plugged: tuple[float, float] = (22.0, 7.0),
+        low: float = 0.15,
+        resume: float = 0.3,
+    ) -> None:
+        self.capacity = energy(capacity) / _JOULE
+        self.watts = {"off": 0.0, "idle": idle, "download": radio, "upload": radio, "compute": compute}
+        self.charging = charging
+        self.plug, self.unplug = plugged
+        self.low = low * self.capacity
+        self.resume = resume * self.capacity
+        if not (self.capacity > 0 and 0 <= low <= resume <= 1 and min(*self.watts.values(), charging) >= 0):
+            raise ValueError(
+                "found impossible figures (accepted: capacity above 0, watts >= 0, 0 <= low <= resume <= 1)"
+            )
+
+    @override
+    def play(self, device: BehavingDevice) -> Play:
+        """Follow the level from bound to bound; a device begins with a level of its own, by lot."""
+        level = float(device.random.uniform(self.resume, self.capacity))
+        on = True
+        plugged = self._plugged_at_midnight
+        edge = device.at_hour(self.unplug if plugged else self.plug)
+        while True:
+            rate = (self.charging if plugged else 0.0) - self.watts[device.stage]
+            began = device.now
+            crossing = self._crossing(level, rate, on=on)
+            bound = [device.timeout(crossing)] if crossing is not None else []
+            yield device.env.any_of([edge, device.changed(), *bound])
+            level = min(self.capacity, level + rate * (device.now - began) / SECOND)
+            if edge.processed:
+                plugged = not plugged
+                edge = device.at_hour(self.unplug if plugged else self.plug)
+            if bound and bound[0].processed:
+                on = not on
+                if on:
+                    device.on()
+                else:
+                    device.off()
+
+    @property
+    def _plugged_at_midnight(self) -> bool:
+        return self.plug > self.unplug or self.plug == 0.0
+
+    def _crossing(self, level: float, rate: float, *, on: bool) -> int | None:
+        """Return in how many ns the level reaches the bound at which the device goes off, or on again; None: never."""
+        if on and rate < 0:
+            return max(0, math.ceil((level - self.low) / -rate * SECOND))
+        if not on and rate > 0:
+            return max(0, math.ceil((self.resume - level) / rate * SECOND))
+        return None

@@ -1,0 +1,53 @@
+"""Users with a daily rhythm: a device is on in the night, from about one hour of its day until another.
+
+availability: {name: process, behaviour: diurnal, arguments: {on: 22, off: 7, spread: 1.5}}
+"""
+
+from __future__ import annotations
+
+import simpy
+from typing_extensions import override
+
+from fedactors.clock.behaviours.base import BehavingDevice, Behaviour, Play
+from fedactors.scenario.units import duration
+
+_DAY = 24.0
+
+
+class Diurnal(Behaviour):
+    """On from hour `on` until hour `off`, each day earlier or later by normal draws of `spread` hours."""
+
+    def __init__(self, on: float = 22.0, off: float = 7.0, spread: float = 1.0) -> None:
+        if not (0 <= on < _DAY and 0 <= off < _DAY and on != off and spread >= 0):
+            raise ValueError(f"found on {on}, off {off}, spread {spread} (accepted: two different hours, spread >= 0)")
+        self.hours = (on, off)
+        self.spread = spread
+
+    @override
+    def play(self, device: BehavingDevice) -> Play:
+        """Go on and off once a day; a run begins at midnight."""
+        on, off = self.hours
+        night = on > off
+        if not night:
+            device.off()
+        while True:
+            yield self._about(device, off if night else on)
+            if night:
+                device.off()
+            else:
+                device.on()
+            night = not night
+
+    def _about(self, device: BehavingDevice, hour: float) -> simpy.Event:
+        """Return an event at about the next `hour`, at most half of the way to the other one earlier or later."""
+        apart = min(abs(self.hours[0] - self.hours[1]), _DAY - abs(self.hours[0] - self.hours[1])) / 2
+        drawn = float(device.random.normal(0.0, self.spread)) if self.spread else 0.0
+        shift = max(-0.9 * apart, min(0.9 * apart, drawn))
+        return device.timeout(self._until(device, hour, shift))
+
+    @staticmethod
+    def _until(device: BehavingDevice, hour: float, shift: float) -> int:
+        """Return the ns until `hour` of the clock, moved by `shift` hours; at least 1."""
+        ns = duration("1 h")
+        wait = (round(hour * ns) - device.now) % duration("1 d")
+        return max(1, wait + round(shift * ns))

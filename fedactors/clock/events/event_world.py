@@ -1,0 +1,218 @@
+"""Virtual time in which some devices, or all, are simulated event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from fedactors.clock.availability import Int64
+from fedactors.clock.behaviours.base import BehavingDevice
+from fedactors.clock.behaviours.making import BehavingGroup
+from fedactors.clock.device_columns import Population, constant_flows
+from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.errand import Errand
+from fedactors.clock.events.event_time import EventTime
+from fedactors.clock.events.event_trips import EventFlight, EventTrips
+from fedactors.clock.events.foresight import Foresight
+from fedactors.clock.events.trip_process import TripProcess
+from fedactors.clock.selections.base import Selector
+from fedactors.clock.trip import TripPlanner
+from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
+from fedactors.clock.virtual_time import Waits
+from fedactors.clock.world import World
+from fedactors.errors import ScenarioError
+from fedactors.plan import Moves, Phase, Time
+from fedactors.workload import Workload
+
+_MOST_AT_ONCE = 1_000  # events at one instant, for each device, and for a hundred others
+
+
+class EventWorld(World, EventTime):
+    """A world with processes for the devices that are `eventful`, `(devices,)`.
+
+    Groups that behave come and go at times that nobody foresees; the server waits for what happens. The time at which
+    another device next comes is known from its recording.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        trip_planner: TripPlanner,
+        workloads: list[Workload],
+        seed: int,
+        selector: Selector | None,
+        eventful: NDArray[np.bool_],
+    ) -> None:
+        self._behaving = np.zeros(len(population), bool)
+        for group in population.behaving:
+            self._behaving[group.first : group.first + group.count] = True
+        super().__init__(population, trip_planner, workloads, seed, selector, foreseen=~self._behaving)
+        self.eventful = eventful | self._behaving
+        self.flows = population.flows or constant_flows(population)
+        self.foresight = Foresight(population, self.flows)
+        self._change = simpy.Event(self.env)
+        self._on = np.zeros(len(population), bool)
+        self._here = np.zeros(len(population), bool)
+        self._moved: tuple[list[int], list[int]] = ([], [])  # arrived and departed by behaviours since the last Plan
+        self._sources = 0  # processes that drive devices which behave, and have not ended
+        self._instant: Time = -1
+        self._events = 0
+        clients = np.flatnonzero(self.eventful).tolist()
+        self.devices = {
+            client: EventDevice(self, client, self._known_stay(client), behaves=bool(self._behaving[client]))
+            for client in clients
+        }
+        for device in self.devices.values():
+            device.recorded = population.availability.is_on(device.client, 0)
+            self.note(device.client, on=device.on, here=device.here)
+            device.follow(device.stay())
+            device.follow(device.windows(population.availability))
+        for group in population.behaving:
+            self._behave(group)
+
+    def _behave(self, group: BehavingGroup) -> None:
+        """Let the devices of a group behave."""
+        behaviour = group.make()
+        behaviour.begin(self.env, group.count)
+        for number in range(group.count):
+            device = self.devices[group.first + number]
+            handle = BehavingDevice(device, number, self.seed)
+            device.line = partial(behaviour.line, handle)
+            device.follow(behaviour.play(handle))
+
+    @override
+    def step(self) -> None:
+        if self.now != self._instant:
+            self._instant = self.now
+            self._events = 0
+        self._events += 1
+        if self._events > _MOST_AT_ONCE * (100 + len(self.devices)):
+            raise ScenarioError(
+                f"population: a behaviour goes on for ever at {self.now} ns (accepted: timeouts above 0)"
+            )
+        super().step()
+
+    @property
+    @override
+    def unforeseen(self) -> bool:
+        return self._sources > 0
+
+    @override
+    def until(self, time: Time, phase: Phase, *others: simpy.Event) -> Waits:
+        change = [self._change] if self._behaving.any() else []
+        yield from super().until(time, phase, *others, *change)
+
+    @override
+    def note(self, client: int, *, on: bool, here: bool) -> None:
+        on = on and bool(self.cohort_planner.has_work[client])
+        if self._on[client] == on and self._here[client] == here:
+            return
+        self._on[client] = on
+        self._here[client] = here
+        self._wake()
+
+    def _wake(self) -> None:
+        event, self._change = self._change, simpy.Event(self.env)
+        event.succeed()
+
+    @override
+    def note_move(self, client: int, *, arrives: bool) -> None:
+        self._moved[0 if arrives else 1].append(client)
+
+    @override
+    def has_departed(self, client: int) -> bool:
+        return self._stay(client)[1] <= self.now
+
+    @override
+    def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        arrived, departed = super().movements(until)
+        more, gone = self._moved
+        self._moved = ([], [])
+        return tuple(sorted([*arrived, *more])), tuple(sorted([*departed, *gone]))
+
+    @override
+    def moves(self, arrived: Sequence[int], departed: Sequence[int]) -> Moves | None:
+        if not self._behaving.any():
+            return None
+        instants = [self._stay(client)[0] for client in arrived] + [self._stay(client)[1] for client in departed]
+        return Moves(tuple(instants), int((self._here | self._members()).sum()))
+
+    def _stay(self, client: int) -> tuple[Time, Time]:
+        """Return when a client arrived, and when it departed, as far as that is known."""
+        device = self.devices.get(client)
+        if device is not None:
+            return device.arrive, device.depart
+        return self._known_stay(client)
+
+    def _known_stay(self, client: int) -> tuple[Time, Time]:
+        """Return when a client arrives and departs by the scenario and its recording."""
+        return int(self.population.arrive[client]), int(self.population.depart[client])
+
+    @override
+    def note_source(self, *, ends: bool) -> None:
+        self._sources += -1 if ends else 1
+        if ends and not self._sources:  # nobody comes any more whom the server could wait for
+            self._wake()
+
+    def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
+        """Return what a client is asked to do from now on; `single` in an asynchronous timing."""
+        planner, work = self.cohort_planner.trip_planner, self.cohort_planner.work_of(client)
+        linked = planner.set_pace(client, version, self.now, deadline, work)
+        flows = self.population.flows
+        return Errand(
+            client,
+            version,
+            deadline,
+            work,
+            planner.per_sample(client),
+            int(self.population.latency[client]),
+            planner.download(client),
+            planner.upload(client),
+            by_integral=flows is not None and (single or bool(flows.varying[client])),
+            linked=linked,
+        )
+
+    @override
+    def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
+        processes = [self._process(client, version, deadline) for client in clients[self.eventful[clients]].tolist()]
+        rest = clients[~self.eventful[clients]]
+        columns = None
+        if len(rest):
+            cohort = self.cohort_planner.plan(rest, version, self.now, deadline)
+            columns = ColumnTrips(self, self.cohort_planner, cohort, deadline)
+        return EventTrips(self, self.cohort_planner, processes, columns, deadline)
+
+    @override
+    def begin_one(self, client: int, version: int, deadline: Time) -> TripUnderWay:
+        if not self.eventful[client]:
+            return super().begin_one(client, version, deadline)
+        return EventFlight(self, self.cohort_planner, self._process(client, version, deadline, single=True))
+
+    def _process(self, client: int, version: int, deadline: Time, *, single: bool = False) -> TripProcess:
+        errand = self.errand(client, version, deadline, single=single)
+        return TripProcess(self, self.devices[client], errand, self.foresight)
+
+    @override
+    def candidates(self, among: str) -> Int64:
+        if among == "members":
+            return np.flatnonzero((self._here | self._members()) & self.cohort_planner.has_work)
+        self.presence.advance(self.now)
+        return np.flatnonzero(self._on | (self.presence.on & ~self.eventful))
+
+    def _members(self) -> NDArray[np.bool_]:
+        """Return which devices in columns belong to the population now."""
+        people = self.population
+        return ~self.eventful & (people.arrive <= self.now) & (self.now < people.depart)
+
+    @override
+    def next_of(self, clients: Int64, among: str) -> Time:
+        ready = self._here if among == "members" else self._on
+        moving = clients[self._behaving[clients]]
+        if (ready & self.cohort_planner.has_work)[moving].any():
+            return self.now
+        return super().next_of(clients[~self._behaving[clients]], among)

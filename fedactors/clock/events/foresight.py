@@ -1,0 +1,102 @@
+"""How many steps a device aims at, given the deadline and what it knows of its own future.
+
+A deadline-aware device looks ahead at each step boundary: it goes on if the upload after one more unit of steps would
+still be in time, counting the windows recorded for it. It foresees no departure, nothing of what a behaviour does, and
+no interruption where interruptions lose the work: then it aims at what would fit if nothing happened.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from fedactors.clock.device_columns import Flows, Population
+from fedactors.clock.events.device import EventDevice
+from fedactors.clock.events.errand import Errand
+from fedactors.clock.flow import Gate, open_always, through
+from fedactors.plan import NEVER, SECOND, Outcome, Time
+
+_PPM = 1_000_000
+
+
+class Aim(NamedTuple):
+    """What a device wants of a trip."""
+
+    steps: int | None  # that it aims at; None: it decides at each step boundary
+    last: Time  # when its upload must have arrived
+    silent: Outcome  # the outcome if it has not
+    loses_work: bool  # whether an interruption ends the trip
+
+
+class Foresight:
+    """What the devices of a population expect."""
+
+    def __init__(self, population: Population, flows: Flows) -> None:
+        self._p = population
+        self.flows = flows
+
+    def aim(self, device: EventDevice, errand: Errand) -> Aim:
+        """Return what a device wants of a trip that begins now."""
+        client, deadline = errand.client, errand.deadline
+        abort = bool(self._p.abort[client])
+        if not errand.linked:
+            return Aim(0, deadline, Outcome.OFFLINE, abort)
+        if self._hands_in(device, deadline):
+            return Aim(None, device.depart, Outcome.OFFLINE, abort)
+        wanted = errand.work.wanted
+        nominal = self._nominal(device, errand) if deadline < NEVER else wanted
+        if not self._p.deadline_aware[client]:
+            return Aim(wanted, deadline, Outcome.OFFLINE if nominal == wanted else Outcome.LATE, abort)
+        foresees = not abort and deadline < min(NEVER, device.depart)
+        return Aim(None if foresees else nominal, deadline, Outcome.OFFLINE if nominal else Outcome.TOO_SLOW, abort)
+
+    def _hands_in(self, device: EventDevice, deadline: Time) -> bool:
+        """Whether a device departs by `deadline` and hands in what it has before."""
+        return bool(self._p.hands_in[device.client]) and device.depart <= min(deadline, NEVER - 1)
+
+    def goes_on(self, device: EventDevice, errand: Errand, aim: Aim, steps: int, progress: int) -> bool:
+        """Whether a device that has done `steps` steps begins another unit of them; `progress` is their integral."""
+        more = steps + errand.work.unit
+        if aim.steps is not None:
+            return more <= aim.steps
+        left = self.needed(errand, more) - progress
+        gate = self._p.availability.spans
+        return more <= errand.work.wanted and self._answered(gate, errand, device.world.now, left) <= aim.last
+
+    def never_ends(self, device: EventDevice, errand: Errand, aim: Aim) -> bool:
+        """Whether it is known that a trip without a deadline will never report."""
+        a, now = self._p.availability, device.world.now
+        if errand.deadline < NEVER or device.depart < NEVER or device.behaves:
+            return False
+        if aim.loses_work and a.window_end(errand.client, now) < NEVER:
+            return False
+        return self._arrives(a.spans, errand, now, errand.work.wanted) >= NEVER
+
+    def needed(self, errand: Errand, steps: int) -> int:
+        """Return the integral of the processor's share that `steps` steps take, ppm ns."""
+        return errand.work.samples(steps) * errand.per_sample * _PPM
+
+    def _nominal(self, device: EventDevice, errand: Errand) -> int:
+        """Return the most steps after which an upload is in time if nothing interrupts."""
+        unit, now = errand.work.unit, device.world.now
+        units = range(1, errand.work.wanted // unit + 1)
+        return unit * bisect_right(
+            units, errand.deadline, key=lambda count: self._arrives(open_always, errand, now, count * unit)
+        )
+
+    def _arrives(self, gate: Gate, errand: Errand, begin: Time, steps: int) -> Time:
+        """Return when the upload of a trip that begins at `begin` arrives; NEVER if it does not."""
+        flows = self.flows
+        asked = self._through(gate, errand.client, begin, errand.latency)
+        got = through(gate, flows.down, errand.client, asked, errand.down * SECOND, NEVER) if asked < NEVER else NEVER
+        return self._answered(gate, errand, got, self.needed(errand, steps))
+
+    def _answered(self, gate: Gate, errand: Errand, begin: Time, left: int) -> Time:
+        """Return when an upload arrives after `left` more work of the processor from `begin` on."""
+        client, flows = errand.client, self.flows
+        done = through(gate, flows.share, client, begin, left, NEVER) if begin < NEVER else NEVER
+        answered = self._through(gate, client, done, errand.latency)
+        return through(gate, flows.up, client, answered, errand.up * SECOND, NEVER) if answered < NEVER else NEVER
+
+    def _through(self, gate: Gate, client: int, begin: Time, latency: int) -> Time:
+        return through(gate, self.flows.on, client, begin, latency, NEVER) if begin < NEVER else NEVER

@@ -1,0 +1,24 @@
+"""What settings mean together that may not be what their papers mean, in a sentence each."""
+
+from __future__ import annotations
+
+from fedactors.algorithms.participation import Scheme
+from fedactors.scenario.model import Scenario
+
+_SETS = {
+    "share_of_asked": "its share of those asked, who stand for all (weights: fixed counts the others as silent, as the"
+    " paper does; weights: unbiased scales by how many were asked)",
+    "fixed": "its share of all members: whoever is not asked counts as silent, as in the paper",
+    "unbiased": "its share of all members, scaled up by how many of them were asked",
+}
+
+
+def meanings(scenario: Scenario) -> list[str]:
+    """Return sentences about participation schemes that meet a cohort of not all members."""
+    server = scenario.server
+    scheme = server.participation
+    everybody = server.cohort == "all" and server.among == "members"
+    if not isinstance(scheme, Scheme) or everybody or server.membership is not None:
+        return []
+    asked = f"{server.cohort} of {scenario.devices}" if server.cohort != "all" else "those that are on"
+    return [f"participation {scheme.name}, where {asked} devices are asked: p^k of a device is {_SETS[scheme.weights]}"]

@@ -1,0 +1,99 @@
+"""Tries a module, a loss and metrics of the user once, on a few of the data, before anything runs.
+
+The loss of a batch is computed at the first model, in training mode; metrics are computed of as many outputs as
+there are test samples, the outputs of the first few of them over and over.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.errors import DataError, UsageError
+from fedactors.learning.metrics import kind_of, measured
+from fedactors.learning.training_task import TrainingData, TrainingTask
+from fedactors.metric_names import MetricSpec
+from fedactors.models.layers import Model
+from fedactors.models.loss_description import LossDescription
+from fedactors.models.loss_terms import terms
+from fedactors.models.losses import outputs_of
+from fedactors.models.module_layer import ModuleLayer
+from fedactors.models.network import forward, initial, views
+from fedactors.simulation.prepare import Prepared
+from fedactors.user_code import telling
+
+_FEW = 8  # samples
+
+
+def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, test: EvaluationSet) -> None:
+    """Raise DataError, naming the scenario's file, if code of the user cannot be trained or measured with."""
+    try:
+        if _trains_by_own_code(task.model):
+            _try_step(task.model, samples, task.seed)
+        if _own_metrics(task) and len(test.y):
+            _try_metrics(task, test)
+    except UsageError as error:
+        raise type(error)(f"{prepared.scenario.source}: {error}") from error
+
+
+def _trains_by_own_code(model: Model) -> bool:
+    return _own_loss(model) is not None or any(isinstance(layer, ModuleLayer) for layer in model.layers)
+
+
+def _own_metrics(task: TrainingTask) -> list[MetricSpec]:
+    return [spec for spec in task.metrics if spec.factory is not None]
+
+
+def _own_loss(model: Model) -> LossDescription | None:
+    loss = model.loss
+    return loss if isinstance(loss, LossDescription) and loss.reference is not None else None
+
+
+def _batch(x: NDArray[np.float32], y: NDArray[np.generic]) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(np.array(x[:_FEW])), torch.from_numpy(np.array(y[:_FEW]))
+
+
+def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
+    """Compute a batch's loss in training mode, and its gradient by the outputs. Raises DataError if there is none."""
+    x, y = _batch(samples.x, samples.y)
+    flat = torch.from_numpy(initial(model, seed)).requires_grad_()
+    module = next((layer for layer in model.layers if isinstance(layer, ModuleLayer)), None)
+    with telling(module.maker.factory, _training(model), DataError) if module else nullcontext():
+        outputs = outputs_of(model, views(model, flat), x, torch.tensor(0))
+    if module is not None and not outputs.requires_grad:
+        raise DataError(
+            f"{module.maker}: forward in training mode returned a tensor without gradients (accepted: what follows from"
+            " the parameters, without detach() or no_grad())"
+        )
+    own = _own_loss(model)
+    if own is None or own.reference is None:
+        return
+    with telling(own.reference, "task.loss raised", DataError):
+        found = terms(own, outputs, y).added
+        if not found.requires_grad:
+            raise DataError(
+                f"task.loss: {own} returned a tensor without gradients (accepted: a function of the outputs, without"
+                " detach() or no_grad())"
+            )
+        torch.autograd.grad(found.mean(), outputs)
+
+
+def _training(model: Model) -> str:
+    exact = f" with precision: {model.precision}" if model.precision != "fp32" else ""
+    return f"forward in training mode{exact} raised"
+
+
+@torch.no_grad()
+def _try_metrics(task: TrainingTask, test: EvaluationSet) -> None:
+    """Compute the user's metrics. Raises DataError if one raises, or returns no number."""
+    x, _ = _batch(test.x, test.y)
+    flat = torch.from_numpy(initial(task.model, task.seed))
+    few = forward(task.model, views(task.model, flat), x)
+    y = torch.from_numpy(test.y)
+    outputs = few[torch.arange(len(y)) % len(few)]
+    measured(_own_metrics(task), kind_of(task.model, y), outputs, y)

@@ -1,0 +1,106 @@
+"""Which set a device's share p^k is a share of: enumerated over all cohorts of a small population."""
+
+from itertools import combinations
+
+import pytest
+
+from fedactors.optim.global_rate import global_step
+from fedactors.plan import Plan
+from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.meanings import meanings
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import replay
+from fedactors.simulation.tasks import weights_of
+
+SIZES = (35, 28, 45, 12, 11)
+
+
+def prepared(scheme, weights, cohort, **server):
+    data = {
+        "name": "shares",
+        "task": {"dataset": {"name": "synthetic"}, "model": "logistic", "partition": "natural"},
+        "population": [{"name": "devices", "count": 5}],
+        "server": {
+            "rounds": 1,
+            "cohort": cohort,
+            "among": "members",
+            "algorithm": "fedavg",
+            "participation": {"name": scheme, "weights": weights},
+            "local": {"epochs": 2, "batch": 10},
+            "schedule": {"name": "constant", "lr": 0.1},
+            **server,
+        },
+    }
+    made = prepare(Scenario.from_data(data, "shares.yaml"))
+    made.held[:] = SIZES
+    return made
+
+
+def expected_over_shares(made, cohort):
+    """Return E[weight_k] / p_k of each client over all cohorts of one size, all of whose members finish."""
+    (plan,) = made.clock()
+    order = plan.orders[0]
+    total, cohorts = [0.0] * 5, list(combinations(range(5), cohort))
+    for chosen in cohorts:
+        orders = tuple(order._replace(client=client) for client in chosen)
+        one = Plan(0, 0, plan.closed, plan.ready, orders, 1)
+        for client, weight in zip(chosen, weights_of(one, made), strict=True):
+            total[client] += weight / len(cohorts)
+    return [one / (size / sum(SIZES)) for one, size in zip(total, SIZES, strict=True)]
+
+
+@pytest.mark.parametrize("scheme", "ABC")
+@pytest.mark.parametrize("cohort", [1, 2, 3, 4, 5])
+def test_unbiased_weights_are_each_devices_share_on_average(scheme, cohort):
+    made = prepared(scheme, "unbiased", cohort)
+    assert expected_over_shares(made, cohort) == pytest.approx([1.0] * 5)
+
+
+def test_shares_of_those_asked_favour_small_devices():
+    """A cohort of one has the weight 1, one time in five: E[weight] / p = 131 / (5 n_k)."""
+    found = expected_over_shares(prepared("B", "share_of_asked", 1), 1)
+    assert found == pytest.approx([131 / (5 * size) for size in SIZES])
+    assert [round(one, 2) for one in found] == [0.75, 0.94, 0.58, 2.18, 2.38]
+
+
+@pytest.mark.parametrize("cohort", [1, 2, 5])
+def test_fixed_weights_count_those_who_are_not_asked_as_silent(cohort):
+    """Under B and C a device counts p^k whenever it is asked: S / N times on average."""
+    for scheme in "BC":
+        found = expected_over_shares(prepared(scheme, "fixed", cohort), cohort)
+        assert found == pytest.approx([cohort / 5] * 5)
+
+
+def test_one_of_six_devices_that_is_on_counts_its_share_alone():
+    """Six equal devices are members and one is on: under B, weights add up to its share, a sixth, not to 1."""
+    made = prepared("B", "fixed", "all", among="available")
+    (plan,) = made.clock()
+    heard = Plan(0, 0, plan.closed, plan.ready, plan.orders[:1], 1)
+    assert sum(weights_of(heard, made)) == pytest.approx(SIZES[plan.orders[0].client] / sum(SIZES))
+    made = prepared("B", "share_of_asked", "all", among="available")
+    assert sum(weights_of(heard, made)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "cohort", "among", "said"),
+    [
+        ("B", 2, "members", "where 2 of 5 devices are asked: p^k of a device is its share of those asked"),
+        ("C", "all", "available", "where those that are on devices"),
+        ("B", "all", "members", None),
+        ("samples", 2, "members", None),
+    ],
+)
+def test_check_and_reports_say_what_a_share_is_of(scheme, cohort, among, said):
+    participation = scheme if scheme == "samples" else {"name": scheme}
+    scenario = prepared("B", "fixed", cohort, among=among, participation=participation).scenario
+    notes = meanings(scenario)
+    assert notes == [] if said is None else said.split(" devices")[0] in notes[0]
+    assert replay(scenario, None).summary["notes"] == notes
+
+
+def test_the_square_root_of_those_heard():
+    """Thirty devices, of which two report: eta_g is 1.41, where the square root of the cohort is 5.48."""
+    assert global_step("sqrt_heard", heard=2, cohort=30) == pytest.approx(2**0.5)
+    assert global_step(None, heard=2, cohort=30) == pytest.approx(30**0.5)
+    assert global_step(0.5, heard=2, cohort=30) == 0.5
+    assert global_step("sqrt_heard", heard=0, cohort=30) == 1.0

@@ -1,0 +1,137 @@
+"""Every stage of every trip played as an event, against the arithmetic on columns: the same Plans to the nanosecond."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedactors.clock.asynchronous import Rules, asynchronous
+from fedactors.clock.clock import planner
+from fedactors.clock.events.event_world import EventWorld
+from fedactors.clock.synchronous import Rounds, synchronous
+from fedactors.clock.world import World
+from fedactors.workload import IDLE, workload
+from tests.clock.flows import flows
+from tests.clock.test_cohort import WORKS
+from tests.clock.test_trip import devices
+from tests.clock.world_builder import population
+
+LONGEST = 5_000  # ns of a run: every edge of a window is an event
+MOST = 300  # events of one run in columns; longer ones, in which hundreds of trips fail, are left out
+
+
+@st.composite
+def recorded(draw, most, loops):
+    """Return a rate over time, as `tests.clock.flows` has it."""
+    cuts = sorted(draw(st.sets(st.integers(1, 40), max_size=3)))
+    pieces = [(at, draw(st.integers(0, most))) for at in (0, *cuts)]
+    return pieces, (cuts or [0])[-1] + draw(st.integers(1, 20)), draw(st.integers(0, 9)), loops
+
+
+@st.composite
+def members(draw):
+    device = draw(devices())
+    device["abort"] = draw(st.booleans())
+    device["hands_in"] = draw(st.booleans())
+    if draw(st.booleans()):
+        device["arrive"] = draw(st.integers(0, 60))
+    if draw(st.booleans()):
+        device["depart"] = device.get("arrive", 0) + draw(st.integers(1, 150))
+    if draw(st.integers(0, 3)) == 0:
+        device["share"] = draw(recorded(2 * 10**6, draw(st.booleans())))
+    if draw(st.integers(0, 3)) == 0:
+        device["fast_up"] = draw(recorded(3 * 10**9, draw(st.booleans())))
+    return device
+
+
+WHOLE = WORKS.filter(lambda work: work.wanted % work.unit == 0)  # as scenarios have it
+POPULATIONS = st.lists(st.tuples(members(), WHOLE | st.just(IDLE)), min_size=1, max_size=5)
+
+
+def plans(chosen, policy, sizes, once, *, eventful):
+    """Return the Plans of a run and why it ended; None after too many events."""
+    kept = [device for device, _ in chosen]
+    works = [work for _, work in chosen]
+    people = population(kept)
+    if any(device.get("share") or device.get("fast_up") for device in kept):
+        people = replace(people, flows=flows(kept))
+    made = planner(people, 1, *sizes, once)
+    if eventful is None:
+        world = World(people, made, works, 1)
+    else:
+        world = EventWorld(people, made, works, 1, None, np.array([eventful(k) for k in range(len(kept))]))
+    process = world.env.process(policy(world))
+    for _ in range(MOST if eventful is None else 200 * MOST):
+        if not process.is_alive:
+            if not process.ok:
+                raise process.value
+            return list(world.plans), process.value
+        world.step()
+    return None
+
+
+def agree(chosen, policy, sizes, once=0):
+    expected = plans(chosen, policy, sizes, once, eventful=None)
+    if expected is None or (expected[0] and expected[0][-1].closed > LONGEST):
+        return
+    for eventful in (lambda k: True, lambda k: k % 2 == 0):
+        assert plans(chosen, policy, sizes, once, eventful=eventful) == expected
+
+
+SIZES = st.sampled_from([(2, 2), (5, 3), (2, 1)])  # bytes down and up
+LIMITS = st.fixed_dictionaries(
+    {
+        "rounds": st.integers(1, 5),
+        "deadline": st.integers(1, 80) | st.none(),
+        "until": st.integers(1, 200) | st.none(),
+        "among": st.sampled_from(["available", "members"]),
+        "before": st.sampled_from([0, 7]),
+        "during": st.sampled_from([0, 15]),
+        "after": st.sampled_from([0, 2]),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(POPULATIONS, LIMITS, st.integers(1, 3) | st.none(), st.integers(1, 3) | st.none(), st.booleans(), SIZES)
+def test_synchronous_rounds_agree(chosen, limits, ask, quorum, early, sizes):
+    rules = Rounds(**limits, ask=ask, quorum=quorum, early=early)
+    agree(chosen, lambda world: synchronous(world, rules), sizes, once=4 if early else 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    POPULATIONS,
+    LIMITS,
+    st.integers(1, 3),
+    st.integers(1, 2) | st.none(),
+    st.integers(1, 60),
+    st.integers(0, 2) | st.none(),
+    st.booleans(),
+    SIZES,
+)
+def test_asynchronous_aggregations_agree(chosen, limits, concurrency, updates, every, bound, waits, sizes):
+    rules = Rules(
+        **limits,
+        concurrency=concurrency,
+        updates=updates,
+        every=None if updates else every,
+        max_staleness=bound,
+        waits=waits and bound is not None,
+    )
+    agree(chosen, lambda world: asynchronous(world, rules), sizes)
+
+
+def test_a_trip_by_hand():
+    """On for 20 of every 30 ns: 5 ns down, 3 steps of 10 ns, 3 ns up are 38 ns on, over at 48; work stops at 20 and
+    goes on at 30, in the middle of the second step."""
+    device = {"per_sample": 10, "windows": [(0, 20)], "period": 30}
+    work = workload(3, 1, epochs=1, steps=None)
+    rules = Rounds(
+        rounds=1, ask=None, among="available", quorum=None, deadline=None, until=None, before=0, during=0, after=0
+    )
+    (plan,), why = plans([(device, work)], lambda world: synchronous(world, rules), (5, 3), 0, eventful=lambda k: True)
+    (order,) = plan.orders
+    assert (order.downloaded, order.computed, order.finished, order.steps) == (5, 45, 48, 3)
+    assert why == "all rounds done"
