@@ -1,5 +1,6 @@
 """Run folders whose content was changed, with checksums that fit: types, names and shapes are compared all the same."""
 
+import re
 import shutil
 
 import numpy as np
@@ -65,3 +66,20 @@ def test_a_column_of_another_type_is_told(command, column, whole, tmp_path, caps
         assert code == (2 if told.err else 0), name
         assert told.err.count("\n") <= 1
         assert "orders.parquet" in told.err or name in told.out or command == "timeline", (name, told)
+
+
+@pytest.mark.parametrize("value", ["[3.5]", '"x"', "null", "true", "-1", "1e999"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_real_time_that_is_no_number_is_refused_though_no_digest_covers_it(command, value, whole, tmp_path, capsys):
+    broken = shutil.copytree(whole, tmp_path / "broken")
+    lines = (broken / "metrics.jsonl").read_text()
+    changed = re.sub(
+        r'"wall_seconds": ?[0-9.]+', lambda found: '"wall_seconds":' + value.ljust(len(found[0]) - 15), lines
+    )
+    assert len(changed) == len(lines)
+    (broken / "metrics.jsonl").write_text(changed)
+    words = [word.replace("round=3", "round=1").format(out=tmp_path / "out") for word in COMMANDS[command]]
+    assert main([command, str(broken), *words]) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.startswith(f"fedactors: {broken}/metrics.jsonl: ")
