@@ -82,4 +82,4 @@ def test_real_time_that_is_no_number_is_refused_though_no_digest_covers_it(comma
     assert main([command, str(broken), *words]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert message.startswith(f"fedactors: {broken}/metrics.jsonl: ")
+    assert message.startswith(f"fedactors: {broken}/metrics.jsonl, line 1: ")
