@@ -69,6 +69,24 @@ def test_ray_with_too_little(limit, tmp_path):
     assert_works_or_one_message((found[0], b"", b"\n".join(other_than_a_retry(found[2]))))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("gigabytes", [6, 8])
+def test_ray_makes_do_with_a_limited_address_space(gigabytes, tmp_path):
+    words = ["run", str(QUICKSTART), "--set", "server.rounds=2", "--actors", "1", "--out", str(tmp_path / "run")]
+    code, _, said = started(*words, limit=(resource.RLIMIT_AS, gigabytes * 1024 * MB))
+    assert code == 0, said
+    assert b"Ray" not in said
+
+
+def test_too_little_address_space_for_ray_is_told_before_it_starts(tmp_path):
+    words = ["run", str(QUICKSTART), "--set", "server.rounds=2", "--actors", "1", "--out", str(tmp_path / "run")]
+    code, _, said = started(*words, limit=(resource.RLIMIT_AS, 4500 * MB), seconds=60)
+    assert code == 2, said
+    assert said.count(b"\n") == 1
+    assert said.startswith(b"fedactors: Ray needs 5.5 GB of address space, found a limit of 4.7 GB (accepted: a higher")
+    assert not (tmp_path / "run").exists()
+
+
 def other_than_a_retry(said):
     return [line for line in said.splitlines() if not line.startswith(b"Ray did not start")]
 

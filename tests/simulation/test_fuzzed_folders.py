@@ -12,7 +12,7 @@ from fedactors.cli.main import main
 from tests.simulation.damage import damage
 from tests.simulation.test_checkpoints import run, scenario_of
 
-LONGEST = 20.0  # s
+LONGEST = 20.0  # s of a processor: on a busy machine the wall clock also counts what others do
 LARGEST = 2 * 10**6  # kB
 SMALL = ("server.rounds=4", "server.cohort=2", "task.model=logistic")
 READING = {"audit": (), "diff": ("{whole}",), "timeline": ()}
@@ -46,7 +46,7 @@ def try_all(commands, seeds, whole, tmp_path, capsys):
             broken, what = damaged_folder(whole, tmp_path / "broken", seed)
             shutil.rmtree(tmp_path / "out", ignore_errors=True)
             words = [word.format(whole=whole, out=tmp_path / "out") for word in more]
-            begun = time.perf_counter()
+            begun = time.process_time()
             try:
                 code = main([command, str(broken), *words])
             except Exception as error:
@@ -55,7 +55,7 @@ def try_all(commands, seeds, whole, tmp_path, capsys):
             assert code in (0, 1, 2), (seed, what, command)
             assert "Traceback" not in said, (seed, what, command)
             assert len(said) < 5_000, (seed, what, command)
-            assert time.perf_counter() - begun < LONGEST, (seed, what, command)
+            assert time.process_time() - begun < LONGEST, (seed, what, command)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < LARGEST, "more memory than before, kB"
 
 

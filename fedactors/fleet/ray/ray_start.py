@@ -19,6 +19,7 @@ import ray
 from ray.exceptions import GetTimeoutError
 
 from fedactors.errors import ClusterError
+from fedactors.fleet.ray.address_space import store_within_limit
 from fedactors.fleet.ray.ray_address import is_loopback, reachable
 from fedactors.fleet.ray.ray_messages import keep_messages, show_messages
 
@@ -48,7 +49,8 @@ def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
 def connect(address: str | None, cores: int, store: int | None) -> bool:
     """Connect to Ray; return whether this process was connected before, and must stay so.
 
-    Raises ClusterError if there is no cluster at `address`, or this process is connected to another one.
+    Raises ClusterError if there is no cluster at `address`, this process is connected to another one, or one that
+    starts here would have too little address space.
     """
     if ray.is_initialized():
         there = ray.get_runtime_context().gcs_address
@@ -58,7 +60,8 @@ def connect(address: str | None, cores: int, store: int | None) -> bool:
     keep_messages()
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
     if address is None:
-        own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": store}
+        size = store_within_limit(store)
+        own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False, "object_store_memory": size}
         _start(own | quiet)
         return False
     found = reachable(address)

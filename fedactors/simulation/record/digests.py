@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import Plan
+from fedactors.run_files.files import damaged
 
 WALL = frozenset(
     {"wall_seconds", "cost", "bytes_reduced"}
@@ -37,6 +39,15 @@ class Digests:
     def values(self) -> dict[str, str]:
         """Return the digests of the plans and the metrics so far."""
         return {"plans": self._plans.hexdigest(), "metrics": self._metrics.hexdigest()}
+
+
+def refuse_odd_times(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Raise RunFolderError if rows of metrics have a column of real time, which no digest covers, that is no number."""
+    for number, row in enumerate(rows, 1):
+        for key in sorted(WALL & row.keys()):
+            value = row[key]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                raise damaged(path, f"{key} {json.dumps(value)[:40]}", "a number from 0 on", number)
 
 
 def model_digest(state: Mapping[str, NDArray[np.float32]]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -26,7 +25,7 @@ from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import Prepared, prepare
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.code_files import code_changes, code_digests, write_code
-from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.run_folder import check_free, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, at_most, load, save
@@ -85,7 +84,7 @@ def _lines(run: Path, at: int) -> list[bytes]:
     rows = bytes_of(path).splitlines(keepends=True)
     if not 1 <= at <= len(rows):
         raise RunFolderError(f"{run}: no round {at} to branch at (accepted: 1 to {len(rows)})")
-    deque(objects_in(path, rows[:at]), maxlen=0)  # raises if one is damaged
+    refuse_odd_times(path, objects_in(path, rows[:at]))  # raises if one is damaged, too
     return rows[:at]
 
 

@@ -18,7 +18,7 @@ from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
-from fedactors.simulation.record.digests import Digests
+from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.version import VERSION
@@ -134,6 +134,7 @@ def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
     path = run / METRICS
     rows = list(objects_in(path, bytes_of(path, start.metrics_bytes).splitlines()))
+    refuse_odd_times(path, rows)
     digests = Digests()
     for row in rows:
         digests.metrics(row)

@@ -10,6 +10,7 @@ tell the order; the counter restarts. An outage is one line with a long interval
 its rate says. Positions, `NOFIX` in tunnels, are not used.
 
 A rate is rounded to a whole byte per second, so that a line of an interval of t seconds is off by up to t / 2 bytes.
+That is nothing but for transfers that end in an outage: those are up to half a second off.
 """
 
 from __future__ import annotations
