@@ -33,12 +33,12 @@ MEMBERS = Members(clients=4, samples=100)
     ids=lambda value: value.name if hasattr(value, "name") else "",
 )
 def test_by_hand(policy, weights):
-    assert policy.weights(HEARD, MEMBERS) == pytest.approx(weights)
-    assert policy.weights([], MEMBERS) == []
+    assert policy.weigh(HEARD, MEMBERS) == pytest.approx(weights)
+    assert policy.weigh([], MEMBERS) == []
 
 
 def test_scheme_a_discards_a_round_that_nobody_completes():
-    assert SchemeA().weights([HEARD[1]], MEMBERS) == [0.0]
+    assert SchemeA().weigh([HEARD[1]], MEMBERS) == [0.0]
 
 
 updates = st.lists(
@@ -49,7 +49,7 @@ updates = st.lists(
 @given(updates)
 def test_b_is_never_more_than_its_share_and_c_at_most_e_times_that(heard):
     members = Members(len(heard), sum(update.samples for update in heard))
-    for b, c in zip(SchemeB().weights(heard, members), SchemeC().weights(heard, members), strict=True):
+    for b, c in zip(SchemeB().weigh(heard, members), SchemeC().weigh(heard, members), strict=True):
         assert 0 < b <= 1
         assert b <= c <= 9 * b + 1e-12
 
@@ -58,8 +58,8 @@ def test_b_is_never_more_than_its_share_and_c_at_most_e_times_that(heard):
 def test_all_complete_makes_the_schemes_equal_to_samples(heard):
     done = [update._replace(steps=9) for update in heard]
     members = Members(len(done), sum(update.samples for update in done))
-    results = [policy.weights(done, members) for policy in (SchemeA(), SchemeB(), SchemeC())]
-    assert results[0] == results[1] == results[2] == SampleWeights().weights(done, members)
+    results = [policy.weigh(done, members) for policy in (SchemeA(), SchemeB(), SchemeC())]
+    assert results[0] == results[1] == results[2] == SampleWeights().weigh(done, members)
 
 
 def test_schedules():

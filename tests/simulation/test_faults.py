@@ -14,10 +14,10 @@ from tests.fleet.conftest import QUICKSTART
 def test_an_exception_in_a_round_ends_replays_and_runs(fault, tmp_path, monkeypatch):
     original = _Round._check
 
-    def check(self, orders):
+    def check(self, orders, reported):
         if self.version == 3:
             raise fault
-        original(self, orders)
+        original(self, orders, reported)
 
     monkeypatch.setattr(_Round, "_check", check)
     scenario = Scenario.load(QUICKSTART, ["server.rounds=8"])

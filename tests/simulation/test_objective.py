@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedactors.algorithms.objective import FastReboot, Vanilla
+from fedactors.algorithms.participation import SampleWeights
 from fedactors.optim.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Outcome, Plan
 from fedactors.simulation.objective_state import Objective, Verdict, settled
@@ -21,7 +22,7 @@ class Story:
         arrive, depart = (np.array(column, np.int64) for column in zip(*moves, strict=True))
         self.people = people = _People(arrive, depart)
         held = np.array(sizes or [10] * count, np.int64)
-        server = SimpleNamespace(membership=policy or Vanilla(), cohort=cohort)
+        server = SimpleNamespace(membership=policy or Vanilla(), cohort=cohort, participation=SampleWeights())
         self.objective = Objective(
             SimpleNamespace(scenario=SimpleNamespace(server=server), population=people, held=held)
         )
