@@ -216,9 +216,10 @@ def test_who_needs_what_failed_fails_with_the_same_fault_and_nobody_else(calls, 
 
 def test_the_end_of_a_channel_fails_what_was_asked_on_it_and_what_waits_for_that(calls, actors):
     one, other = actors
-    one.free.clear()
     for actor in actors:
         actor.thread.start()
+        assert got(calls.call(actor.channel, "add", [0], 1)[0]) == 0  # it is connected
+    one.free.clear()
     (before,) = calls.call(other.channel, "add", [7], 1)
     asked = [calls.call(one.channel, "add", [number], 1)[0] for number in range(10)]
     (waits,) = calls.call(other.channel, "add", [asked[-1]], 1)

@@ -1,5 +1,7 @@
 """The models of mixed federated learning: published sizes, PyTorch's own layers, both engines, and rows that travel."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +19,6 @@ from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.mixed_models import CharGru, DualEncoder, SmileFc
 from fedactors.models.network import forward, initial, views
 from fedactors.models.table_rows import decode, encode, needed
-from fedactors.papers.mixed_costs import costs
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
 from fedactors.workload import workload
@@ -116,6 +117,21 @@ def test_the_server_can_move_the_rows_that_a_client_lacks():
     part = trainer.learn(chunk, [{"x": own_x, "gc": own_gc}]).sums["delta"]
     assert np.array_equal(whole[mask], part[mask])
     np.testing.assert_allclose(whole[~mask], -0.3 * 4 * gc[~mask], rtol=1e-4, atol=1e-6)
+
+
+class Cost(NamedTuple):
+    """What one way to train the recommender costs a client."""
+
+    traffic: int  # bytes of a round, of the table alone
+    step: int  # operations of a local step
+
+
+def costs(movies, width, seen, batch):
+    """Return the costs of Augenstein et al., 2022, tables 3 and 12, appendix C.3, by method."""
+    own = batch * width + 3 * batch * width**2 + 3 * batch**2 * width + 2 * batch
+    everything = own + movies**2 * width // 2 + movies * width
+    rows = {"baseline": 2 * movies, "PT": 2 * seen, "1-W": 3 * seen, "2-W": 3 * seen}
+    return {name: Cost(4 * count * width, everything if name == "baseline" else own) for name, count in rows.items()}
 
 
 def test_costs_are_those_of_the_papers_tables():

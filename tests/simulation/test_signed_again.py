@@ -68,7 +68,7 @@ def test_a_column_of_another_type_is_told(command, column, whole, tmp_path, caps
         assert "orders.parquet" in told.err or name in told.out or command == "timeline", (name, told)
 
 
-@pytest.mark.parametrize("value", ["[3.5]", '"x"', "null", "true", "-1", "1e999"])
+@pytest.mark.parametrize("value", ["[3]", '"x"', "null", "true", "-1", "NaN"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_real_time_that_is_no_number_is_refused_though_no_digest_covers_it(command, value, whole, tmp_path, capsys):
     broken = shutil.copytree(whole, tmp_path / "broken")
