@@ -127,8 +127,8 @@ class Scenario(Options):
     cluster: ClusterOptions = ClusterOptions()
     clock: Literal["columns", "events"] = "columns"
     """How trips are computed: in columns, beforehand, or every stage of every trip as a SimPy event. Both give the same
-    Plans; events are the plain reference, and thousands of times slower. Devices whose availability is a `process` are
-    always simulated event by event."""
+    Plans; events are the plain reference, and many times slower. Devices whose availability is a `process` are always
+    simulated event by event."""
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     """How exactly models are trained: in float32, with factors rounded to TF32 (on GPUs only), or under autocast to
     bfloat16. Parameters, updates, sums and evaluations are float32."""
@@ -142,13 +142,17 @@ class Scenario(Options):
     @model_validator(mode="wrap")
     @classmethod
     def _with_own_code(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Validate with what the plugins define, and note which files of the user were read."""
+        """Validate with what the plugins define, and note which files of the user were read.
+
+        A cohort that is a share of the devices becomes a number.
+        """
         if isinstance(data, Scenario):
             return handler(data)
         with noted_files() as code:
             own = plugins_in(data, info)
             with registry.in_scope(own):
                 scenario = handler(data)
+        scenario = scenario.model_copy(update={"server": scenario.server.of(scenario.devices)})
         scenario._code = code
         scenario._own = own
         return scenario
@@ -165,16 +169,9 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
-    def _a_share_of_the_devices_is_a_number(self) -> Scenario:
-        server = self.server.of(self.devices)
-        if server is not self.server:
-            self.__dict__["server"] = server  # frozen: nobody has seen it yet
-        return self
-
-    @model_validator(mode="after")
     def _there_are_devices_enough(self) -> Scenario:
-        server = self.server
         devices = self.devices
+        server = self.server.of(devices)
         if server.quorum is not None and server.quorum > devices:
             raise ValueError(f"server.quorum: {server.quorum} updates cannot come from {devices} devices")
         server.timing.check_devices(devices)
