@@ -13,6 +13,15 @@ from typing import NamedTuple
 
 Time = int  # virtual time in nanoseconds since the scenario's start
 SECOND: Time = 1_000_000_000
+DURATIONS: dict[str, Time] = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": SECOND,
+    "min": 60 * SECOND,
+    "h": 3600 * SECOND,
+    "d": 86_400 * SECOND,
+}  # units of time as users write them, ns
 NEVER: Time = 2**62  # later than anything that happens; sums of two still fit an int64
 
 

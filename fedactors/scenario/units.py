@@ -14,19 +14,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from fedactors.plan import NEVER
+from fedactors.plan import DURATIONS, NEVER
 
 NONE_IS_NULL = BeforeValidator(lambda value: None if value == "none" else value)  # of quantities that may be absent
 
-DURATIONS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86_400 * 10**9,
-}
 _WEEK = 7 * DURATIONS["d"]
 _UNREADABLE = Fraction(0)  # of a unit that exists, but is never meant: a megasecond
 _Factors = Mapping[str, Fraction]

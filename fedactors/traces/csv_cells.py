@@ -6,19 +6,10 @@ import io
 from collections.abc import Iterable
 from fractions import Fraction
 
-from fedactors.plan import NEVER, Time
+from fedactors.plan import DURATIONS, NEVER, Time
 from fedactors.traces.source import shown
 
 _LONGEST = 60  # characters of a time
-UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86_400 * 10**9,
-}  # of columns of times, ns
 
 
 def preface(text: str) -> tuple[int, int]:
@@ -41,7 +32,7 @@ def header(data: bytes) -> tuple[str, ...]:
 def timed(name: str, times: Iterable[str]) -> tuple[str, int | None]:
     """Return ("on", 10**9) of a column "on_s", where "on" is among `times`; ("on", None) of one that states no unit."""
     base, _, unit = name.rpartition("_")
-    return (base, UNITS[unit]) if base in times and unit in UNITS else (name, None)
+    return (base, DURATIONS[unit]) if base in times and unit in DURATIONS else (name, None)
 
 
 def time(text: str, unit: int | None = None) -> Time | None:
