@@ -118,7 +118,10 @@ def write_table(path: Path, table: Any) -> None:
 
 @contextmanager
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    """Open a Parquet file that has `columns`. Raises RunFolderError if it cannot be read, or lacks one of them."""
+    """Open a Parquet file that has `columns`. Raises RunFolderError if it cannot be read, or lacks one of them.
+
+    Arrow's threads are not used: one that still holds a buffer of Python's when the process ends aborts it.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -136,7 +139,7 @@ def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 def columns_of(path: Path, columns: Sequence[str] = ()) -> Any:
     """Return an Arrow table of some columns, of all if none are named. Raises RunFolderError if it cannot be read."""
     with _parquet(path, columns) as file:
-        table = file.read(columns=list(columns) or None)
+        table = file.read(columns=list(columns) or None, use_threads=False)  # see `_parquet`
         refuse_other_types(path, table, table.column_names)
         return table
 
@@ -144,7 +147,7 @@ def columns_of(path: Path, columns: Sequence[str] = ()) -> Any:
 def rows_of(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table, a part of the file at a time. Raises RunFolderError if it cannot be read."""
     with _parquet(path, columns) as file:
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns)):
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(columns), use_threads=False):
             refuse_other_types(path, batch, list(columns))
             yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
