@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock import ontime
+from fedactors.clock.absence import stay_by_absence
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
 from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
 from fedactors.clock.laws import law
+from fedactors.clock.presence import Stay
 from fedactors.clock.recording_paths import locate
 from fedactors.clock.synthetic_availability import affordable, windows
 from fedactors.errors import ScenarioError, TraceError
@@ -120,7 +122,7 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
     groups = scenario.population
     behaving = behaving_groups(scenario)
     setting = GroupSetting(scenario.seed, scenario.folder, flops, seconds and seconds / len(groups))
-    present = [_availability(group, setting) for group in groups]
+    present = [_within_stay(_availability(group, setting), group) for group in groups]
     laws = _laws(scenario)
     machines = [hardware(group, setting) for group in groups]
     return Population(
@@ -128,8 +130,8 @@ def build(scenario: Scenario, flops: int, seconds: float | None = None) -> Popul
         *_machine_columns(machines),
         deadline_aware=np.concatenate([np.full(g.count, g.deadline_aware) for g in groups]),
         abort=np.concatenate([np.full(g.count, g.on_interruption == "abort") for g in groups]),
-        arrive=_arrivals(present, groups, behaving),
-        depart=np.concatenate([np.minimum(p.depart, _leaves(g)) for p, g in zip(present, groups, strict=True)]),
+        arrive=_arrivals(present, behaving),
+        depart=np.concatenate([p.depart for p in present]),
         hands_in=np.concatenate([np.full(g.count, g.on_departure == "kept") for g in groups]),
         flows=_flows(machines, laws),
         laws=laws,
@@ -159,13 +161,22 @@ def _machine_columns(machines: Sequence[Hardware]) -> tuple[Int64, Int64, Int64,
     )
 
 
-def _arrivals(present: Sequence[_Presence], groups: Sequence[GroupOptions], behaving: Sequence[BehavingGroup]) -> Int64:
-    """Return when each device joins by recordings and by the scenario; NEVER where its behaviour says when."""
-    arrive = np.concatenate([np.maximum(p.arrive, g.arrive) for p, g in zip(present, groups, strict=True)])
+def _arrivals(present: Sequence[_Presence], behaving: Sequence[BehavingGroup]) -> Int64:
+    """Return when each device joins; NEVER where its behaviour says when."""
+    arrive = np.concatenate([p.arrive for p in present])
     for group in behaving:
         if group.arrives:
             arrive[group.first : group.first + group.count] = NEVER
     return arrive
+
+
+def _within_stay(present: _Presence, group: GroupOptions) -> _Presence:
+    """Return the presence of a group, from the later arrival to the earlier departure of recording and scenario."""
+    stay = Stay(np.maximum(present.arrive, group.arrive), np.minimum(present.depart, _leaves(group)))
+    if group.departs_after is not None:
+        availability = Availability(present.windows, present.row, present.shift, present.period)
+        stay = stay_by_absence(availability, stay, group.departs_after)
+    return replace(present, arrive=stay.arrive, depart=stay.depart)
 
 
 def _leaves(group: GroupOptions) -> Time:

@@ -101,6 +101,9 @@ class GroupOptions(Options):
     """When its devices join, counted from the beginning of the run; a recording may let them join later still."""
     depart: Duration | None = None
     """When its devices leave for good; a recording may let them leave earlier."""
+    departs_after: Duration | None = None
+    """How long a device may be off before it counts as gone for good: `3d`. It arrives when it is first on, and departs
+    that long after it was last on, or at an earlier `depart` or end of its recording."""
     on_departure: Literal["lost", "kept"] = "lost"
     """What becomes of work in flight then: it is lost, or the device stops in time to hand in the steps it has done."""
 
@@ -108,4 +111,15 @@ class GroupOptions(Options):
     def _leaves_after_it_came(self) -> GroupOptions:
         if self.depart is not None and self.depart <= self.arrive:
             raise ValueError("depart must be later than arrive")
+        return self
+
+    @model_validator(mode="after")
+    def _absence_is_known_beforehand(self) -> GroupOptions:
+        if self.departs_after == 0:
+            raise ValueError("departs_after must be longer than 0")
+        if self.departs_after is not None and isinstance(self.availability, ProcessBehaviour):
+            raise ValueError(
+                "departs_after is for windows that are known beforehand, and a process says itself when its device"
+                " departs (accepted: availability trace, synthetic or always)"
+            )
         return self
