@@ -15,7 +15,7 @@ from typing import Any
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, row
-from fedactors.study.runs import StudyRun, each, finished, on_cluster
+from fedactors.study.runs import StudyRun, each, finished, folder_of, on_cluster
 from fedactors.study.statistics import Interval, interval, paired
 from fedactors.study.study_cells import StudyAxis, StudyCell, axis, crossed
 
@@ -165,14 +165,18 @@ def run_all(
 ) -> list[StudyRow]:
     """Return the row of each cell, running what is not there; all scenarios are validated before anything runs.
 
+    Cells that make one scenario, as where one change undoes another, share its run.
     With `clock_only` they are replayed, without training.
     """
     work = [StudyRun(scenario, (*changes, *cell.overrides), out, clock_only) for cell in cells]
-    for one in work:
-        Scenario.load(one.scenario, one.overrides)
-    found = on_cluster(work, address) if address else each(finished, work, jobs or os.cpu_count() or 1)
+    folders = [folder_of(Scenario.load(one.scenario, one.overrides), out) for one in work]
+    once = dict(zip(reversed(folders), reversed(work), strict=True))  # cells may have a run in common
+    wanted = [once[folder] for folder in dict.fromkeys(folders)]
+    runs = on_cluster(wanted, address) if address else each(finished, wanted, jobs or os.cpu_count() or 1)
+    done: dict[Path, Path] = {}
     rows = []
-    for cell, folder in zip(cells, found, strict=True):
-        rows.append(row(cell, folder))
+    for cell, folder in zip(cells, folders, strict=True):
+        done[folder] = done.get(folder) or next(runs)
+        rows.append(row(cell, done[folder]))
         tell(rows[-1])
     return rows

@@ -36,6 +36,8 @@ class Measure(NamedTuple):
 MEASURES = {
     "accuracy": Measure("accuracy", "share"),
     "loss": Measure("loss", "share"),
+    "client_accuracy": Measure("accuracy at clients", "share"),
+    "client_accuracy_worst": Measure("accuracy at the worst tenth of clients", "share"),
     "heard": Measure("heard of asked", "share"),
     "partial": Measure("partial of asked", "share"),
     "gini": Measure("Gini of participation", "share"),
@@ -49,6 +51,8 @@ MEASURES = {
     "bytes_to": Measure("bytes to target", "bytes"),
     "joules_to": Measure("energy to target", "joules"),
 }
+
+AT_CLIENTS = ("client_accuracy", "client_accuracy_worst")  # where the scenario has an `evaluation`
 
 
 def measure_of(name: str) -> Measure:
@@ -100,7 +104,7 @@ def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figu
 def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int) -> dict[str, float]:
     """Return all measures at the end, and what was spent until the accuracy reached `target`."""
     metrics = records.metrics
-    ends = {name: metrics[name][np.isfinite(metrics[name])] for name in ("loss", *records.measures)}
+    ends = {name: metrics[name][np.isfinite(metrics[name])] for name in ("loss", *AT_CLIENTS, *records.measures)}
     found = {name: float(values[-1]) for name, values in ends.items() if len(values)}
     seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
     if not len(seen):

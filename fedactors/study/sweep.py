@@ -16,7 +16,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import Tell, run_all, seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of
+from fedactors.study.run_figures import AT_CLIENTS, MEASURES, StudyRow, figures, measure_of
 from fedactors.study.statistics import Interval, interval
 from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
 
@@ -46,13 +46,16 @@ class Swept:
 
     def best(self) -> tuple[dict[str, Label], Interval] | None:
         """Return the place with the best mean of the measure; None if there is no figure, or no better and worse."""
-        rises = self._rises()
+        rises = self.rises()
         known = [(at, value) for at, value in self.places() if value is not None]
         if rises is None or not known:
             return None
         return (max if rises else min)(known, key=lambda one: one[1].mean)
 
-    def _rises(self) -> bool | None:
+    def rises(self) -> bool | None:
+        """Return whether higher values of the measure are better; None if neither is."""
+        if self.measure in AT_CLIENTS:
+            return True
         if self.measure in MEASURES and self.measure not in ("accuracy", "loss"):
             return False if self.measure.endswith("_to") else None
         return self.rows[0].records.rises(self.measure) if self.rows else None

@@ -11,9 +11,15 @@ from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.study.comparison_tables import aligned, written
+from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import measure_of
 from fedactors.study.sweep import Swept
+
+NOTE = (
+    "What holds, by differences in pairs (same seed, same place; 95% confidence over seeds, Student's t; of many"
+    " differences, one in twenty leaves out 0 by luck):"
+)
 
 
 def text(found: Swept) -> str:
@@ -21,9 +27,9 @@ def text(found: Swept) -> str:
     lines = aligned([_heads(found), *_lines(found)])
     failed = [f"Not finished: {row.failure.splitlines()[0]} ({row.folder})" for row in found.rows if row.failure]
     target = [] if found.target is None else [f"Target: accuracy {found.target:g}."]
-    return "\n".join(
-        [title(found), "", *lines, "", *best(found), *(target if found.measure.endswith("_to") else []), *failed]
-    ).rstrip()
+    held = sentences(found)
+    told = [*best(found), *(target if found.measure.endswith("_to") else []), *failed]
+    return "\n".join([title(found), "", *lines, "", *told, *(["", NOTE, *held] if held else [])]).rstrip()
 
 
 def best(found: Swept) -> list[str]:
@@ -61,7 +67,9 @@ def write(found: Swept, path: Path) -> Path:
     charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
     heads = tuple(_heads(found))
     sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), (len(heads) - 1,))
+    held = PageTable(("what holds",), tuple((TableCell(said),) for said in sentences(found)), (), "", NOTE)
     sections = [
+        *([Section("findings", "What holds", (), (held,))] if held.rows else []),
         Section("maps", measure_of(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),
     ]

@@ -1,0 +1,99 @@
+"""What a sweep has found, in sentences: each axis by differences in pairs, with their intervals over seeds.
+
+On an axis, every label is compared with the first. For a seed, the measure is averaged over the places of the other axes, at
+both labels alike, so that one difference for each seed is left; Student's t over seeds says whether it leaves out 0. Runs that
+are the same at both labels say nothing about the axis and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import NamedTuple
+
+from fedactors.study.run_figures import Measure, StudyRow, figures, measure_of
+from fedactors.study.statistics import Interval, interval
+from fedactors.study.study_cells import Label, StudyAxis
+from fedactors.study.sweep import Swept
+
+TOO_CLOSE = "too close to tell"
+
+
+class Finding(NamedTuple):
+    """How a label of an axis differs from the first one, where `at` holds."""
+
+    axis: str
+    at: Mapping[str, Label]
+    label: Label
+    baseline: Label
+    difference: Interval
+
+
+def findings(found: Swept) -> list[Finding]:
+    """Return the differences on each axis: over all places, and at each label of the last axis."""
+    last = found.axes[-1]
+    seen = _measured(found)
+    return [
+        finding
+        for one in found.axes
+        for at in ({}, *({last.name: label} for label in last.values if one is not last))
+        for finding in _on(one, at, found.rows, seen)
+    ]
+
+
+def sentences(found: Swept) -> list[str]:
+    """Return a sentence for each axis and place: which labels are better, worse, or too close to the first to tell."""
+    said: dict[tuple[str, tuple[tuple[str, Label], ...]], list[Finding]] = {}
+    for one in findings(found):
+        if one.difference.half is not None:
+            said.setdefault((one.axis, tuple(one.at.items())), []).append(one)
+    return [_sentence(group, measure_of(found.measure), found.rises()) for group in said.values()]
+
+
+def _sentence(group: Sequence[Finding], measure: Measure, rises: bool | None) -> str:
+    first = group[0]
+    short = first.axis.rpartition(".")[2] if first.axis.rpartition(".")[2] != "name" else first.axis
+    where = ", ".join(str(label) for label in first.at.values())
+    parts = [f"{one.label} {_verdict(one.difference, measure, rises)}" for one in group]
+    return f"{short}, {where or 'everywhere'}: against {first.baseline}, {'; '.join(parts)}."
+
+
+def _verdict(value: Interval, measure: Measure, rises: bool | None) -> str:
+    sign = "+" if value.mean >= 0 else ""
+    shown = f"({sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)})"
+    if not value.apart:
+        return f"is {TOO_CLOSE} {shown}"
+    up = value.mean > 0
+    word = ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
+    return f"is {word} {shown}"
+
+
+def _measured(found: Swept) -> dict[int, float]:
+    """Return the measure of each row that has it, by its position."""
+    values = [figures(one, found.target, found.window).get(found.measure) for one in found.rows]
+    return {k: value for k, value in enumerate(values) if value is not None}
+
+
+def _on(one: StudyAxis, at: Mapping[str, Label], rows: Sequence[StudyRow], seen: Mapping[int, float]) -> list[Finding]:
+    """Return how each label of an axis differs from its first, over the rows at a place."""
+    baseline, *others = one.values
+    there = {
+        (row.labels[one.name], row.seed, _elsewhere(row, one.name)): k
+        for k, row in enumerate(rows)
+        if all(row.labels.get(name) == label for name, label in at.items())
+    }
+    found = []
+    for label in others:
+        apart: dict[int, list[float]] = {}
+        for (mine, seed, place), k in there.items():
+            base = there.get((baseline, seed, place))
+            if mine == label and base in seen and k in seen and rows[k].folder != rows[base].folder:
+                apart.setdefault(seed, []).append(seen[k] - seen[base])
+        difference = interval([mean(values) for values in apart.values()])
+        if difference is not None:
+            found.append(Finding(one.name, at, label, baseline, difference))
+    return found
+
+
+def _elsewhere(row: StudyRow, axis: str) -> tuple[tuple[str, Label], ...]:
+    return tuple((name, label) for name, label in row.labels.items() if name != axis)
