@@ -1,13 +1,15 @@
 """What a sweep has found, in sentences: each axis by differences in pairs, with their intervals over seeds.
 
-On an axis, every label is compared with the first. For a seed, the measure is averaged over the places of the other axes, at
-both labels alike, so that one difference for each seed is left; Student's t over seeds says whether it leaves out 0. Runs that
-are the same at both labels say nothing about the axis and are left out.
+On an axis every label is compared with the first, and of up to three labels every pair is compared. For a seed, the
+measure is averaged over the places of the other axes, at both labels alike, so that one difference for each seed is left;
+Student's t over seeds says whether its interval leaves out 0. Runs that are the same at both labels say nothing about the
+axis and are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from statistics import mean
 from typing import NamedTuple
 
@@ -17,10 +19,11 @@ from fedactors.study.study_cells import Label, StudyAxis
 from fedactors.study.sweep import Swept
 
 TOO_CLOSE = "too close to tell"
+_ALL_PAIRS = 3  # labels
 
 
 class Finding(NamedTuple):
-    """How a label of an axis differs from the first one, where `at` holds."""
+    """How a label of an axis differs from another one, where `at` holds."""
 
     axis: str
     at: Mapping[str, Label]
@@ -42,23 +45,25 @@ def findings(found: Swept) -> list[Finding]:
 
 
 def sentences(found: Swept) -> list[str]:
-    """Return a sentence for each axis and place: which labels are better, worse, or too close to the first to tell."""
-    said: dict[tuple[str, tuple[tuple[str, Label], ...]], list[Finding]] = {}
+    """Return a sentence for each axis and place: which labels are better, worse, or too close to tell."""
+    said: dict[tuple[str, Label, tuple[tuple[str, Label], ...]], list[Finding]] = {}
     for one in findings(found):
         if one.difference.half is not None:
-            said.setdefault((one.axis, tuple(one.at.items())), []).append(one)
+            said.setdefault((one.axis, one.baseline, tuple(one.at.items())), []).append(one)
     return [_sentence(group, measure_of(found.measure), found.rises()) for group in said.values()]
 
 
 def _sentence(group: Sequence[Finding], measure: Measure, rises: bool | None) -> str:
     first = group[0]
-    short = first.axis.rpartition(".")[2] if first.axis.rpartition(".")[2] != "name" else first.axis
+    short = first.axis.removesuffix(".name").rpartition(".")[2]
     where = ", ".join(str(label) for label in first.at.values())
     parts = [f"{one.label} {_verdict(one.difference, measure, rises)}" for one in group]
     return f"{short}, {where or 'everywhere'}: against {first.baseline}, {'; '.join(parts)}."
 
 
 def _verdict(value: Interval, measure: Measure, rises: bool | None) -> str:
+    if value.mean == 0 and value.half == 0:
+        return "makes no difference"
     sign = "+" if value.mean >= 0 else ""
     shown = f"({sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)})"
     if not value.apart:
@@ -75,24 +80,29 @@ def _measured(found: Swept) -> dict[int, float]:
 
 
 def _on(one: StudyAxis, at: Mapping[str, Label], rows: Sequence[StudyRow], seen: Mapping[int, float]) -> list[Finding]:
-    """Return how each label of an axis differs from its first, over the rows at a place."""
-    baseline, *others = one.values
+    """Return how labels of an axis differ from one another, over the rows at a place."""
     there = {
         (row.labels[one.name], row.seed, _elsewhere(row, one.name)): k
         for k, row in enumerate(rows)
-        if all(row.labels.get(name) == label for name, label in at.items())
+        if k in seen and all(row.labels.get(name) == label for name, label in at.items())
     }
     found = []
-    for label in others:
+    for baseline, label in _pairs(list(one.values)):
         apart: dict[int, list[float]] = {}
         for (mine, seed, place), k in there.items():
             base = there.get((baseline, seed, place))
-            if mine == label and base in seen and k in seen and rows[k].folder != rows[base].folder:
+            if mine == label and base is not None and rows[k].folder != rows[base].folder:
                 apart.setdefault(seed, []).append(seen[k] - seen[base])
         difference = interval([mean(values) for values in apart.values()])
         if difference is not None:
             found.append(Finding(one.name, at, label, baseline, difference))
     return found
+
+
+def _pairs(labels: Sequence[Label]) -> list[tuple[Label, Label]]:
+    """Return which labels are compared, as (baseline, label)."""
+    pairs = list(combinations(labels, 2))
+    return pairs if len(labels) <= _ALL_PAIRS else pairs[: len(labels) - 1]
 
 
 def _elsewhere(row: StudyRow, axis: str) -> tuple[tuple[str, Label], ...]:

@@ -71,3 +71,8 @@ def test_runs_that_are_the_same_say_nothing(monkeypatch):
 def test_one_seed_gives_no_sentence(monkeypatch):
     found = swept(monkeypatch)
     assert sentences(Swept("s", found.axes, found.rows[::2], "accuracy", None, 1)) == []
+
+
+def test_three_labels_are_compared_in_all_pairs_and_four_with_the_first():
+    assert module._pairs(["A", "B", "C"]) == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert module._pairs([1, 2, 3, 4]) == [(1, 2), (1, 3), (1, 4)]
