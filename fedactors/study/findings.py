@@ -1,9 +1,9 @@
 """What a sweep has found, in sentences: each axis by differences in pairs, with their intervals over seeds.
 
 On an axis every label is compared with the first, and of up to three labels every pair is compared. For a seed, the
-measure is averaged over the places of the other axes, at both labels alike, so that one difference for each seed is left;
-Student's t over seeds says whether its interval leaves out 0. Runs that are the same at both labels say nothing about the
-axis and are left out.
+measure is averaged over the places of the other axes, at both labels alike, so that one difference for each seed is
+left; Student's t over seeds says whether its interval leaves out 0. Runs that are the same at both labels say nothing
+about the axis and are left out.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ class Finding(NamedTuple):
 
 
 def findings(found: Swept) -> list[Finding]:
-    """Return the differences on each axis: over all places, and at each label of the last axis."""
-    last = found.axes[-1]
+    """Return the differences on each axis: over all places, and at each label of the last axis.
+
+    Those of the last axis are over all places, and at each label of the first.
+    """
     seen = _measured(found)
+    first, last = found.axes[0], found.axes[-1]
     return [
         finding
         for one in found.axes
-        for at in ({}, *({last.name: label} for label in last.values if one is not last))
+        for beside in [first if one is last else last]
+        for at in ({}, *({beside.name: label} for label in beside.values if beside is not one))
         for finding in _on(one, at, found.rows, seen)
     ]
 
@@ -55,10 +59,13 @@ def sentences(found: Swept) -> list[str]:
 
 def _sentence(group: Sequence[Finding], measure: Measure, rises: bool | None) -> str:
     first = group[0]
-    short = first.axis.removesuffix(".name").rpartition(".")[2]
-    where = ", ".join(str(label) for label in first.at.values())
+    where = ", ".join(f"{_short(name)} {label}" for name, label in first.at.items())
     parts = [f"{one.label} {_verdict(one.difference, measure, rises)}" for one in group]
-    return f"{short}, {where or 'everywhere'}: against {first.baseline}, {'; '.join(parts)}."
+    return f"{_short(first.axis)}, {where or 'everywhere'}: against {first.baseline}, {'; '.join(parts)}."
+
+
+def _short(axis: str) -> str:
+    return axis.removesuffix(".name").rpartition(".")[2]
 
 
 def _verdict(value: Interval, measure: Measure, rises: bool | None) -> str:

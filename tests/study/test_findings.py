@@ -39,20 +39,21 @@ def swept(monkeypatch, shared=()):
 
 def test_differences_are_means_of_pairs_by_seed(monkeypatch):
     """B - A: at x .40 and .41; at y .1 and -.2; everywhere .25 and .105. t of one degree of freedom is 12.706."""
-    found = {(one.axis, one.at.get("algorithm")): one.difference for one in findings(swept(monkeypatch))}
+    found = {(one.axis, *one.at.values()): one.difference for one in findings(swept(monkeypatch))}
     assert found["scheme", "x"].mean == pytest.approx(0.405)
     assert found["scheme", "x"].half == pytest.approx(12.7062 * 0.005, rel=1e-4)
     assert found["scheme", "y"].mean == pytest.approx(-0.05)
-    assert found["scheme", None].mean == pytest.approx(np.mean([0.25, 0.105]))
-    assert found["algorithm", None].mean == pytest.approx(np.mean([(0.2 - 0.1) / 2, (0.3 - 0.31) / 2]))
+    assert found["scheme",].mean == pytest.approx(np.mean([0.25, 0.105]))
+    assert found["algorithm",].mean == pytest.approx(np.mean([(0.2 - 0.1) / 2, (0.3 - 0.31) / 2]))
+    assert found["algorithm", "A"].mean == pytest.approx(0.25)
 
 
 def test_a_sentence_says_only_what_its_interval_says(monkeypatch):
     said = sentences(swept(monkeypatch))
-    assert "scheme, x: against A, B is better (+0.405 ± 0.064)." in said
-    assert any(one.startswith("scheme, y: against A, B is too close to tell (-0.050 ±") for one in said)
+    assert "scheme, algorithm x: against A, B is better (+0.405 ± 0.064)." in said
+    assert any(one.startswith("scheme, algorithm y: against A, B is too close to tell (-0.050 ±") for one in said)
     monkeypatch.setattr(Swept, "rises", lambda self: False)
-    assert "scheme, x: against A, B is worse (+0.405 ± 0.064)." in sentences(swept_again(monkeypatch))
+    assert "scheme, algorithm x: against A, B is worse (+0.405 ± 0.064)." in sentences(swept_again(monkeypatch))
 
 
 def swept_again(monkeypatch):
@@ -63,9 +64,9 @@ def swept_again(monkeypatch):
 
 def test_runs_that_are_the_same_say_nothing(monkeypatch):
     """At y, both schemes share their runs: no finding there, and the mean over all places is that of x."""
-    found = {(one.axis, one.at.get("algorithm")): one.difference for one in findings(swept(monkeypatch, ["y"]))}
+    found = {(one.axis, *one.at.values()): one.difference for one in findings(swept(monkeypatch, ["y"]))}
     assert ("scheme", "y") not in found
-    assert found["scheme", None].mean == pytest.approx(0.405)
+    assert found["scheme",].mean == pytest.approx(0.405)
 
 
 def test_one_seed_gives_no_sentence(monkeypatch):
