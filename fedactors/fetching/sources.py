@@ -16,7 +16,10 @@ class PublicSource(NamedTuple):
     citation: str
 
 
-_FLASH = "Yang et al.: Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone Data, WWW 2021"
+_FLASH = (
+    "Yang et al.: Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone Data,"
+    " WWW 2021"
+)
 
 DATA: dict[str, PublicSource] = {
     "mnist": PublicSource(
