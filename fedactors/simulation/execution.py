@@ -35,7 +35,7 @@ from fedactors.simulation.objective_state import Decide, Objective, ObjectiveSta
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
-from fedactors.simulation.record.run_folder import RunFolder
+from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.record.stop_rule import StopRule
@@ -167,7 +167,7 @@ class Execution:
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
         if self._objective is None and "loss" not in self._recorder.rows.last[-1]:
-            self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
+            self._recorder.final = finite(self._pipeline.evaluate(self._recorder.plans))
 
     def _submit(self, plan: Plan, last: bool) -> None:
         """Submit a round; if its objective needs a decision, no other round is in flight."""
