@@ -38,6 +38,7 @@ class Peer:
 
 PEERS = {
     "fedactors": Peer("project", "fedactors_job.py"),
+    "fedactors-native": Peer("project", "fedactors_job.py", ("--bits", "native")),
     "fedactors-local": Peer("project", "fedactors_job.py", ("--fleet", "local")),
     "flower": Peer("flower", "flower_job.py"),
     "flower-lean": Peer("flower", "flower_job.py", ("--loop", "lean")),
@@ -46,7 +47,7 @@ PEERS = {
     "lean": Peer("project", "lean_job.py"),
     "lean-2": Peer("project", "lean_job.py", ("--processes", "2")),
 }
-USUAL = [name for name in PEERS if name != "fedactors-local"]
+USUAL = [name for name in PEERS if name not in ("fedactors-native", "fedactors-local")]
 OURS = "fedactors"
 COLUMNS = ("repeat", "job", "peer", "steps", "train_seconds", "steps_per_second", "startup_seconds")
 COLUMNS += ("loss_first", "loss_last", "load_before")

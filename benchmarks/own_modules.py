@@ -33,6 +33,7 @@ from torch.nn.utils import parameters_to_vector
 from fedactors import registry
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.data.holdings import Holdings
+from fedactors.fleet import freed_memory
 from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
@@ -160,6 +161,7 @@ def main() -> None:
     parser.add_argument("--jobs", default="mlp,cnn,resnet18", help="of mlp, cnn, resnet18")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    freed_memory.keep()  # as workers do
     head = f"{'job':10}{'A':22}{'B':20}{'A steps/s':>12}{'B steps/s':>12}{'A / B':>8}{'wanted':>8}{'pairs':>7}"
     print(f"{head}\n{'-' * len(head)}")
     for pair in (pair for pair in PAIRS if pair.name in options.jobs.split(",")):

@@ -40,7 +40,8 @@ class Averaging(Algorithm):
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- x + eta_g * sum_i w_i Delta_i."""
-        return {"x": state["x"] + self.global_lr * sums["delta"]}
+        step = sums["delta"] if self.global_lr == 1.0 else self.global_lr * sums["delta"]
+        return {"x": state["x"] + step}
 
 
 class FedAvg(Averaging):

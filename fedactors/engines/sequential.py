@@ -22,6 +22,7 @@ class SequentialEngine(Engine):
     """Takes any work on any device; used on a CPU where no other engine is for the model."""
 
     accepts = "any model and optimiser on any device"
+    sums_updates = True
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Anything."""
@@ -37,7 +38,8 @@ class SequentialEngine(Engine):
 
     def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows."""
-        deltas = rows.starts.new_empty(rows.starts.shape)
+        total = rows.sums
+        deltas = rows.starts.new_empty(rows.starts.shape if total is None else (len(rows.clients), 0))
         room = rows.starts.new_empty(rows.starts.shape[1])  # of every client in turn: how it lies decides about bits
         losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
         state = {name: vectors.clone() for name, vectors in rows.state.items()}
@@ -46,7 +48,11 @@ class SequentialEngine(Engine):
                 deltas[row] = 0.0
                 continue
             local = _train_row(dataset, rows, row, losses[row], room)
-            torch.sub(room, rows.starts[row], out=deltas[row])
+            if total is None:
+                torch.sub(room, rows.starts[row], out=deltas[row])
+            else:
+                update = room.sub_(rows.starts[row])
+                total.of(rows.chunks[row], len(room)).add_(update, alpha=total.weights[row])
             for name, vector in local.state.items():
                 state[name][row] = vector
         return BatchResult(deltas, losses, state)

@@ -19,6 +19,7 @@ import torch
 
 from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.fleet import freed_memory
 from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded, parted
 from fedactors.fleet.deadly_clients import deadly_client
@@ -62,6 +63,7 @@ class Worker:
         # with two threads, bits depend on the machine, and a busy neighbour ruins the speed of both
         torch.set_num_threads(1)
         stay_in_one_thread()
+        freed_memory.keep()
         # arrays from the object store are read-only views of shared memory, and no worker writes to them
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 

@@ -34,7 +34,8 @@ _BEFORE = -2
 class CentralLearner:
     """Learns from (x, y), `(n_0, *shape)` and `(n_0,)`, on one device. Without data it leaves models as they are.
 
-    Local steps are taken in a context that `around` returns: for measuring when they are taken.
+    `weights`, `(n_0,)`, say how much each sample counts in its batch; all the same if there are none. Local steps are
+    taken in a context that `around` returns: for measuring when they are taken.
     """
 
     def __init__(
@@ -45,11 +46,14 @@ class CentralLearner:
         y: NDArray[np.int64],
         device: str = "cpu",
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        weights: NDArray[np.float32] | None = None,
     ) -> None:
         self._seed = seed
         self._device = torch.device(device)
         self._around = around
-        self._dataset = DeviceDataset(model, torch.from_numpy(x).to(device), torch.from_numpy(y).to(device))
+        counted = None if weights is None else torch.from_numpy(weights).to(device)
+        inputs = torch.from_numpy(x).to(device)
+        self._dataset = DeviceDataset(model, inputs, torch.from_numpy(y).to(device), weights=counted)
         # corrections come and go from call to call, so the engine must be one that takes them
         self._engine = choose(LocalWork(model, corrects=True), device)
 

@@ -29,7 +29,7 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
         most = max(2, min(1024, _ROOM // model.parameters))
         hosts = min(_HOSTS, trips * model.parameters // _WORK)
     else:
-        most = max(2, min(25, CACHED // model.parameters)) if blocks_of(model) else 2 if _large_module(model) else 4
+        most = _most_on_a_cpu(model)
         hosts = _HOSTS
     chunks = max(-(-trips // most), min(hosts, trips // 4))
     if device != "cuda" and chunks > 2:
@@ -37,9 +37,13 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
 
 
-def _large_module(model: Model) -> bool:
-    """Whether a model is a module of the user that no cache holds: its clients are trained one by one."""
-    return model.parameters > CACHED and any(isinstance(layer, ModuleLayer) for layer in model.layers)
+def _most_on_a_cpu(model: Model) -> int:
+    """Return how many trips a chunk takes at most: as many models as a cache holds where they move at once."""
+    modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
+    at_once = bool(modules) and not any(layer.convolves or not layer.vmappable for layer in modules)
+    if blocks_of(model) or (at_once and model.parameters <= CACHED):
+        return max(2, min(25, CACHED // model.parameters))
+    return 2 if modules and model.parameters > CACHED else 4
 
 
 def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:

@@ -35,7 +35,9 @@ class FineTuner(NamedTuple):
             return flat
         options = self.options
         work = workload(len(held), options.batch, epochs=options.epochs, steps=options.steps)
-        learner = CentralLearner(self.task.model, self.task.seed, self.samples.x[held], self.samples.y[held])
+        mine = self.samples
+        weights = None if mine.weights is None else mine.weights[held]
+        learner = CentralLearner(self.task.model, self.task.seed, mine.x[held], mine.y[held], weights=weights)
         return learner.tuned(torch.from_numpy(flat), options.lr, work, client, version).numpy()
 
 

@@ -71,6 +71,8 @@ class Trainer:
 
     def _wants_sums(self) -> bool:
         """Whether nothing is wanted of a client's trip but its share of a weighted sum of differences."""
+        if self._device.type != "cpu" or self._task.model.buffer_values:
+            return False
         algorithm = self._task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
         return differences and not self._task.keeps_state and self._task.aggregation is None

@@ -200,3 +200,16 @@ def test_epochs_are_real_passes_in_a_new_order_each_time(drop_last):
     assert not np.array_equal(passes[0], passes[1])
     assert [last - first for first, last in bounds(work, work.wanted)][:5] == [5, 5, 5, 5, 5 if drop_last else 3]
     assert np.array_equal(sequence(3, 0, 2, np.arange(100, 123), work, 4), order[:20])
+
+
+@pytest.mark.parametrize("name", ["mlp", "dropout"])
+def test_sums_of_the_sequential_engine_have_the_bits_of_updates_that_are_written_out(name):
+    model = MODELS[name]
+    work = chunk((6, 0, 9, 1, 5), weights=(0.3, 0.7, 0.2, 0.1, 2.0))
+    trainer = Trainer(task(model), samples(model), engine=SequentialEngine())
+    assert trainer._adds_up
+    sent = [{"x": initial(model, 1)}]
+    (found,) = trainer.learn_together([work], sent)
+    (written,) = trainer.learn_together([work], sent, add_up=False)
+    assert found.sums["delta"].any()
+    assert found.sums["delta"].tobytes() == written.sums["delta"].tobytes()
