@@ -19,6 +19,7 @@ from fedactors.study.study_cells import Label, StudyAxis
 from fedactors.study.sweep import Swept
 
 TOO_CLOSE = "too close to tell"
+Place = tuple[Label, int, tuple[tuple[str, Label], ...]]  # label on the axis, seed, labels on the others
 _ALL_PAIRS = 3  # labels
 
 
@@ -93,17 +94,20 @@ def _on(one: StudyAxis, at: Mapping[str, Label], rows: Sequence[StudyRow], seen:
         for k, row in enumerate(rows)
         if k in seen and all(row.labels.get(name) == label for name, label in at.items())
     }
-    found = []
-    for baseline, label in _pairs(list(one.values)):
-        apart: dict[int, list[float]] = {}
-        for (mine, seed, place), k in there.items():
-            base = there.get((baseline, seed, place))
-            if mine == label and base is not None and rows[k].folder != rows[base].folder:
-                apart.setdefault(seed, []).append(seen[k] - seen[base])
-        difference = interval([mean(values) for values in apart.values()])
-        if difference is not None:
-            found.append(Finding(one.name, at, label, baseline, difference))
-    return found
+    pairs = ((baseline, label, _apart(there, baseline, label, rows, seen)) for baseline, label in _pairs([*one.values]))
+    return [Finding(one.name, at, label, baseline, value) for baseline, label, value in pairs if value is not None]
+
+
+def _apart(
+    there: Mapping[Place, int], baseline: Label, label: Label, rows: Sequence[StudyRow], seen: Mapping[int, float]
+) -> Interval | None:
+    """Return the interval of the differences of a label from a baseline; None if there are none."""
+    apart: dict[int, list[float]] = {}
+    for (mine, seed, place), k in there.items():
+        base = there.get((baseline, seed, place))
+        if mine == label and base is not None and rows[k].folder != rows[base].folder:
+            apart.setdefault(seed, []).append(seen[k] - seen[base])
+    return interval([mean(values) for values in apart.values()])
 
 
 def _pairs(labels: Sequence[Label]) -> list[tuple[Label, Label]]:
