@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
 
+os.environ["FEDACTORS_HOME"] = str(Path(__file__).parent / "nothing-was-fetched")  # not what a user has fetched
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads give other bits, and crawl when the machine is busy
 # the first example pays for imports; partitions refuse many of the examples drawn for them
 refused = [HealthCheck.filter_too_much]

@@ -13,6 +13,8 @@ import reference
 
 TUTORIAL = ("tutorial/first-scenario.md", "tutorial/own-traces.md", "tutorial/own-algorithm.md")
 FIRST = (
+    "how-to/install.md",
+    "how-to/fetch.md",
     "how-to/compare.md",
     "how-to/follow.md",
     "how-to/timeline.md",
@@ -20,6 +22,7 @@ FIRST = (
     "how-to/notebooks.md",
     "how-to/plugins.md",
     "how-to/reproduce.md",
+    "how-to/release.md",
     "how-to/gpus.md",
 )
 EXPLANATION = "explanation/"

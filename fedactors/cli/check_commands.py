@@ -13,7 +13,8 @@ from fedactors.cli import shared_options
 def extend_check(command: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     shared_options.scenario(command)
-    command.add_argument("--quick", action="store_true", help="no forecast of time and memory, which takes seconds")
+    command.add_argument("--forecast", action="store_true", help="also time and memory of a run, which takes seconds")
+    command.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)  # what `check` does by itself now
     command.add_argument(
         "--budget",
         type=_seconds,
@@ -40,7 +41,7 @@ def check(options: argparse.Namespace) -> int:
     from fedactors.simulation.checks.check import check
 
     scenario = Scenario.load(options.scenario, options.set)
-    fleet = None if options.quick else options.fleet
+    fleet = options.fleet if options.forecast and not options.quick else None
     seconds = SECONDS if options.budget is None else options.budget
     shared_options.show(options, check(scenario, fleet, options.actors, seconds), "check")
     return 0

@@ -5,22 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedactors.cli import shared_options
+from fedactors.cli import fetch_command, shared_options
 from fedactors.errors import UsageError
 
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the actions to the command's parser."""
-    actions = command.add_subparsers(required=True, metavar="COMMAND")
+    command.set_defaults(action=partial(shared_options.help_of, command))
+    actions = command.add_subparsers(metavar="COMMAND")
     text = "say who holds what: clients by labels, and sizes"
     describe = actions.add_parser("describe", help=text, description=text)
     describe.set_defaults(action=_describe)
     shared_options.scenario(describe)
     describe.add_argument("--clients", type=_count, default=40, metavar="N", help="clients shown (default: 40)")
     describe.add_argument("--out", metavar="FILE", help="write a chart: .html, or .svg")
+    text = "fetch public data sets"
+    fetch_command.extend(actions.add_parser("fetch", help=text, description=text), "data")
 
 
 def run(options: argparse.Namespace) -> int:

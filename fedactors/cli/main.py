@@ -8,12 +8,12 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import metadata
 from typing import Any
 
 from fedactors import bits
 from fedactors.cli import check_commands as check
+from fedactors.cli import completion_command as completion
 from fedactors.cli import data_commands as data
 from fedactors.cli import folder_commands as folder
 from fedactors.cli import follow_commands as follow
@@ -21,7 +21,8 @@ from fedactors.cli import new_command as new
 from fedactors.cli import reproduce_command as reproduction
 from fedactors.cli import run_commands as run
 from fedactors.cli import scale_command as scale
-from fedactors.cli import shared_options, standard_streams, stopping
+from fedactors.cli import scenarios_command as scenarios
+from fedactors.cli import standard_streams, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion
@@ -134,13 +135,29 @@ _COMMANDS: dict[str, _Command] = {
     "report": (folder.report, "draw run folders as one HTML page", folder.extend_report),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),
+    "scenarios": (scenarios.run, "list the scenarios that come with fedactors, or write one to edit", scenarios.extend),
     "new": (new.run, "write a plugin and a scenario that runs it, to begin from", new.extend),
     "reproduce": (reproduction.run, "run an experiment of a paper and say which claims hold", reproduction.extend),
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
     "data": (data.run, "look at the data of a scenario: who holds what", data.extend),
     "traces": (traces.run, "look at recordings, convert, sample and make them", traces.extend),
     "schema": (check.schema, "print the JSON schema of scenario files", check.extend_schema),
+    "completion": (
+        completion.run,
+        "print a script that completes commands in a shell",
+        lambda command: completion.extend(command, parser),
+    ),
 }
+_FIRST = """\
+usage: fedactors COMMAND
+
+Simulate federated learning on devices that are slow, busy and often gone.
+
+  fedactors scenarios          list the scenarios that come with fedactors
+  fedactors check quickstart   say what a scenario will do
+  fedactors run quickstart     run a scenario; the page of the run is runs/…/report.html
+  fedactors new algorithm x    write an algorithm of your own, and a scenario that runs it
+  fedactors --help             list all commands"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -149,13 +166,19 @@ def parser() -> argparse.ArgumentParser:
         prog="fedactors", description="Simulate federated learning; participation emerges from timing."
     )
     parser.add_argument("--version", action="store_true", help="print the versions of fedactors and what it runs on")
-    parser.set_defaults(command=partial(shared_options.help_of, parser))
+    parser.set_defaults(command=_first_help)
     commands = parser.add_subparsers(metavar="COMMAND")
     for name, (function, text, extend) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(command=function)
         extend(command)
     return parser
+
+
+def _first_help(options: argparse.Namespace) -> int:
+    """Print where to begin, in place of a command that was not given; 0."""
+    print(_FIRST)
+    return 0
 
 
 def versions() -> str:

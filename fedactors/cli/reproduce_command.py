@@ -7,9 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from fedactors import packaged
 from fedactors.errors import ScenarioError
-
-_HERE = Path(__file__).parents[2] / "scenarios"
 
 
 def extend(command: argparse.ArgumentParser) -> None:
@@ -20,7 +19,9 @@ def extend(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out", default="runs/reproduce", metavar="DIR", help="folder of the runs; kept runs are used"
     )
-    command.add_argument("--scenarios", default=_HERE, type=Path, metavar="DIR", help="folder with papers/")
+    command.add_argument(
+        "--scenarios", default=packaged.scenario_folder(), type=Path, metavar="DIR", help="folder with papers/"
+    )
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override in every run")
     command.add_argument("--json", action="store_true", help="print figures as JSON")
 

@@ -17,7 +17,7 @@ from fedactors.plan import SECOND
 
 def extend(command: argparse.ArgumentParser) -> None:
     """Add the options."""
-    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
+    command.add_argument("scenario", metavar="SCENARIO", help=shared_options.SCENARIO)
     command.add_argument("--actors", type=_numbers, default=[1, 2], metavar="N,N", help="client hosts: 1,2,4")
     command.add_argument("--clients", type=_numbers, required=True, metavar="N,N", help="clients in a round: 100,1000")
     command.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each point (default: 5)")

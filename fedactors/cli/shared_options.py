@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import Any
 
+SCENARIO = "scenario file (YAML), or the name of one that comes with fedactors: see `fedactors scenarios`"
+
 
 def overrides(command: argparse.ArgumentParser, text: str) -> None:
     """Declare `--set`, which `text` explains."""
@@ -24,7 +26,7 @@ def address(command: argparse.ArgumentParser) -> None:
 
 def scenario(command: argparse.ArgumentParser) -> None:
     """Declare a scenario, overrides, and figures as JSON."""
-    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
+    command.add_argument("scenario", metavar="SCENARIO", help=SCENARIO)
     overrides(command, "override: server.deadline=2min")
     as_json(command)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedactors.cli import shared_options
 from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
@@ -36,7 +37,7 @@ def extend_sweep(command: argparse.ArgumentParser) -> None:
 
 
 def _common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("scenario", metavar="SCENARIO", help="scenario file (YAML)")
+    command.add_argument("scenario", metavar="SCENARIO", help=shared_options.SCENARIO)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override in every run")
     command.add_argument("--target", type=float, metavar="A", help="accuracy (for compare: 90 %% of the baseline's)")
     command.add_argument("--window", type=int, default=1, metavar="N", help="rounds an accuracy is averaged over")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fedactors.cli import record_command, shared_options
+from fedactors.cli import fetch_command, record_command, shared_options
 
 if TYPE_CHECKING:
     from fedactors.traces.format_registry import Recording
@@ -22,6 +22,8 @@ def extend(command: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, help=text, description=text)
         action.set_defaults(action=function)
         add(action)
+    text = "fetch public recordings"
+    fetch_command.extend(actions.add_parser("fetch", help=text, description=text), "traces")
 
 
 def run(options: argparse.Namespace) -> int:

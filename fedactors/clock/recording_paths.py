@@ -6,18 +6,19 @@ import os
 from pathlib import Path
 
 from fedactors.errors import TraceError
+from fedactors.home import trace_command, trace_roots
 
 
 def locate(path: str, folder: Path) -> Path:
-    """Return the file a scenario means: relative to its own folder, else to the folder FEDACTORS_TRACES names.
+    """Return the file a scenario means: relative to its folder, to the one FEDACTORS_TRACES names, or to fetched ones.
 
-    Raises TraceError if it is in neither.
+    Raises TraceError if it is in none of them.
     """
     places = [base / path for base in _folders(folder)]
     for place in places:
         if place.exists():
             return place
-    raise TraceError(f"no trace at {' or '.join(str(place) for place in places)}{_hint()}")
+    raise TraceError(f"no trace at {' or '.join(str(place) for place in places)}{_hint(path)}")
 
 
 def locate_all(pattern: str, folder: Path) -> list[Path]:
@@ -31,15 +32,16 @@ def locate_all(pattern: str, folder: Path) -> list[Path]:
         root, parts = (Path("/"), pattern.lstrip("/")) if Path(pattern).is_absolute() else (base, pattern)
         if found := sorted(path for path in root.glob(parts) if path.is_file()):
             return found
-    raise TraceError(f"no trace is called {pattern} in {' or '.join(map(str, _folders(folder)))}{_hint()}")
+    raise TraceError(f"no trace is called {pattern} in {' or '.join(map(str, _folders(folder)))}{_hint(pattern)}")
 
 
 def _folders(folder: Path) -> list[Path]:
-    root = os.environ.get("FEDACTORS_TRACES")
-    return [folder, Path(root)] if root else [folder]
+    return [folder, *trace_roots()]
 
 
-def _hint() -> str:
+def _hint(path: str) -> str:
+    if command := trace_command(path):
+        return f" (fetch it: {command})"
     if os.environ.get("FEDACTORS_TRACES"):
         return ""
     return " (the environment variable FEDACTORS_TRACES can name the folder of your traces)"

@@ -145,6 +145,10 @@ class Pipeline:
         started = self._flights[0].task.facts.version if self._flights else task.oldest
         self._models.forget_before(min(task.oldest, started))
 
+    def holds(self, version: int) -> bool:
+        """Say whether the fleet has, or will have, the server's state before round `version`."""
+        return version in self._models
+
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors."""
         public = self._fleet.get(self._models.public(version))
@@ -214,9 +218,8 @@ class Pipeline:
         contributions = self._central_work(facts, public, private)
         bases = [self._models.sent(base) for base in task.bases]
         learned = self._hosts.learned(task.chunks, bases, flight.tries)
-        mixed = bases[: len(facts.mixed)]
         departed = self._states.of_those_that_keep(facts.departed)
-        results: list[ServerInput] = [*mixed, *learned, *contributions, *departed]
+        results: list[ServerInput] = [*bases[: len(facts.mixed)], *learned, *contributions, *departed]
         next_public, next_private, report = self.server.aggregate(facts, public, private, results)
         self._models.set_state(facts.version + 1, next_public, next_private)
         evaluated = self._evaluated(task, next_public) if task.evaluate else None
@@ -252,11 +255,10 @@ class Pipeline:
 
         Where there is a central learner they are those of first batches, else those of whole data sets.
         """
-        version = task.facts.version
-        public = self._models.public(version)
+        public = self._models.public(task.facts.version)
         if not self.central:
             return self.server.dissimilarity(public, self._hosts.gradient_sums(task.measured, public, tries))
-        sums = self._hosts.gradient_sums(task.measured, public, tries, first_of=version)
+        sums = self._hosts.gradient_sums(task.measured, public, tries, first_of=task.facts.version)
         central = self.central[0].gradient_sum(task.facts, public)
         return self.server.mixed_dissimilarity(central, sums)
 
@@ -291,8 +293,7 @@ class Pipeline:
         """Wait for all actors after one has died. Raises FleetError if one does not come back that is needed."""
         others = (*self.central, self.server, self.evaluator)
         try:
-            died = self._hosts.revive()
-            died += sum(self._fleet.revive(stub.actor) for stub in others)
+            died = self._hosts.revive() + sum(self._fleet.revive(stub.actor) for stub in others)
         except Fault as fault:
             raise FleetError(str(fault)) from None
         for _ in range(died - 1):  # the first one is reported already

@@ -40,10 +40,15 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
 def _most_on_a_cpu(model: Model) -> int:
     """Return how many trips a chunk takes at most: as many models as a cache holds where they move at once."""
     modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
-    at_once = bool(modules) and not any(layer.convolves or not layer.vmappable for layer in modules)
-    if blocks_of(model) or (at_once and model.parameters <= CACHED):
+    if blocks_of(model) or _move_at_once(model, modules):
         return max(2, min(25, CACHED // model.parameters))
     return 2 if modules and model.parameters > CACHED else 4
+
+
+def _move_at_once(model: Model, modules: Sequence[ModuleLayer]) -> bool:
+    """Whether a model of modules of the user is small, and trained under vmap on a CPU."""
+    small = bool(modules) and model.parameters <= CACHED
+    return small and all(layer.vmappable and not layer.convolves for layer in modules)
 
 
 def groups(chunks: Sequence[Chunk], rows: int, works: Sequence[Workload]) -> list[list[Chunk]]:

@@ -31,7 +31,7 @@ def cards(records: Records) -> list[Card]:
 
 def milestones(records: Records) -> PageTable | None:
     """Return what it took to get to each accuracy; none if none was reached."""
-    reached = [line for line in records.summary.get("to_accuracy") or [] if isinstance(line, Mapping)]
+    reached = [line for line in records.summary.get("to_accuracy") or [] if line]
     if not reached:
         return None
     columns = {name: head for name, head in _HEADS.items() if any(name in line for line in reached)}
@@ -41,7 +41,7 @@ def milestones(records: Records) -> PageTable | None:
 
 
 def _cell(line: Mapping[str, Any], name: str) -> TableCell:
-    return TableCell(_SHOWN[name](line)) if name in line else TableCell()
+    return TableCell() if line.get(name) is None else TableCell(_SHOWN[name](line))
 
 
 _HEADS = {
@@ -52,7 +52,7 @@ _SHOWN: dict[str, Any] = {
     "accuracy": lambda line: f"{line['accuracy']:.0%}",
     "round": lambda line: f"{line['round']:,}",
     "virtual_seconds": lambda line: span(line["virtual_seconds"]),
-    "bytes_down": lambda line: size(line["bytes_down"] + line.get("bytes_up", 0)),
+    "bytes_down": lambda line: size(line["bytes_down"] + (line.get("bytes_up") or 0)),
     "joules": lambda line: joules(line["joules"]),
     "wall_seconds": lambda line: span(line["wall_seconds"]),
     "cost": lambda line: f"{line['cost']:.4g}",

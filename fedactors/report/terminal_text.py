@@ -49,6 +49,9 @@ def replay(figures: Figures) -> str:
     )
 
 
+_NO_FORECAST = "  forecast   not made; --forecast tells the time and memory of a run"
+
+
 def check(figures: Figures) -> str:
     """Return what a scenario will do."""
     groups = figures["devices"]
@@ -68,8 +71,7 @@ def check(figures: Figures) -> str:
     ]
     if updates := memory.get("updates"):
         lines.append(f"             {size(updates)} at the server for the single updates of a round")
-    if figures["forecast"]:
-        lines.append(_forecast(figures["forecast"]))
+    lines.append(_forecast(figures["forecast"]) if figures["forecast"] else _NO_FORECAST)
     if figures["too_slow_devices"]:
         lines.append(f"  note       {figures['too_slow_devices']:,} devices cannot make the deadline even undisturbed")
     lines += [f"  note       {text}" for text in figures["notes"]]

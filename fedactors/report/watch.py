@@ -20,11 +20,11 @@ from fedactors.run_files.files import (
     problem,
     reading,
     scenario_text,
-    summary_of,
     whole_lines,
     yaml_of,
 )
 from fedactors.run_files.records import check_run_folder
+from fedactors.run_files.summary_file import summary_of
 
 Row = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -156,23 +156,3 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects of a file, one in each line. Raises RunFolderError if it cannot be read as such."""
     with reading(path) as file:
         return list(objects_in(path, file))
-
-
-def summary_of(run: Path) -> dict[str, Any]:
-    """Return the summary of a run that has ended. Raises RunFolderError if it cannot be read, or is not there yet."""
-    path = run / SUMMARY
-    found = object_of(path)
-    for key, value in _figures_of(found):
-        if not isinstance(value, int | float | None):
-            raise problem(path, f"{key}: found {value!r}", "a number")
-    return found
-
-
-def _figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a summary that reports compute with."""
-    for key in ("devices", "virtual_seconds", "wall_seconds"):
-        yield key, summary.get(key)
-    for key in ("final", "outcomes", "bytes"):
-        part = summary.get(key)
-        if isinstance(part, dict):
-            yield from ((f"{key}.{name}", value) for name, value in part.items())

@@ -24,10 +24,10 @@ from fedactors.run_files.files import (
     objects_in,
     problem,
     scenario_text,
-    summary_of,
     whole_lines,
     yaml_of,
 )
+from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import ORDER_COLUMNS, columns_of
 
 Column = NDArray[Any]

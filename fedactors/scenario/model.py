@@ -18,7 +18,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from fedactors import registry
+from fedactors import packaged, registry
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.own_plugins import engine_path
@@ -246,9 +246,11 @@ class Scenario(Options):
     def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
         """Read a scenario file, apply `key.path=value` overrides and validate.
 
+        `path` may also be the name of a scenario that comes with fedactors, such as quickstart.
+
         Raises ScenarioError, naming the file, the line or key path, what was found and what is accepted.
         """
-        path = Path(path)
+        path = packaged.located(path)
         data, lines = parse(read(path), str(path))
         for override in overrides:
             given = apply_override(data, override, cls)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from fedactors.errors import FleetError
+from fedactors.fleet.base import Fault
+
 INTERRUPTED = "interrupted"
 
 
@@ -12,6 +15,13 @@ def reason(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def further_error(first: BaseException, further: Exception) -> str:
+    """Return what a note adds about an error that followed the `first` one; nothing if that one says it already."""
+    if isinstance(further, OSError | Fault | FleetError):
+        return "" if str(further) in str(first) else f": {further}"
+    return f": {type(further).__name__}: {further}"
 
 
 def cut_short(rounds: int) -> str:

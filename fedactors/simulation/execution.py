@@ -27,7 +27,7 @@ from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
-from fedactors.simulation.endings import cut_short, reason
+from fedactors.simulation.endings import cut_short, further_error, reason
 from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
@@ -35,7 +35,7 @@ from fedactors.simulation.objective_state import Decide, Objective, ObjectiveSta
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
-from fedactors.simulation.record.run_folder import RunFolder
+from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.record.stop_rule import StopRule
@@ -167,7 +167,7 @@ class Execution:
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
         if self._objective is None and "loss" not in self._recorder.rows.last[-1]:
-            self._recorder.final = self._pipeline.evaluate(self._recorder.plans)
+            self._recorder.final = finite(self._pipeline.evaluate(self._recorder.plans))
 
     def _submit(self, plan: Plan, last: bool) -> None:
         """Submit a round; if its objective needs a decision, no other round is in flight."""
@@ -202,8 +202,8 @@ class Execution:
             outcomes = self._without(outcomes)
         refuse_bad(outcomes, self._pending[0].plan)
         with put_off():  # a checkpoint can be taken before or after this, and not in between
-            self._pipeline.adopt()
             self._record(self._pending.popleft(), outcomes)
+            self._pipeline.adopt()  # after the record: if that fails, the models are still those of before the round
         self._saver.save_if_due()
         self._faults.memory(outcomes)
         row = self._recorder.rows.last[-1]
@@ -256,9 +256,8 @@ class Execution:
             for step in (self._saver.save, partial(self._conclude, reason(error))) if whole else (self._saver.finish,):
                 try:
                     step()
-                except (OSError, Fault, FleetError) as further:
-                    why = "" if str(further) in str(error) else f": {further}"
-                    self._progress.note(f"{path}: not all could be saved{why}")
+                except Exception as further:  # whatever it is, the first error is the one to raise
+                    self._progress.note(f"{path}: not all could be saved{further_error(error, further)}")
         finally:  # also after a second interrupt
             if saved := checkpoints(path):
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
@@ -281,7 +280,9 @@ class Execution:
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the last state that is complete; empty if the fleet has failed."""
+        """Return the last state that is complete; empty if the fleet has failed, or never had the models of it."""
+        if not self._pipeline.holds(self._recorder.plans):  # a run that went on has ended before its checkpoint
+            return {}
         try:
             return self._pipeline.state(self._recorder.plans)
         except (Fault, FleetError):

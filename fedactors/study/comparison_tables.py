@@ -13,6 +13,7 @@ from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, me
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
+_OF_THE_CLOCK = ("heard", "partial", "gini", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
 
 
@@ -20,9 +21,8 @@ def columns(comparison: Comparison) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
-    return [*(name for name in _SHOWN[:2] if name in there), *own, *(name for name in _SHOWN[2:] if name in there)] or [
-        "accuracy"
-    ]
+    learned = [*(name for name in _SHOWN[:2] if name in there), *own, *(name for name in _SHOWN[2:] if name in there)]
+    return learned or [name for name in _OF_THE_CLOCK if name in there] or ["accuracy"]
 
 
 def text(comparison: Comparison) -> str:
@@ -90,8 +90,10 @@ def _directions(comparison: Comparison) -> list[str]:
 def _line(comparison: Comparison, variant: str, shown: Sequence[str]) -> list[str]:
     found = {one.measure: one for one in comparison.estimates() if one.variant == variant}
     runs = len(comparison.variants[variant])
-    first, *rest = (written(found[name].value, measure_of(name), runs) for name in shown)
-    return [variant, first, _difference(found[shown[0]], comparison), *rest]
+    values = {name: found[name].value if name in found else None for name in shown}
+    first, *rest = (written(values[name], measure_of(name), runs) for name in shown)
+    apart = _difference(found[shown[0]], comparison) if shown[0] in found else _NONE
+    return [variant, first, apart, *rest]
 
 
 def _difference(estimate: Estimate, comparison: Comparison) -> str:

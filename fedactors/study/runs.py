@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from fedactors.errors import DivergedError, RunFolderError
-from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of, summary_of
+from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of
+from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete

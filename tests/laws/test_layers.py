@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
     "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
     "bits", "own_plugins", "clip", "metric_names", "user_errors",
-    "plugin_checks",
+    "plugin_checks", "packaged", "home",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),
@@ -28,9 +28,10 @@ ROOMS = {
     "simulation": {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
+    "fetching": set(),
     "study": {"scenario", "simulation", "run_files", "report", "fleet"},
     "papers": {"scenario", "simulation", "run_files", "study"},
-    "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet"},
+    "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet", "fetching"},
 }  # fmt: skip
 # Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).
 TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms"}}
@@ -49,6 +50,7 @@ FORBIDDEN = {
     "simulation": {"simpy", "ray"},
     "study": {"torch", "ray", "simpy"},
     "papers": {"torch", "ray", "simpy"},
+    "fetching": {"ray", "simpy"},
     "report": {"torch", "ray", "simpy"},
     "starters": {"ray", "simpy"},
     "cli": {"torch", "ray", "simpy"},

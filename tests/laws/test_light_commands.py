@@ -28,7 +28,7 @@ raise SystemExit(code)
         ["--version"],
         ["traces"],
         ["schema"],
-        ["check", "quickstart", "--quick"],
+        ["check", "quickstart"],
         ["replay", "quickstart"],
     ],
 )

@@ -64,6 +64,14 @@ def _bad_figure(folder):
     path.write_text(path.read_text().replace('"down": ', '"down": "much", "more": '))
 
 
+def changed(**figures):
+    def change(folder):
+        path = folder / "summary.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | figures))
+
+    return change
+
+
 def _bad_scenario(folder):
     (folder / "scenario.yaml").write_text("name: x\n  population: [\n")
 
@@ -80,6 +88,13 @@ def _wrong_table(folder):
         (_bad_number, "metrics.jsonl, line 1: asked: found 'ten'"),
         (_bad_summary, "summary.json, line 3: damaged"),
         (_bad_figure, "summary.json: bytes.down: found 'much' (accepted: a number)"),
+        (changed(to_accuracy=3.5), "summary.json: to_accuracy: found 3.5 (accepted: a list)"),
+        (changed(to_accuracy=[7]), "summary.json: to_accuracy.0: found 7 (accepted: a JSON object)"),
+        (changed(to_accuracy=[{"round": []}]), "summary.json: to_accuracy.0.round: found [] (accepted: a number)"),
+        (changed(outcomes={"late": float("inf")}), "summary.json: outcomes.late: found inf (accepted: a finite"),
+        (changed(devices=float("nan")), "summary.json: devices: found nan (accepted: a finite number)"),
+        (changed(joules="much"), "summary.json: joules: found 'much' (accepted: a number)"),
+        (changed(digests=[1]), "summary.json: digests: found [1] (accepted: a JSON object)"),
         (_bad_scenario, "scenario.yaml, line 2: damaged"),
         (_wrong_table, "orders.parquet: damaged: no column client"),
     ],

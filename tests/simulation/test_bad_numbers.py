@@ -130,6 +130,24 @@ def test_a_model_that_the_server_itself_spoils_is_an_error(tmp_path, monkeypatch
         run(scenario, tmp_path / "run")
 
 
+def test_no_file_of_a_run_holds_a_bare_nan(tmp_path, monkeypatch):
+    """JSON has no NaN: a loss that is none, here because test samples became NaN after they were read, is null."""
+    original = runner.load
+
+    def load(prepared):
+        task, samples, test, own = original(prepared)
+        return task, samples, replace(test, x=np.full_like(test.x, np.nan)), own
+
+    monkeypatch.setattr(runner, "load", load)
+    run(scenario_of("server.cohort=2", "task.model=logistic"), tmp_path / "run")
+    files = [path for path in (tmp_path / "run").rglob("*") if path.suffix in (".json", ".jsonl")]
+    assert {"summary.json", "metrics.jsonl", "checkpoint.json"} <= {path.name for path in files}
+    for path in files:
+        for text in path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]:
+            json.loads(text, parse_constant=lambda found, path=path: pytest.fail(f"{path}: {found}"))
+    assert json.loads((tmp_path / "run/summary.json").read_text())["final"]["loss"] is None
+
+
 def losses(folder):
     return [json.loads(line)["train_loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
 

@@ -66,10 +66,11 @@ def test_rounds_that_do_not_come_are_not_counted():
 
 
 def test_check_says_what_it_will_take(capsys):
-    assert main(["check", str(QUICKSTART), "--fleet", "local"]) == 0
+    assert main(["check", str(QUICKSTART), "--forecast", "--fleet", "local"]) == 0
     assert "in this process" in capsys.readouterr().out
-    assert main(["check", str(QUICKSTART), "--quick"]) == 0
-    assert "forecast" not in capsys.readouterr().out
+    for words in ([], ["--quick"]):
+        assert main(["check", str(QUICKSTART), *words]) == 0
+        assert "forecast   not made; --forecast tells" in capsys.readouterr().out
 
 
 def test_the_start_takes_as_long_as_torch_and_no_less_for_more_processes_than_cores():

@@ -219,3 +219,14 @@ def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
         assert folder.name == row.folder.name
         there, here = (json.loads((path / "summary.json").read_text())["digests"] for path in (folder, row.folder))
         assert there == here
+
+
+def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tmp_path, capsys):
+    words = ["compare", "quickstart", "--clock-only", "--vary", "server.deadline=20s,40s", "--seeds", "2"]
+    assert main([*words, "--set", "server.rounds=2", "--out", str(tmp_path)]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()[2:5]
+    assert heads.split("  ")[-1].strip() == "traffic"
+    assert "heard of asked" in heads
+    assert "accuracy" not in heads
+    assert [row.split()[0] for row in rows] == ["20s", "40s"]
+    assert all("-" not in row.split() for row in rows)

@@ -6,7 +6,6 @@ to read; pixels are decoded only when the data are loaded. See `emnist` and `cif
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +17,7 @@ from pydantic import PositiveInt
 from fedactors.data.base import Data, Float32, Info, Int64, verified
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
+from fedactors.home import data_root
 from fedactors.options import Options
 from fedactors.paths import PathText
 
@@ -133,19 +133,22 @@ class ImageFiles(Options):
         return np.flatnonzero(labels < self.kept())[:limit]
 
     def _found(self) -> ImageSource | None:
-        given = self.root or os.environ.get(VARIABLE)
+        given = data_root(self.root)
         return next(self.sources(Path(given).expanduser()), None) if given else None
 
     def _source(self) -> ImageSource:
         source = self._found()
         if source is None:
-            given = self.root or os.environ.get(VARIABLE)
+            given = data_root(self.root)
             where = f"{given} has none of its files" if given else "no folder given"
             raise DataError(f"{self.name}: {where}; {self._ways()}")
         return source
 
     def _ways(self) -> str:
-        return f'set "root" of the data set or the environment variable {VARIABLE} to a folder with {self.accepted()}'
+        return (
+            f'set "root" of the data set or the environment variable {VARIABLE} to a folder with {self.accepted()}'
+            f", or fetch it: fedactors data fetch {self.name}"
+        )
 
 
 def _scaled(pixels: UInt8) -> Float32:

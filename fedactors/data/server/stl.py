@@ -8,7 +8,6 @@ The files are read here and not by torchvision, which insists on the 2.6 GB of u
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +21,7 @@ from fedactors.data.server.server_data import WHERE
 from fedactors.data.sets.cifar import LABELS
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
+from fedactors.home import data_root
 from fedactors.options import Options
 from fedactors.paths import PathText
 from fedactors.streams import Purpose, stream
@@ -83,10 +83,10 @@ class Stl10ServerData(Options):
 
     def _folder(self) -> Path:
         """Return the folder, in which both files are."""
-        given = self.root or os.environ.get(VARIABLE)
+        given = data_root(self.root)
         ways = (
             f'set "root" of the server\'s data or the environment variable {VARIABLE} to a folder with '
-            f"{_FOLDER}/{{{_IMAGES}, {_LABELS}}}"
+            f"{_FOLDER}/{{{_IMAGES}, {_LABELS}}}, or fetch it: fedactors data fetch stl10"
         )
         if not given:
             raise DataError(f"stl10: no folder given; {ways}")

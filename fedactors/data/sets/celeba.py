@@ -8,7 +8,6 @@ learner's. All faces of the remaining 935 persons test. (Which persons the autho
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import PositiveInt
 from fedactors.data.base import Data, Float32, Info, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
+from fedactors.home import data_root
 from fedactors.options import Options
 from fedactors.paths import PathText
 
@@ -29,6 +29,7 @@ _PERSONS = "identity_CelebA.txt"
 _LEAST = 5  # images
 _TEST = -1  # in place of a client
 _NOBODY = -2
+_FETCH = ", or fetch it: fedactors data fetch celeba"
 
 
 class _Faces(NamedTuple):
@@ -77,13 +78,13 @@ class CelebA(Options):
         return _listed(self._folder(), self.persons)
 
     def _folder(self) -> Path:
-        given = self.root or os.environ.get(VARIABLE)
+        given = data_root(self.root)
         folder = Path(given).expanduser() / "celeba" if given else Path()
         missing = [name for name in (_IMAGES, _ATTRIBUTES, _PERSONS) if not (folder / name).exists()]
         if not given or missing:
             where = f"{folder} has no {', '.join(missing)}" if given else "no folder given"
             ways = f'set "root" or the environment variable {VARIABLE} to a folder with'
-            raise DataError(f"celeba: {where}; {ways} celeba/{{{_IMAGES}/, {_ATTRIBUTES}, {_PERSONS}}}")
+            raise DataError(f"celeba: {where}; {ways} celeba/{{{_IMAGES}/, {_ATTRIBUTES}, {_PERSONS}}}{_FETCH}")
         return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +10,7 @@ from pydantic import PositiveInt
 
 from fedactors.data.base import Data, Float32, Info, Int64, verified
 from fedactors.errors import DataError
+from fedactors.home import data_root
 from fedactors.options import Options
 from fedactors.paths import PathText
 
@@ -63,14 +63,15 @@ class Mnist(Options):
 
     def _folder(self) -> Path:
         """Return the root, in which all four files are."""
-        given = self.root or os.environ.get(VARIABLE)
+        given = data_root(self.root)
         ways = f'set "root" of the data set or the environment variable {VARIABLE} to a folder with MNIST/raw/'
+        accepted = f"{ways}{{{', '.join(_FILES)}}}, or fetch it: fedactors data fetch mnist"
         if not given:
-            raise DataError(f"mnist: no folder given; {ways}{{{', '.join(_FILES)}}}")
+            raise DataError(f"mnist: no folder given; {accepted}")
         raw = Path(given).expanduser() / "MNIST" / "raw"
         missing = [name for name in _FILES if not (raw / name).is_file()]
         if missing:
-            raise DataError(f"mnist: {raw} has no {', '.join(missing)}; {ways}{{{', '.join(_FILES)}}}")
+            raise DataError(f"mnist: {raw} has no {', '.join(missing)}; {accepted}")
         return Path(given).expanduser()
 
 

@@ -7,7 +7,6 @@ for testing and as many for validation, which are not used here. On MovieLens 1M
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -19,6 +18,7 @@ from pydantic import Field, PositiveInt
 from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError, ScenarioError
+from fedactors.home import data_root
 from fedactors.options import Options
 from fedactors.paths import PathText
 from fedactors.streams import Purpose, stream
@@ -116,11 +116,12 @@ class MovieLens(_NextMovie):
 
     def _path(self) -> Path:
         file = _FILES[self.size][0]
-        given = self.root or os.environ.get(VARIABLE)
+        given = data_root(self.root)
         path = Path(given).expanduser() / file if given else None
         if path is None or not path.is_file():
             where = f"{given} has no {file}" if given else "no folder given"
             ways = f'set "root" or the environment variable {VARIABLE} to a folder with {file}'
+            ways += f", or fetch it: fedactors data fetch movielens-{self.size}"
             raise DataError(f"movielens: {where}; {ways}")
         return path
 

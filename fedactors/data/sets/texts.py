@@ -10,7 +10,6 @@ share the last number.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from functools import lru_cache
@@ -24,6 +23,7 @@ from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.sets.made_text import MadeText
 from fedactors.data.sets.mnist import VARIABLE
 from fedactors.errors import DataError
+from fedactors.home import data_root
 from fedactors.options import Options
 
 _SPEAKER = re.compile(r"^([^\n:]{1,60}):\s*$")
@@ -169,7 +169,7 @@ def _parted(pieces: Int64) -> tuple[Float32, Int64]:
 def _place(path: str) -> Path:
     """Return where a text is. Raises DataError if it is nowhere."""
     given = Path(path).expanduser()
-    root = os.environ.get(VARIABLE)
+    root = data_root(None)
     found = next((place for place in (given, *([Path(root) / given] if root else [])) if place.exists()), None)
     if found is None:
         where = f"nor in {root}" if root else f"and {VARIABLE} names no folder"

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import Plan
-from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem, summary_of
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem
+from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario

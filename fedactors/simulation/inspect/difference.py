@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedactors.run_files.files import METRICS, SUMMARY, damaged, lines_of, summary_of
+from fedactors.run_files.files import METRICS, SUMMARY, damaged, lines_of
+from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS, columns_of
 from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.record.recorded_scenario import scenario_data

@@ -28,7 +28,7 @@ class RunRecorder:
         self.folder = folder
         self.rows = MetricRows(folder.path / METRICS)
         self.whole = True  # no round has been entered in part
-        self.final: Mapping[str, float] | None = None
+        self.final: Figures | None = None  # null where a measure is no number
         self._totals = totals
         self._digests = Digests()
 
@@ -46,7 +46,7 @@ class RunRecorder:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
         self.whole = False
         row = finite({**self._totals.add(plan), **_learned(outcomes, task), **said})
-        self.final = outcomes.evaluated or self.final
+        self.final = finite(outcomes.evaluated) if outcomes.evaluated else self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
         row |= wall

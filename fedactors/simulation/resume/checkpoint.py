@@ -59,7 +59,7 @@ class Checkpoint:
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
     quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
-    final: Mapping[str, float] | None = None  # accuracy and loss of the last evaluation
+    final: Mapping[str, Any] | None = None  # accuracy and loss of the last evaluation, null where one is no number
     path: Path = Path()
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> {"bytes", "sha256"}
 

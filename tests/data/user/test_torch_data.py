@@ -247,6 +247,14 @@ WRONG = {
         "return pair([[1.0, 2], [np.nan, 3]], [0, 1]), pair([[1.0, 2]], [0])",
         "train sample 1, input: found nan (accepted: finite numbers)",
     ),
+    "NaN in test": (
+        "return pair([[1.0, 2], [1, 3]], [0, 1]), pair([[1.0, np.nan]], [0])",
+        "test sample 0, input: found nan (accepted: finite numbers)",
+    ),
+    "NaN test labels": (
+        "return (np.ones((2, 2)), [0.5, 1.5]), (np.ones((1, 2)), [np.nan])",
+        "test sample 0, label: found nan",
+    ),
     "infinite in test": (
         "return pair([[1.0, 2], [1, 3]], [0, 1]), pair([[1.0, np.inf]], [0])",
         "test sample 0, input: found inf",
