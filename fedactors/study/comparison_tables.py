@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedactors.study.comparison import Comparison, Estimate
@@ -21,8 +21,13 @@ def columns(comparison: Comparison) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
-    learned = [*(name for name in _SHOWN[:2] if name in there), *own, *(name for name in _SHOWN[2:] if name in there)]
-    return learned or [name for name in _OF_THE_CLOCK if name in there] or ["accuracy"]
+    learned = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
+    return learned or _those(_OF_THE_CLOCK, there) or ["accuracy"]
+
+
+def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
+    """Return the names that are there, in their order."""
+    return [name for name in names if name in there]
 
 
 def text(comparison: Comparison) -> str:
