@@ -28,7 +28,9 @@ def _at_the_root(monkeypatch):
 
 
 def test_the_scenario_explained_is_the_one_that_runs():
-    assert yaml.safe_load(blocks("yaml", LINE_BY_LINE)[0]) == yaml.safe_load((ROOT / "scenarios/quickstart.yaml").read_text())
+    assert yaml.safe_load(blocks("yaml", LINE_BY_LINE)[0]) == yaml.safe_load(
+        (ROOT / "scenarios/quickstart.yaml").read_text()
+    )
 
 
 def test_the_quickstart_gives_the_figures_shown(tmp_path, capsys):
