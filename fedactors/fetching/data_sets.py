@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fedactors.errors import UsageError
-from fedactors.fetching.downloads import PATIENCE, TRIES, download, patient, reason
+from fedactors.fetching.downloads import PATIENCE, TRIES, download, patient, reason, unzip
 
 _CLASSES: dict[str, tuple[str, tuple[dict[str, Any], ...]]] = {  # torchvision's class, and the parts that are fetched
     "mnist": ("MNIST", ({},)),
@@ -87,9 +86,4 @@ def _movielens(name: str, folder: Path, address: str, tell: Callable[[str], None
     path = folder / f"{name}.zip"
     tell(f"{name}: {address}/{path.name} (its SHA-256 is not known; the archive's own checksums are compared)")
     download(f"{address}/{path.name}", path, "", patience)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-        path.unlink(missing_ok=True)
-        raise UsageError(f"{path}: not a zip archive that can be read: {error}; removed") from error
+    unzip(path, folder)

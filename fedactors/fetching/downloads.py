@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,16 @@ def _refuse_other(path: Path, sha256: str) -> None:
         raise UsageError(
             f"{path}: is there already, and is not the file that would be fetched (accepted: move it away)"
         )
+
+
+def unzip(path: Path, folder: Path) -> None:
+    """Unpack an archive into `folder`. One that cannot be read is removed, and UsageError says so."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, OSError, RuntimeError) as error:
+        path.unlink(missing_ok=True)
+        raise UsageError(f"{path}: not a zip archive that can be read: {error}; removed") from error
 
 
 def reason(error: BaseException) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from fedactors.errors import UsageError
-from fedactors.fetching.downloads import PATIENCE, download
+from fedactors.fetching.downloads import PATIENCE, download, unzip
 
 _LIST = Path(__file__).parent / "recordings.csv"
 _FIRST_PHONES = 60
@@ -72,14 +71,9 @@ def _first_phones(folder: Path, tell: Callable[[str], None]) -> None:
     tell(f"flash: the first {_FIRST_PHONES} phones have the SHA-256 that is known of them")
 
 
-def _unzip(folder: Path, tell: Callable[[str], None]) -> None:
+def _unzip_all(folder: Path, tell: Callable[[str], None]) -> None:
     for path in sorted(folder.glob("*.zip")):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                archive.extractall(folder)
-        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-            path.unlink(missing_ok=True)
-            raise UsageError(f"{path}: not a zip archive that can be read: {error}; removed") from error
+        unzip(path, folder)
 
 
-_AFTERWARDS: dict[str, Callable[[Path, Callable[[str], None]], None]] = {"flash": _first_phones, "irish-5g": _unzip}
+_AFTERWARDS: dict[str, Callable[[Path, Callable[[str], None]], None]] = {"flash": _first_phones, "irish-5g": _unzip_all}

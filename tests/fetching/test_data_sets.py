@@ -12,8 +12,8 @@ from fedactors.data.sets.ratings import MovieLens
 from fedactors.errors import UsageError
 from fedactors.fetching import sources
 from fedactors.fetching.data_sets import fetch_data
+from tests.fetching.faulty_server import serving
 from tests.fetching.test_trace_sets import contents, thousand
-from tests.fetching.unkind_server import serving
 
 
 @pytest.fixture
@@ -52,12 +52,12 @@ def test_phones_mnist_runs_after_the_two_commands_that_its_messages_name(command
     assert main([command, "phones-mnist", *fleet, "--set", "server.rounds=1", "--out", "out"]) == 0
 
 
-@pytest.mark.parametrize("manner", ["cut", "short length", "other bytes", "missing", "silent"])
-def test_an_unkind_server_is_one_message(manner, home, mnist):
+@pytest.mark.parametrize("fault", ["cut", "short length", "other bytes", "missing", "silent"])
+def test_an_faulty_server_is_one_message(fault, home, mnist):
     small = {path: content for path, content in mnist.items() if "labels" in path or "t10k" in path}
     small |= dict.fromkeys(mnist.keys() - small.keys(), b"x" * 1000)
     with (
-        serving(small, manner) as server,
+        serving(small, fault) as server,
         pytest.raises(UsageError, match=r"mnist: not fetched: .*by torchvision, into ") as caught,
     ):
         fetch_data("mnist", home, server.url, lambda text: None, patience=0.3)
@@ -65,9 +65,9 @@ def test_an_unkind_server_is_one_message(manner, home, mnist):
     assert not [path for path in contents(home) if not path.endswith(".gz")], "nothing was unpacked"
 
 
-@pytest.mark.parametrize("manner", ["cut", "other bytes"])
-def test_a_second_try_cures(manner, home, mnist):
-    with serving(mnist, manner, unkind_times=2) as server:  # torchvision asks twice: for redirections, and for the file
+@pytest.mark.parametrize("fault", ["cut", "other bytes"])
+def test_a_second_try_is_enough(fault, home, mnist):
+    with serving(mnist, fault, faulty_times=2) as server:  # torchvision asks twice: for redirections, and for the file
         fetch_data("mnist", home, server.url, lambda text: None)
     assert (home / "MNIST/raw/t10k-images-idx3-ubyte").is_file()
 
@@ -88,10 +88,10 @@ def test_movielens_is_unpacked_where_scenarios_look(home):
         MovieLens(name="movielens", size="100k").check()
 
 
-@pytest.mark.parametrize("manner", ["cut", "short length", "long length", "other bytes"])
-def test_movielens_from_an_unkind_server(manner, home):
+@pytest.mark.parametrize("fault", ["cut", "short length", "long length", "other bytes"])
+def test_movielens_from_an_faulty_server(fault, home):
     with (
-        serving({"movielens/ml-100k.zip": archive("1\t2\t3\t4\n")}, manner) as server,
+        serving({"movielens/ml-100k.zip": archive("1\t2\t3\t4\n")}, fault) as server,
         pytest.raises(UsageError, match=r"not fetched|not a zip archive that can be read.*removed"),
     ):
         fetch_data("movielens-100k", home, server.url, lambda text: None, patience=0.3)

@@ -10,7 +10,7 @@ from fedactors.cli.main import main
 from fedactors.errors import UsageError
 from fedactors.fetching import downloads, sources
 from fedactors.fetching.trace_sets import fetch_recording, files_of
-from tests.fetching.unkind_server import serving
+from tests.fetching.faulty_server import serving
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def test_whole_files_arrive_and_are_not_fetched_again(mahimahi, tmp_path):
         assert len(server.asked) == 4
 
 
-@pytest.mark.parametrize("manner", ["cut", "short length", "long length", "other bytes", "missing", "silent"])
-def test_an_unkind_server_is_one_message_and_leaves_nothing(manner, mahimahi, tmp_path):
+@pytest.mark.parametrize("fault", ["cut", "short length", "long length", "other bytes", "missing", "silent"])
+def test_an_faulty_server_is_one_message_and_leaves_nothing(fault, mahimahi, tmp_path):
     with (
-        serving(mahimahi, manner) as server,
+        serving(mahimahi, fault) as server,
         pytest.raises(UsageError, match=r"http://127.0.0.1:\d+/mahimahi/.*: not fetched: \S") as caught,
     ):
         fetched(tmp_path, server, patience=0.3)
@@ -61,9 +61,9 @@ def test_an_unkind_server_is_one_message_and_leaves_nothing(manner, mahimahi, tm
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("manner", ["cut", "short length", "other bytes"])
-def test_a_second_try_cures(manner, mahimahi, tmp_path):
-    with serving(mahimahi, manner, unkind_times=1) as server:
+@pytest.mark.parametrize("fault", ["cut", "short length", "other bytes"])
+def test_a_second_try_is_enough(fault, mahimahi, tmp_path):
+    with serving(mahimahi, fault, faulty_times=1) as server:
         fetched(tmp_path, server)
     assert contents(tmp_path) == mahimahi
 

@@ -4,6 +4,7 @@ Source: Liu et al., Deep Learning Face Attributes in the Wild, 2015; Augenstein 
 As in LEAF, persons with at least five images count; nine tenths of them train, of 9,343 that is 8,408. Three persons
 make one client, 2,802 in all, which keeps smiling faces only; the other faces of the same persons are the central
 learner's. All faces of the remaining 935 persons test. (Which persons the authors' own split has is not known.)
+torchvision's reader also wants landmarks, boxes and parts, which nothing here uses: the lists are read here.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedactors.clock.asynchronous import Rules, asynchronous
@@ -73,8 +73,7 @@ def plans(chosen, policy, sizes, once, *, eventful):
 
 def agree(chosen, policy, sizes, once=0):
     expected = plans(chosen, policy, sizes, once, eventful=None)
-    if expected is None or (expected[0] and expected[0][-1].closed > LONGEST):
-        return
+    assume(expected is not None and (not expected[0] or expected[0][-1].closed <= LONGEST))
     for eventful in (lambda k: True, lambda k: k % 2 == 0):
         assert plans(chosen, policy, sizes, once, eventful=eventful) == expected
 

@@ -1,4 +1,4 @@
-"""A server on loopback that gives files as they are, or cut short, of a lying length, changed, late or never."""
+"""A server on loopback that sends files as they are, or with a fault: cut short, of another length, changed, never."""
 
 import threading
 from contextlib import contextmanager
@@ -13,21 +13,21 @@ class _Handler(BaseHTTPRequestHandler):
         server.asked.append(self.path)
         content = server.files.get(self.path.lstrip("/"))
         times = sum(path == self.path for path in server.asked)
-        manner = server.manner if times <= server.unkind_times else "kind"
+        fault = server.fault if times <= server.faulty_times else ""
         self.close_connection = True
-        if content is None or manner == "missing":
+        if content is None or fault == "missing":
             self.send_error(404)
             return
         half = len(content) // 2
-        length = half if manner == "short length" else 2 * len(content) if manner == "long length" else len(content)
+        length = half if fault == "short length" else 2 * len(content) if fault == "long length" else len(content)
         self.send_response(200)
         self.send_header("Content-Length", str(length))
         self.end_headers()
-        if manner == "cut":
+        if fault == "cut":
             self.wfile.write(content[:half])
-        elif manner == "other bytes":
+        elif fault == "other bytes":
             self.wfile.write(bytes(byte ^ 1 for byte in content))
-        elif manner == "silent":
+        elif fault == "silent":
             server.ended.wait(30)
         else:
             self.wfile.write(content)
@@ -37,10 +37,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(files, manner="kind", unkind_times=10**9):
-    """Serve `files`, by path; treat each `unkind_times` times in a `manner`, and then kindly."""
+def serving(files, fault="", faulty_times=10**9):
+    """Serve `files`, by path; the first `faulty_times` times each is sent with a `fault`, none if it is empty."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.files, server.manner, server.unkind_times = files, manner, unkind_times
+    server.files, server.fault, server.faulty_times = files, fault, faulty_times
     server.asked, server.ended = [], threading.Event()
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
     server.handle_error = lambda *_: None  # a client that gave up
