@@ -6,11 +6,15 @@ not depend on gradients. Everything here is frozen, made of integers, and import
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
 Time = int  # virtual time in nanoseconds since the scenario's start
 SECOND: Time = 1_000_000_000
 DURATIONS: dict[str, Time] = {
@@ -59,7 +63,10 @@ class Outcome(str, Enum):
     __hash__ = str.__hash__
 
 
+OUTCOMES = tuple(Outcome)
+OUTCOME_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}  # as columns have them
 HEARD = frozenset({Outcome.COMPLETE, Outcome.PARTIAL})
+_IS_HEARD = np.array([outcome in HEARD for outcome in OUTCOMES])
 
 
 class Order(NamedTuple):
@@ -88,6 +95,71 @@ class Order(NamedTuple):
         return self.outcome in HEARD
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Orders(Sequence[Order]):
+    """The trips of a Plan in columns `(orders,)`, with the fields of `Order`; a sequence of `Order` to readers."""
+
+    client: Int64
+    base: Int64
+    wanted: Int64
+    steps: Int64
+    outcome: Int64  # index into OUTCOMES
+    started: Int64
+    downloaded: Int64
+    computed: Int64
+    finished: Int64
+    down: Int64
+    up: Int64
+
+    @classmethod
+    def of(cls, orders: Iterable[Order]) -> Orders:
+        """Return the columns of single orders, in their order."""
+        rows = [(*order[:4], OUTCOME_CODES[order.outcome], *order[5:]) for order in orders]
+        return cls(*np.array(rows, np.int64).reshape(len(rows), len(Order._fields)).T.copy())
+
+    @property
+    def columns(self) -> tuple[Int64, ...]:
+        """All columns, in the order of the fields."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def is_heard(self) -> NDArray[np.bool_]:
+        """Whether the server received an update from each trip."""
+        return _IS_HEARD[self.outcome]
+
+    def take(self, chosen: Int64 | NDArray[np.bool_]) -> Orders:
+        """Return the orders at some places, or where a mask says so."""
+        return Orders(*(column[chosen] for column in self.columns))
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+    @overload
+    def __getitem__(self, place: int) -> Order: ...
+    @overload
+    def __getitem__(self, place: slice) -> Orders: ...
+    def __getitem__(self, place: int | slice) -> Order | Orders:
+        if isinstance(place, slice):
+            return Orders(*(column[place] for column in self.columns))
+        values = [int(column[place]) for column in self.columns]
+        return _order(values)
+
+    def __iter__(self) -> Iterator[Order]:
+        return map(_order, zip(*(column.tolist() for column in self.columns), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Orders):
+            return all(map(np.array_equal, self.columns, other.columns))
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _order(values: Sequence[int]) -> Order:
+    """Return an order from its values, of which the outcome is a code."""
+    return Order._make((*values[:4], OUTCOMES[values[4]], *values[5:]))
+
+
 class Moves(NamedTuple):
     """What a population whose devices arrive and depart by behaviours says of a Plan's moves."""
 
@@ -107,19 +179,19 @@ class Plan:
     opened: Time
     closed: Time  # when the updates are aggregated
     ready: Time  # when the next version exists: `closed` plus the server's own work
-    orders: tuple[Order, ...]
+    orders: Orders
     oldest: int
     arrived: tuple[int, ...] = ()
     departed: tuple[int, ...] = ()
     moves: Moves | None = None  # None: the scenario's population says when devices move
 
-    def heard(self) -> Iterator[Order]:
+    def heard(self) -> Orders:
         """Orders whose updates are aggregated, in ascending client id."""
-        return (order for order in self.orders if order.outcome in HEARD)
+        return self.orders.take(self.orders.is_heard)
 
     def count(self, outcome: Outcome) -> int:
         """Return the number of orders that ended in `outcome`."""
-        return sum(order.outcome is outcome for order in self.orders)
+        return int(np.count_nonzero(self.orders.outcome == OUTCOME_CODES[outcome]))
 
 
 class Payload(NamedTuple):

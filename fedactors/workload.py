@@ -7,7 +7,13 @@ both agree on every step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
 
 
 class Workload(NamedTuple):
@@ -63,3 +69,43 @@ def workload(
     pass_samples = pass_steps * size if drop_last else samples
     wanted = steps if steps is not None else (epochs or 0) * pass_steps
     return Workload(pass_steps, pass_samples, size, wanted, pass_steps if whole_passes else 1)
+
+
+class CohortWork:
+    """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
+
+    def __init__(self, table: Int64) -> None:
+        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit = table.T
+
+    def samples(self, steps: Int64) -> Int64:
+        """Return the samples processed by the first `steps` steps of each client."""
+        passes, rest = steps // self.pass_steps, steps % self.pass_steps
+        samples: Int64 = passes * self.pass_samples + np.minimum(rest * self.batch, self.pass_samples)
+        return samples
+
+    def steps_within(self, samples: Int64) -> Int64:
+        """Return the most steps, of those wanted, that process at most `samples` samples; in whole units."""
+        samples = np.maximum(samples, 0)
+        passes, rest = samples // self.pass_samples, samples % self.pass_samples
+        steps: Int64 = np.minimum(self.wanted, passes * self.pass_steps + rest // self.batch)
+        steps -= steps % self.unit
+        return steps
+
+
+class WorkloadTable:
+    """The workloads of all clients: few different ones, and which of them each client has."""
+
+    def __init__(self, workloads: Sequence[Workload]) -> None:
+        different: dict[int, int] = {}  # by identity: preparing gives equal clients one object
+        kinds = [different.setdefault(id(work), len(different)) for work in workloads]
+        table = {id(work): work for work in workloads}
+        self._kinds = np.array(kinds, np.int64)
+        self._table = np.array([table[key] for key in different], np.int64)
+
+    def of(self, clients: Int64) -> CohortWork:
+        """Return the work of `clients`."""
+        return CohortWork(self._table[self._kinds[clients]])
+
+    def all(self) -> CohortWork:
+        """Return the work of all clients."""
+        return CohortWork(self._table[self._kinds])

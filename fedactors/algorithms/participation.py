@@ -22,10 +22,16 @@ says which set p^k is a share of:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.options import Options
+
+Int64 = NDArray[np.int64]
 
 
 class Update(NamedTuple):
@@ -35,6 +41,40 @@ class Update(NamedTuple):
     examples: int  # samples processed in this trip
     steps: int  # s_k
     wanted: int  # E
+
+
+@dataclass(frozen=True, slots=True)
+class Updates(Sequence[Update]):
+    """The updates that were heard in a round, in columns `(updates,)`; a sequence of `Update` to readers."""
+
+    samples: Int64
+    examples: Int64
+    steps: Int64
+    wanted: Int64
+
+    @classmethod
+    def of(cls, updates: Sequence[Update]) -> Updates:
+        """Return the columns of single updates; of columns, themselves."""
+        if isinstance(updates, Updates):
+            return updates
+        return cls(*np.array(updates, np.int64).reshape(len(updates), len(Update._fields)).T)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @overload
+    def __getitem__(self, place: int) -> Update: ...
+    @overload
+    def __getitem__(self, place: slice) -> Updates: ...
+    def __getitem__(self, place: int | slice) -> Update | Updates:
+        columns = (self.samples, self.examples, self.steps, self.wanted)
+        if isinstance(place, slice):
+            return Updates(*(column[place] for column in columns))
+        return Update._make(int(column[place]) for column in columns)
+
+    def __iter__(self) -> Iterator[Update]:
+        columns = (self.samples, self.examples, self.steps, self.wanted)
+        return map(Update._make, zip(*(column.tolist() for column in columns), strict=True))
 
 
 class Members(NamedTuple):
@@ -64,7 +104,7 @@ class SampleWeights(Weighting):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
-        return _normalised([update.samples for update in updates])
+        return _normalised(Updates.of(updates).samples)
 
 
 class UniformWeights(Weighting):
@@ -74,7 +114,7 @@ class UniformWeights(Weighting):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
-        return _normalised([1] * len(updates))
+        return _normalised(np.ones(len(updates), np.int64))
 
 
 class ExampleWeights(Weighting):
@@ -84,7 +124,7 @@ class ExampleWeights(Weighting):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
-        return _normalised([update.examples for update in updates])
+        return _normalised(Updates.of(updates).examples)
 
 
 class Scheme(Weighting):
@@ -113,11 +153,11 @@ class SchemeA(Scheme):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return N p^k / K for complete updates, 0 for the others."""
-        complete = sum(update.steps == update.wanted for update in updates)
-        return [
-            update.samples / members.samples * (members.clients / complete) if update.steps == update.wanted else 0.0
-            for update in updates
-        ]
+        columns = Updates.of(updates)
+        complete = columns.steps == columns.wanted
+        scale = members.clients / max(1, int(np.count_nonzero(complete)))
+        weights: list[float] = np.where(complete, columns.samples / members.samples * scale, 0.0).tolist()
+        return weights
 
 
 class SchemeB(Scheme):
@@ -127,7 +167,8 @@ class SchemeB(Scheme):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return p^k."""
-        return [update.samples / members.samples for update in updates]
+        weights: list[float] = (Updates.of(updates).samples / members.samples).tolist()
+        return weights
 
 
 class SchemeC(Scheme):
@@ -137,9 +178,11 @@ class SchemeC(Scheme):
 
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return (E / s_k) p^k."""
-        return [update.wanted / update.steps * (update.samples / members.samples) for update in updates]
+        columns = Updates.of(updates)
+        weights: list[float] = (columns.wanted / columns.steps * (columns.samples / members.samples)).tolist()
+        return weights
 
 
-def _normalised(shares: Sequence[int]) -> list[float]:
-    total = sum(shares)
-    return [share / total for share in shares]
+def _normalised(shares: Int64) -> list[float]:
+    weights: list[float] = (shares / max(1, int(shares.sum()))).tolist()
+    return weights

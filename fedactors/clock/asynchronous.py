@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from fedactors.clock.underway import TripUnderWay
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
-from fedactors.plan import NEVER, Order, Outcome, Phase, Plan, Time
+from fedactors.plan import NEVER, Order, Orders, Outcome, Phase, Plan, Time
 
 _PATIENCE = 100  # failed trips in a row, for each client that can work at the same time
 
@@ -256,7 +256,7 @@ class _Server:
             self.opened,
             now,
             now + self.rules.after,
-            tuple(orders),
+            Orders.of(orders),
             min([*bases, self.version]),
             arrived,
             departed,

@@ -9,7 +9,6 @@ import numpy as np
 
 from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
-from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.selections.base import Clients, Loss, Selector
@@ -20,7 +19,7 @@ from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Payload, Plan
 from fedactors.scenario.model import Scenario
-from fedactors.workload import Workload
+from fedactors.workload import Workload, WorkloadTable
 
 
 class Clock:

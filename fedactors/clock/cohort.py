@@ -16,53 +16,11 @@ from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.clock.trip import REPORTED, Trip, TripPlanner, moved
-from fedactors.plan import NEVER, Order, Outcome, Time
-from fedactors.workload import Workload
+from fedactors.plan import NEVER, OUTCOME_CODES, OUTCOMES, Order, Orders, Outcome, Time
+from fedactors.workload import CohortWork, Workload, WorkloadTable
 
-OUTCOMES = tuple(Outcome)
-_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 _REPORTED = np.array([outcome in REPORTED for outcome in OUTCOMES])
 _FITS = 2.0**60  # ns of work that can be added to a time and stay below NEVER
-
-
-class CohortWork:
-    """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
-
-    def __init__(self, table: Int64) -> None:
-        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit = table.T
-
-    def samples(self, steps: Int64) -> Int64:
-        """Return the samples processed by the first `steps` steps of each client."""
-        passes, rest = steps // self.pass_steps, steps % self.pass_steps
-        samples: Int64 = passes * self.pass_samples + np.minimum(rest * self.batch, self.pass_samples)
-        return samples
-
-    def steps_within(self, samples: Int64) -> Int64:
-        """Return the most steps, of those wanted, that process at most `samples` samples; in whole units."""
-        samples = np.maximum(samples, 0)
-        passes, rest = samples // self.pass_samples, samples % self.pass_samples
-        steps: Int64 = np.minimum(self.wanted, passes * self.pass_steps + rest // self.batch)
-        steps -= steps % self.unit
-        return steps
-
-
-class WorkloadTable:
-    """The workloads of all clients: few different ones, and which of them each client has."""
-
-    def __init__(self, workloads: Sequence[Workload]) -> None:
-        different: dict[int, int] = {}  # by identity: preparing gives equal clients one object
-        kinds = [different.setdefault(id(work), len(different)) for work in workloads]
-        table = {id(work): work for work in workloads}
-        self._kinds = np.array(kinds, np.int64)
-        self._table = np.array([table[key] for key in different], np.int64)
-
-    def of(self, clients: Int64) -> CohortWork:
-        """Return the work of `clients`."""
-        return CohortWork(self._table[self._kinds[clients]])
-
-    def all(self) -> CohortWork:
-        """Return the work of all clients."""
-        return CohortWork(self._table[self._kinds])
 
 
 @dataclass(frozen=True)
@@ -114,22 +72,25 @@ class CohortPlanner:
         }
         cohort = self._planned(clients, base, start, deadline, alone)
         for k, trip in alone.items():
-            cohort.outcome[k], cohort.ends[k] = _CODE[trip.outcome], trip.ends
+            cohort.outcome[k], cohort.ends[k] = OUTCOME_CODES[trip.outcome], trip.ends
         return cohort
 
-    def settle(self, cohort: Cohort, closed: Time, *, early: bool = False) -> tuple[Order, ...]:
+    def settle(self, cohort: Cohort, closed: Time, *, early: bool = False) -> Orders:
         """Return the orders of the trips as they stand when their round closes at `closed`, `early` if by quorum."""
         outcome = cohort.outcome.copy()
         ended = cohort.ends <= closed
         reported = ended & _REPORTED[outcome]
         finished = np.where(reported, cohort.ends, np.minimum(closed, np.maximum(cohort.gives_up, cohort.started)))
         if early:
-            outcome[~ended & (cohort.gives_up > closed)] = _CODE[Outcome.CANCELLED]
+            outcome[~ended & (cohort.gives_up > closed)] = OUTCOME_CODES[Outcome.CANCELLED]
         orders = self._orders(cohort, outcome, finished)
-        for k, trip in cohort.alone.items():
-            orders[k] = self._trip_planner.settle(trip, closed, early=early)
+        if cohort.alone:
+            settled = (self._trip_planner.settle(trip, closed, early=early) for trip in cohort.alone.values())
+            places = list(cohort.alone)
+            for column, values in zip(orders.columns, Orders.of(settled).columns, strict=True):
+                column[places] = values
         self.meet(orders)
-        return tuple(orders)
+        return orders
 
     def _stops_before_departure(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
         """Return which clients depart by `deadline` and stop in time for it."""
@@ -172,14 +133,14 @@ class CohortPlanner:
         compute = work.samples(target) * self._p.per_sample[clients]
         finish = ontime.reach(a, clients, origin + self._down[clients] + compute + self._up[clients])
         finish[target == 0] = NEVER
-        outcome = np.where(target == work.wanted, _CODE[Outcome.COMPLETE], _CODE[Outcome.PARTIAL])
+        outcome = np.where(target == work.wanted, OUTCOME_CODES[Outcome.COMPLETE], OUTCOME_CODES[Outcome.PARTIAL])
         gives_up = self._giving_up(clients, start)
         missed = (target == 0) | (finish > min(deadline, NEVER - 1)) | (gives_up < finish)
         outcome = np.where(missed, silent, outcome)
         ends = np.where(missed, NEVER, finish)
         departs = self._p.depart[clients]
         leaves = (departs <= deadline) & (departs < ends) & (departs <= gives_up)
-        outcome[leaves], ends[leaves] = _CODE[Outcome.DEPARTED], departs[leaves]
+        outcome[leaves], ends[leaves] = OUTCOME_CODES[Outcome.DEPARTED], departs[leaves]
         if deadline == NEVER:  # the server does not wait for a device that will not report
             ends = np.where(ends < NEVER, ends, np.where(gives_up < NEVER, gives_up, start))
         return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
@@ -193,8 +154,8 @@ class CohortPlanner:
         per_sample, nominal = self._p.per_sample[clients], work.wanted
         if deadline < NEVER:
             nominal = work.steps_within((deadline - start - fixed) // per_sample)
-        naive = np.where(nominal == work.wanted, _CODE[Outcome.OFFLINE], _CODE[Outcome.LATE])
-        careful = np.where(nominal > 0, _CODE[Outcome.OFFLINE], _CODE[Outcome.TOO_SLOW])
+        naive = np.where(nominal == work.wanted, OUTCOME_CODES[Outcome.OFFLINE], OUTCOME_CODES[Outcome.LATE])
+        careful = np.where(nominal > 0, OUTCOME_CODES[Outcome.OFFLINE], OUTCOME_CODES[Outcome.TOO_SLOW])
         target = np.where(deadline_aware, nominal, work.wanted)
         if deadline < NEVER:
             foresees = deadline_aware & (self._p.depart[clients] > deadline) & ~self._p.abort[clients]
@@ -208,7 +169,7 @@ class CohortPlanner:
         gives_up[aborting] = ontime.window_end(self._a, clients[aborting], start)
         return gives_up
 
-    def _orders(self, cohort: Cohort, outcome: NDArray[np.int64], finished: Int64) -> list[Order]:
+    def _orders(self, cohort: Cohort, outcome: NDArray[np.int64], finished: Int64) -> Orders:
         """Work out stages and bytes of trips that ended at `finished`."""
         a, clients = self._a, cohort.clients
         origin, work = cohort.origin, cohort.work
@@ -221,21 +182,25 @@ class CohortPlanner:
         downloaded = np.minimum(finished, arrived)
         computed = np.minimum(finished, np.maximum(downloaded, ontime.reach(a, clients, origin + computed_at)))
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
-        same = len(clients)
-        downloads, uploads = self._trip_planner.sizes(clients.tolist())
-        columns = (
-            clients.tolist(), [cohort.base] * same, work.wanted.tolist(), steps.tolist(),
-            [OUTCOMES[code] for code in outcome.tolist()], [cohort.started] * same,
-            downloaded.tolist(), computed.tolist(), finished.tolist(),
+        downloads, uploads = self._trip_planner.sizes(clients)
+        return Orders(
+            clients.copy(),
+            np.full(len(clients), cohort.base),
+            work.wanted.copy(),
+            steps,
+            outcome,
+            np.full(len(clients), cohort.started),
+            downloaded,
+            computed,
+            finished,
             _moved(downloads, spent - latency, down - latency),
             _moved(uploads, uploading - latency, up - latency),
-        )  # fmt: skip
-        return list(map(Order._make, zip(*columns, strict=True)))
+        )
 
 
-def _moved(sizes: list[int], spent: Int64, needed: Int64) -> list[int]:
+def _moved(sizes: Int64, spent: Int64, needed: Int64) -> Int64:
     """Return the bytes of `sizes` that crossed each link after `spent` of `needed` ns."""
-    result = list(sizes)
+    result: Int64 = sizes.copy()
     for k in np.flatnonzero(spent < needed).tolist():
-        result[k] = moved(sizes[k], int(spent[k]), int(needed[k]))
+        result[k] = moved(int(sizes[k]), int(spent[k]), int(needed[k]))
     return result

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
+import numpy as np
 import simpy
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.world import World
 from fedactors.errors import ConservationError
-from fedactors.plan import NEVER, Order, Phase, Plan, Time
+from fedactors.plan import NEVER, Orders, Phase, Plan, Time
 
 Events = Generator[simpy.Event, object, str]
 
@@ -50,7 +51,7 @@ def synchronous(world: World, rules: Rounds) -> Events:
         if isinstance(cohort, str):
             return cohort
         plan = yield from _Round(world, rules, version, cohort).play()
-        if plan.closed == plan.opened and not any(order.heard for order in plan.orders):
+        if plan.closed == plan.opened and not plan.orders.is_heard.any():
             # no client of the cohort can ever report: without a wait it would be asked again at this instant, for ever
             change = world.next_change()
             if change == NEVER and not world.unforeseen:
@@ -112,10 +113,10 @@ class _Round:
         world.plans.append(plan)
         return plan
 
-    def _check(self, orders: tuple[Order, ...], reported: int) -> None:
+    def _check(self, orders: Orders, reported: int) -> None:
         """Check that every client asked has one order, and that those heard are those that reported."""
-        heard = sum(order.heard for order in orders)
-        if [order.client for order in orders] != self.clients.tolist() or heard != reported:
+        heard = np.count_nonzero(orders.is_heard)
+        if not np.array_equal(orders.client, self.clients) or heard != reported:
             raise ConservationError(
                 f"round {self.version + 1}: {len(self.clients)} asked, {reported} reported,"
                 f" {heard} of {len(orders)} heard"

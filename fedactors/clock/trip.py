@@ -19,7 +19,7 @@ exactly when the window closes, counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,13 +84,12 @@ class TripPlanner:
         """Return the bytes of the client's upload."""
         return _of(self._sizes[1], client)
 
-    def sizes(self, clients: Sequence[int]) -> tuple[list[int], list[int]]:
+    def sizes(self, clients: Int64) -> tuple[Int64, Int64]:
         """Return the bytes of the next downloads and uploads of `clients`."""
-        down, up = self._sizes
-        same = isinstance(down, int) and isinstance(up, int)
-        if same and not self.once:
-            return [cast(int, down)] * len(clients), [cast(int, up)] * len(clients)
-        return [self.download(client) for client in clients], [self.upload(client) for client in clients]
+        down, up = (np.full(len(clients), size) if isinstance(size, int) else size[clients] for size in self._sizes)
+        if self.once:
+            down = down + self.once * np.frombuffer(self._new, np.uint8)[clients].astype(np.int64)
+        return down, up
 
     def met(self, client: int) -> None:
         """Note that `client` has what is sent once."""

@@ -12,10 +12,10 @@ import numpy as np
 import simpy
 from typing_extensions import override
 
-from fedactors.clock.cohort import OUTCOMES, Cohort, CohortPlanner
+from fedactors.clock.cohort import Cohort, CohortPlanner
 from fedactors.clock.trip import Trip
 from fedactors.clock.virtual_time import VirtualTime, Waits
-from fedactors.plan import HEARD, NEVER, Order, Outcome, Phase, Time
+from fedactors.plan import HEARD, NEVER, OUTCOMES, Order, Orders, Outcome, Phase, Time
 
 _HEARD = np.array([outcome in HEARD for outcome in OUTCOMES])
 
@@ -40,7 +40,7 @@ class Trips(ABC):
         """Return how many updates have arrived by now."""
 
     @abstractmethod
-    def settle(self, *, early: bool) -> tuple[Order, ...]:
+    def settle(self, *, early: bool) -> Orders:
         """End all trips now and return their orders; `early` if the round closes by quorum."""
 
 
@@ -100,7 +100,7 @@ class ColumnTrips(Trips):
         return int(np.count_nonzero(reports <= self._world.now))
 
     @override
-    def settle(self, *, early: bool) -> tuple[Order, ...]:
+    def settle(self, *, early: bool) -> Orders:
         return self._planner.settle(self._cohort, self._world.now, early=early)
 
 

@@ -1,4 +1,8 @@
-"""Which samples a local step sees. Every pass over the data is shuffled anew, from the client's own stream."""
+"""Which samples a local step sees. Every pass over the data is shuffled anew, from the client's own stream.
+
+All passes of many clients are shuffled in one call: each sample of each pass draws 48 random bits from the counter
+(number, purpose, client, trip), see `philox`, and a pass is in the order of what its samples drew.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.streams import Purpose, stream
-from fedactors.workload import Workload
+from fedactors.data.philox import philox
+from fedactors.streams import Purpose
+from fedactors.workload import CohortWork, Workload
 
 Int64 = NDArray[np.int64]
+
+_ROWS = 2**16  # passes that are sorted in one call: their number takes the bits that the draws leave free
+_FREE = np.uint64(16)
+_WORD = 2**32 - 1
 
 
 def sequence(
@@ -27,15 +36,70 @@ def sequence(
     `held` are the client's samples. The order depends on (seed, client, trip) only: a longer trip begins with the
     batches of a shorter one.
     """
-    return shuffled(stream(seed, purpose, client, trip), held, work, steps)
+    return sequences(seed, [client], [trip], [held], [work], [steps], purpose)[0]
 
 
-def shuffled(draws: np.random.Generator, held: Int64, work: Workload, steps: int) -> Int64:
-    """Return what `sequence` does, from the stream that names client and trip."""
-    passes = held[None].repeat(-(-steps // work.pass_steps), 0)
-    # what `permutation` would give for one pass after the other, in one call
-    draws.permuted(passes, axis=1, out=passes)
-    return passes[:, : work.pass_samples].reshape(-1)[: work.samples(steps)]
+def sequences(
+    seed: int,
+    clients: Sequence[int],
+    trips: Sequence[int],
+    held: Sequence[Int64],
+    works: Sequence[Workload],
+    steps: Sequence[int],
+    purpose: Purpose = Purpose.BATCH,
+) -> list[Int64]:
+    """Return what `sequence` does, for many trips at once."""
+    work = CohortWork(np.array(works, np.int64))
+    taken = np.array(steps, np.int64)
+    passes = -(-taken // work.pass_steps)
+    if passes.sum() > _ROWS and len(clients) > 1:
+
+        def part(some: slice) -> list[Int64]:
+            return sequences(seed, clients[some], trips[some], held[some], works[some], steps[some], purpose)
+
+        middle = len(clients) // 2
+        return [*part(slice(middle)), *part(slice(middle, None))]
+    sizes = np.array([len(samples) for samples in held], np.int64)
+    trip_of = np.repeat(np.arange(len(clients)), passes)
+    names = np.array([clients, trips], np.int64).T & _WORD
+    whole = sizes[trip_of]  # samples of each pass
+    order = _shuffled(seed, purpose, names[trip_of], _counted(passes), whole)
+    order += np.repeat((np.cumsum(sizes) - sizes)[trip_of], whole)
+    found = np.concatenate([*held, np.empty(0, np.int64)])[order]
+    used = work.pass_samples[trip_of]
+    if (used < whole).any():  # an incomplete batch at the end of each pass is dropped
+        found = found[_counted(whole) < np.repeat(used, whole)]
+    ends = np.cumsum(passes * work.pass_samples)
+    firsts, lasts = ends - passes * work.pass_samples, ends - passes * work.pass_samples + work.samples(taken)
+    return [found[first:last] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+
+
+def _counted(lengths: Int64) -> Int64:
+    """Return 0, 1, 2 … for each of some runs of these lengths, one after the other."""
+    ends = np.cumsum(lengths)
+    counted: Int64 = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return counted
+
+
+def _shuffled(seed: int, purpose: Purpose, names: Int64, number: Int64, sizes: Int64) -> Int64:
+    """Return the order of the samples of some passes, one after the other: places in each pass, `(sum of sizes,)`.
+
+    A pass has `names`, client and trip, its `number` in that trip, and so many samples.
+    """
+    blocks = (sizes + 1) // 2  # each counter gives the draws of two samples
+    pass_of = np.repeat(np.arange(len(sizes)), blocks)
+    counters = np.empty((4, len(pass_of)), np.uint64)
+    counters[0] = (number * blocks)[pass_of] + _counted(blocks)
+    counters[1] = int(purpose)
+    counters[2:] = names[pass_of].T
+    words = philox(counters, seed)
+    draws = ((words[0::2] << np.uint64(32)) | words[1::2]).T.reshape(-1)
+    if len(draws) > sizes.sum():
+        draws = draws[_counted(2 * blocks) < np.repeat(sizes, 2 * blocks)]
+    passes = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    places = np.argsort((passes << np.uint64(48)) | (draws >> _FREE), kind="stable")
+    places -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return places
 
 
 def varied(draws: np.random.Generator, order: Int64, variants: int, samples: int) -> Int64:
@@ -60,15 +124,20 @@ def table(
     The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
     sample affects no other batch; trips that are over are filled up with sample 0.
     """
-    width = max(work.batch for work in works)
+    work = CohortWork(np.array(works, np.int64))
+    counts = np.array(steps, np.int64)
+    width = int(work.batch.max())
     samples = np.zeros((max(steps), len(works), width), np.int64)
     weights = np.zeros(samples.shape, np.float32)
-    for column, (order, work, count) in enumerate(zip(sequences, works, steps, strict=True)):
-        if len(order) == count * width:
-            samples[:count, column], weights[:count, column] = order.reshape(count, width), 1 / width
-            continue
-        for step, (first, last) in enumerate(bounds(work, count)):
-            samples[step, column] = order[first]
-            samples[step, column, : last - first] = order[first:last]
-            weights[step, column, : last - first] = 1 / (last - first)
+    column = np.repeat(np.arange(len(works)), counts)
+    step = _counted(counts)
+    inside = step % work.pass_steps[column]
+    sizes = np.minimum(work.batch[column], work.pass_samples[column] - inside * work.batch[column])
+    first = step // work.pass_steps[column] * work.pass_samples[column] + inside * work.batch[column]
+    lengths = np.array([len(order) for order in sequences], np.int64)
+    first += (np.cumsum(lengths) - lengths)[column]
+    within = np.arange(width) < sizes[:, None]
+    places = first[:, None] + np.where(within, np.arange(width), 0)
+    samples[step, column] = np.concatenate(sequences)[places]
+    weights[step, column] = within / sizes[:, None]
     return samples, weights

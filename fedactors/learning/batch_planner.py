@@ -50,12 +50,9 @@ class BatchPlanner:
         """Return the samples of all steps of each trip."""
         split = self._split
         held: Holdings = split.among(chunk.version, chunk.active) if isinstance(split, ReassignedSplit) else split
-        columns = zip(chunk.clients, chunk.trips, self.works(chunk), chunk.steps, strict=True)
-        streams = Streams(self._task.seed, Purpose.BATCH)
-        found = [
-            batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
-            for client, trip, work, steps in columns
-        ]
+        samples = [held.of(client) for client in chunk.clients]
+        works = self.works(chunk)
+        found = batches.sequences(self._task.seed, chunk.clients, chunk.trips, samples, works, chunk.steps)
         if self._variants is None:
             return found
         draws = Streams(self._task.seed, Purpose.VARIANT)

@@ -24,9 +24,8 @@ class SentExamples:
         """Return what the clients of `chunk` are sent."""
         held, longest = np.arange(len(self._dataset.y), dtype=np.int64), max(chunk.steps)
         work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
-        order = [
-            batches.sequence(self._seed, client, trip, held, work, longest, Purpose.CENTRAL_BATCH)
-            for client, trip in zip(chunk.clients, chunk.trips, strict=True)
-        ]
+        number = len(chunk.clients)
+        same = ([held] * number, [work] * number, [longest] * number)
+        order = batches.sequences(self._seed, chunk.clients, chunk.trips, *same, Purpose.CENTRAL_BATCH)
         samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
         return SecondLoss(self._dataset, samples.to(self._dataset.x.device), self._weight)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedactors.plan import Order, Outcome, Plan
+from fedactors.plan import OUTCOMES, Order, Orders, Outcome, Plan
 from fedactors.run_files.column_types import refuse_other_types
 from fedactors.run_files.files import damaged, reading
 from fedactors.run_files.writing import PendingFile, replacing
@@ -38,6 +39,8 @@ class ParquetTable:
         self._pending = PendingFile(path)
         self._writer = pq.ParquetWriter(self._pending.file, self._schema)
         self._rows: list[tuple[Any, ...]] = []
+        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self._loose = 0  # rows in those parts
         self._packed: list[Any] = []
 
     def add(self, row: tuple[Any, ...]) -> None:
@@ -48,6 +51,13 @@ class ParquetTable:
         """Append rows."""
         self._rows.extend(rows)
         if len(self._rows) >= _LOOSE:
+            self._pack()
+
+    def add_columns(self, version: int, *columns: NDArray[Any]) -> None:
+        """Append rows of one `version` in columns `(rows,)`; outcomes as indices into OUTCOMES."""
+        self._parts.append((np.full(len(columns[0]), version), *columns))
+        self._loose += len(columns[0])
+        if self._loose >= _LOOSE:
             self._pack()
 
     def close(self) -> None:
@@ -65,11 +75,15 @@ class ParquetTable:
         """Keep the rows as columns."""
         import pyarrow as pa
 
-        if self._rows:
-            columns = zip(*self._rows, strict=True)
+        columns: list[Any] = list(zip(*self._rows, strict=True))
+        if self._loose:
+            columns = [np.concatenate(parts) for parts in zip(*self._parts, strict=True)]
+        if columns:
             arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
             self._packed.append(pa.Table.from_arrays(arrays, schema=self._schema))
         self._rows = []
+        self._parts = []
+        self._loose = 0
         if sum(map(len, self._packed)) >= _ROWS_AT_ONCE:
             self._flush()
 
@@ -88,9 +102,9 @@ def _array(values: Sequence[Any], kind: Any) -> Any:
 
     if pa.types.is_dictionary(kind):
         # those that occur: pandas counts the others as categories of nobody
-        numbers = {outcome: number for number, outcome in enumerate(dict.fromkeys(values))}
-        outcomes = _array([outcome.value for outcome in numbers], pa.string())
-        return pa.DictionaryArray.from_arrays(_array([numbers[value] for value in values], pa.int8()), outcomes)
+        codes, places = np.unique(values, return_inverse=True)
+        outcomes = _array([OUTCOMES[code].value for code in codes.tolist()], pa.string())
+        return pa.DictionaryArray.from_arrays(_array(places.tolist(), pa.int8()), outcomes)
     if pa.types.is_list(kind):
         return pa.ListArray.from_arrays(_ends(values), _array([one for value in values for one in value], pa.int64()))
     if pa.types.is_string(kind):
@@ -158,10 +172,10 @@ def plans_of(run: Path) -> Iterator[Plan]:
     Raises RunFolderError if a table cannot be read.
     """
     orders = groupby(rows_of(run / "orders.parquet", ORDER_COLUMNS), key=itemgetter(0))
-    held: tuple[int, tuple[Order, ...]] | None = None
+    held: tuple[int, Orders] | None = None
     for version, opened, closed, ready, _, _, arrived, departed in rows_of(run / "plans.parquet", PLAN_COLUMNS):
         held = held or _next(orders, run)
-        mine: tuple[Order, ...] = ()
+        mine = Orders.of(())
         if held is not None and held[0] == version:
             mine, held = held[1], None
         yield Plan(version, opened, closed, ready, mine, version + 1, tuple(arrived), tuple(departed))
@@ -169,10 +183,10 @@ def plans_of(run: Path) -> Iterator[Plan]:
         raise damaged(run / "orders.parquet", "orders of a round that plans.parquet does not have")
 
 
-def _next(orders: Iterator[tuple[Any, Iterator[tuple[Any, ...]]]], run: Path) -> tuple[int, tuple[Order, ...]] | None:
+def _next(orders: Iterator[tuple[Any, Iterator[tuple[Any, ...]]]], run: Path) -> tuple[int, Orders] | None:
     try:
         version, rows = next(orders)
-        return version, tuple(Order._make((*row[1:5], Outcome(row[5]), *row[6:])) for row in rows)
+        return version, Orders.of(Order._make((*row[1:5], Outcome(row[5]), *row[6:])) for row in rows)
     except StopIteration:
         return None
     except ValueError as error:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.scenario.model import Scenario
-from fedactors.workload import Workload
+from fedactors.workload import WorkloadTable
 
 
 class MembershipTimes(Protocol):
@@ -46,6 +46,6 @@ class Dealt(Protocol):
         ...
 
     @property
-    def workloads(self) -> list[Workload]:
+    def workload_table(self) -> WorkloadTable:
         """What each client is asked to do."""
         ...

@@ -7,9 +7,11 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from fedactors.errors import DivergedError
 from fedactors.fleet.messages import Outcomes
-from fedactors.plan import SECOND, Outcome, Plan
+from fedactors.plan import OUTCOME_CODES, SECOND, Outcome, Plan
 
 _BEFORE = 10  # rounds that a loss is compared with
 _SPIKE = 3.0  # times their median
@@ -17,11 +19,12 @@ _SPIKE = 3.0  # times their median
 
 def quarantined(plan: Plan, clients: Collection[int]) -> Plan:
     """Return the plan in which the updates of `clients` have been set aside."""
-    orders = (
-        order._replace(outcome=Outcome.QUARANTINED) if order.heard and order.client in clients else order
-        for order in plan.orders
-    )
-    return replace(plan, orders=tuple(orders)) if clients else plan
+    if not clients:
+        return plan
+    orders = plan.orders
+    bad = orders.is_heard & np.isin(orders.client, list(clients))
+    outcome = np.where(bad, OUTCOME_CODES[Outcome.QUARANTINED], orders.outcome)
+    return replace(plan, orders=replace(orders, outcome=outcome))
 
 
 def complaint(outcomes: Outcomes, plan: Plan) -> str:

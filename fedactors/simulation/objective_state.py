@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedactors.algorithms.objective import Vanilla
 from fedactors.algorithms.participation import Members, Scheme
 from fedactors.errors import ScenarioError
-from fedactors.plan import Outcome, Plan
+from fedactors.plan import OUTCOME_CODES, Outcome, Plan
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.dealt import Dealt
 
@@ -185,7 +185,7 @@ class Objective:
         clients, samples = self.size, int(self._held[self.inside].sum())
         if not self._lot:
             return Members(clients, samples)
-        asked = [order.client for order in plan.orders]
+        asked = plan.orders.client
         gone = int(self._held[list(self._gone)].sum())
         more = clients / max(1, clients - len(self._gone)), samples / max(1, samples - gone)
         return Members(len(asked) * more[0], int(self._held[asked].sum()) * more[1])
@@ -208,4 +208,5 @@ def settled(policy: str) -> Decide:
 
 def _heard(plan: Plan) -> set[int]:
     """Return the clients whose updates arrived in time, also those that were set aside since."""
-    return {order.client for order in plan.orders if order.heard or order.outcome is Outcome.QUARANTINED}
+    arrived = plan.orders.is_heard | (plan.orders.outcome == OUTCOME_CODES[Outcome.QUARANTINED])
+    return set(plan.orders.client[arrived].tolist())

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fedactors import registry
 from fedactors.clock.clock import Clock
-from fedactors.clock.cohort import WorkloadTable
 from fedactors.clock.device_columns import Population, build
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
@@ -39,7 +38,7 @@ from fedactors.simulation.checks.scenario_checks import (
 )
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.user_errors import user_errors
-from fedactors.workload import IDLE, Workload, workload
+from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
 
@@ -72,6 +71,11 @@ class Prepared:
     def model_bytes(self) -> int:
         """Size of one model on the wire."""
         return self.model.parameters * BYTES_PER_PARAMETER
+
+    @cached_property
+    def workload_table(self) -> WorkloadTable:
+        """The workloads in columns."""
+        return WorkloadTable(self.workloads)
 
     @cached_property
     def client_bytes(self) -> int | NDArray[np.int64]:
@@ -220,7 +224,7 @@ def least_times(prepared: Prepared) -> NDArray[np.int64]:
     """
     people = prepared.population
     payload = prepared.payload
-    work = WorkloadTable(prepared.workloads).all()
+    work = prepared.workload_table.all()
     least = work.samples(np.where(people.deadline_aware, work.unit, work.wanted))
     compute = least.astype(float) * people.per_sample
     down = payload.down + payload.once

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedactors.errors import ScenarioError
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
@@ -73,13 +75,13 @@ def play(
     totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
     digests = Digests()
     clock = prepared.clock()
-    fractions: list[int] = [0] * 11
+    fractions = np.zeros(11, np.int64)
     stopped = ""
     for plan in heeding(clock, losses):
         row = totals.add(plan)
         digests.plan(plan)
-        for order in plan.heard():
-            fractions[order.steps * 10 // order.wanted] += 1
+        heard = plan.heard()
+        fractions += np.bincount(heard.steps * 10 // heard.wanted, minlength=len(fractions))
         if folder is not None:
             folder.plan(plan)
             folder.metrics(row)
@@ -97,7 +99,7 @@ def play(
         "wire": prepared.wire,
         "notes": meanings(prepared.scenario),
         **totals.summary(),
-        "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions)},
+        "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions.tolist())},
         "wall_seconds": round(time.perf_counter() - began, 3),
         "ended_because": clock.ended_because or stopped,
         "digests": {"plans": digests.values()["plans"]},

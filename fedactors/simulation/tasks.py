@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
-from typing import Any, TypeVar
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedactors.algorithms.participation import Members, Scheme, Update
+from fedactors.algorithms.participation import Members, Scheme, Updates
 from fedactors.clock.clock import Clock
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.reduction import branches
 from fedactors.learning.training_task import Chunk
-from fedactors.plan import Order, Plan
+from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
 from fedactors.simulation.dealt import Dealt
 from fedactors.simulation.objective_state import ObjectiveState
@@ -23,6 +25,7 @@ from fedactors.simulation.prepare import Prepared
 from fedactors.streams import Purpose, stream
 
 T = TypeVar("T")
+Float64 = NDArray[np.float64]
 _GROUP = 8  # clients whose full gradients are summed by one host at a time; part of the sum's bits
 
 
@@ -38,8 +41,9 @@ def task_of(
     """
     server = prepared.scenario.server
     weights = weights_of(plan, prepared, objective_state)
-    counted = [(order, weight) for order, weight in zip(plan.heard(), weights, strict=True) if weight]
-    bases = tuple(sorted({order.base for order, _ in counted}))
+    counting = weights != 0.0
+    counted = Counted(plan.heard().take(counting), weights[counting])
+    bases = tuple(np.unique(counted.orders.base).tolist())
     return RoundTask(
         _facts(plan, prepared, counted, bases, objective_state),
         bases,
@@ -60,13 +64,13 @@ def _facts(
     number = _scheduled_round(plan, objective_state)
     return Round(
         plan.version,
-        len(counted),
-        sum(weight for _, weight in counted),
+        len(counted.orders),
+        math.fsum(counted.weights.tolist()),
         server.schedule.at(number),
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(counted, bases) if server.timing.mixes else (),
-        steps=sum(order.steps for order, _ in counted),
+        steps=int(counted.orders.steps.sum()),
         server_lr=server.server_schedule.at(number) if server.server_schedule else None,
     )
 
@@ -94,23 +98,23 @@ def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     return tuple(np.sort(random.choice(members, wanted, replace=False)).tolist())
 
 
-def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None = None) -> list[float]:
-    """Return the weight of each update heard: its participation's, by how old the model is that it started from.
+def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None = None) -> Float64:
+    """Return the weight of each update heard, `(heard,)`: its participation's, by how old the model is it began from.
 
     Those of devices that have just arrived are as the membership policy says.
     """
-    orders = list(plan.heard())
+    orders = plan.heard()
     members = objective_state.members if objective_state else _members(plan, dealt)
     server = dealt.scenario.server
     shares = server.participation.weigh(_updates(orders, dealt), members)
     if isinstance(server.participation, Scheme):
         shares = server.participation.counted(shares, members, len(plan.orders))
-    ages = [plan.version - order.base for order in orders]
-    weights = [share * server.timing.weight(age) for share, age in zip(shares, ages, strict=True)]
+    ages, age_of = np.unique(plan.version - orders.base, return_inverse=True)
+    by_age = np.array([server.timing.weight(age) for age in ages.tolist()], np.float64)
+    weights: Float64 = np.array(shares, np.float64) * by_age[age_of]
     if objective_state is None or not objective_state.factors:
         return weights
-    factors = (objective_state.factors.get(order.client, 1.0) for order in orders)
-    return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
+    return weights * [objective_state.factors.get(client, 1.0) for client in orders.client.tolist()]
 
 
 def _moved(
@@ -128,19 +132,26 @@ def _moved(
     )
 
 
-Counted = Sequence[tuple[Order, float]]  # with its weight
+class Counted(NamedTuple):
+    """The updates that count in a round, and their weights `(updates,)`."""
+
+    orders: Orders
+    weights: Float64
+
+    def part(self, first: int, end: int) -> Counted:
+        """Return some that follow one another."""
+        return Counted(self.orders[first:end], self.weights[first:end])
 
 
-def _by_rate(part: Counted, schedule: Any, shift: int) -> Iterator[tuple[float, Counted]]:
-    """Yield (learning rate, trips) of each run of trips with the same rate, which is that of their base version."""
-    rates = {base: float(schedule.at(base + shift)) for base in {order.base for order, _ in part}}
-    for rate, run in groupby(part, lambda one: rates[one[0].base]):
-        yield rate, list(run)
+def _runs(rates: Float64, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield [first, end) of each run of trips with the same learning rate."""
+    changes = first + 1 + np.flatnonzero(rates[first + 1 : end] != rates[first : end - 1])
+    return pairwise([first, *changes.tolist(), end])
 
 
 def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
     """Return what share of each of the models `bases` is mixed into the server's."""
-    return tuple(sum(weight for order, weight in counted if order.base == base) for base in bases)
+    return tuple(math.fsum(counted.weights[counted.orders.base == base].tolist()) for base in bases)
 
 
 def _chunks(
@@ -148,13 +159,26 @@ def _chunks(
 ) -> tuple[Chunk, ...]:
     """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once."""
     schedule = prepared.scenario.server.schedule
-    ends = accumulate(chunk_sizes(len(counted), prepared.model, device))
-    active = tuple(dict.fromkeys(order.client for order in plan.orders)) if prepared.reallocates else ()
-    runs = [one for at, end in pairwise([0, *ends]) for one in _by_rate(counted[at:end], schedule, shift)]
-    places = branches(len(runs))
+    ends = accumulate(chunk_sizes(len(counted.orders), prepared.model, device))
+    active = tuple(np.unique(plan.orders.client).tolist()) if prepared.reallocates else ()
+    base_of = np.searchsorted(bases, counted.orders.base)
+    rates = np.array([float(schedule.at(base + shift)) for base in bases])[base_of]
+    runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rates, first, end)]
+    columns = (counted.orders.client, base_of, counted.orders.base, counted.orders.steps, counted.weights)
+    clients, places, trips, steps, weights = (column.tolist() for column in columns)
     return tuple(
-        _chunk(plan, run, bases, lr, active)._replace(branch=place)
-        for (lr, run), place in zip(runs, places, strict=True)
+        Chunk(
+            plan.version,
+            tuple(clients[first:end]),
+            tuple(places[first:end]),
+            tuple(trips[first:end]),
+            tuple(steps[first:end]),
+            tuple(weights[first:end]),
+            float(rates[first]),
+            active,
+            branch,
+        )
+        for (first, end), branch in zip(runs, branches(len(runs)), strict=True)
     )
 
 
@@ -167,18 +191,15 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
     mixed = server.algorithm.centre in ("before", "beside")
     if server.dissimilarity_every is None or plan.version % server.dissimilarity_every:
         return ()
-    heard = [order.client for order in plan.heard() if order.base == plan.version]
-    clients = heard if mixed else np.flatnonzero(prepared.held > 0).tolist()
+    heard = plan.heard()
+    fresh = heard.client[heard.base == plan.version].tolist()
+    clients = fresh if mixed else np.flatnonzero(prepared.held > 0).tolist()
     return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 
-def _updates(orders: Sequence[Order], prepared: Dealt) -> list[Update]:
-    works = prepared.workloads
-    sizes = prepared.held[[order.client for order in orders]].tolist()
-    return [
-        Update(size, works[order.client].samples(order.steps), order.steps, order.wanted)
-        for size, order in zip(sizes, orders, strict=True)
-    ]
+def _updates(orders: Orders, prepared: Dealt) -> Updates:
+    examples = prepared.workload_table.of(orders.client).samples(orders.steps)
+    return Updates(prepared.held[orders.client], examples, orders.steps, orders.wanted)
 
 
 def _members(plan: Plan, prepared: Dealt) -> Members:
@@ -191,21 +212,7 @@ def _members(plan: Plan, prepared: Dealt) -> Members:
         people = prepared.population
         there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
         return Members(int(there.sum()), int(held[there].sum()))
-    return Members(len(plan.orders), int(held[[order.client for order in plan.orders]].sum()))
-
-
-def _chunk(plan: Plan, counted: Counted, bases: tuple[int, ...], lr: float, active: tuple[int, ...]) -> Chunk:
-    orders = [order for order, _ in counted]
-    return Chunk(
-        version=plan.version,
-        clients=tuple(order.client for order in orders),
-        bases=tuple(bases.index(order.base) for order in orders),
-        trips=tuple(order.base for order in orders),
-        steps=tuple(order.steps for order in orders),
-        weights=tuple(weight for _, weight in counted),
-        lr=lr,
-        active=active,
-    )
+    return Members(len(plan.orders), int(held[plan.orders.client].sum()))
 
 
 def with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from fedactors.optim.global_rate import global_step
-from fedactors.plan import Plan
+from fedactors.plan import Orders, Plan
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.prepare import prepare
@@ -42,7 +42,7 @@ def expected_over_shares(made, cohort):
     order = plan.orders[0]
     total, cohorts = [0.0] * 5, list(combinations(range(5), cohort))
     for chosen in cohorts:
-        orders = tuple(order._replace(client=client) for client in chosen)
+        orders = Orders.of(order._replace(client=client) for client in chosen)
         one = Plan(0, 0, plan.closed, plan.ready, orders, 1)
         for client, weight in zip(chosen, weights_of(one, made), strict=True):
             total[client] += weight / len(cohorts)

@@ -7,10 +7,10 @@ from fedactors import registry
 from fedactors.clock.selections.base import Clients, Loss, RoundRobinSelection, SampleSelection
 from fedactors.clock.selections.oort import Oort
 from fedactors.clock.selections.power_of_choice import PowerOfChoice
-from fedactors.plan import Plan
+from fedactors.plan import Orders, Plan
 from fedactors.streams import Purpose, stream
 
-PLAN = Plan(0, 0, 1, 1, (), 1)
+PLAN = Plan(0, 0, 1, 1, Orders.of(()), 1)
 TEN = np.arange(10)
 CLIENTS = Clients(np.arange(1, 11), np.full(10, 1_000))
 OPTIONS = {"power-of-choice": {"candidates": 6}}

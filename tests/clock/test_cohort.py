@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedactors.clock.cohort import OUTCOMES, CohortPlanner
+from fedactors.clock.cohort import CohortPlanner
 from fedactors.clock.trip import TripPlanner
-from fedactors.plan import NEVER
+from fedactors.plan import NEVER, OUTCOMES
 from fedactors.workload import IDLE, workload
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population

@@ -17,6 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
+from fedactors.data import batches
 from fedactors.engines.client_batch import ClientBatch, DeviceDataset
 from fedactors.engines.cuda_graph import CudaGraphEngine, _RecordedBatch, rounded, widths
 from fedactors.engines.dense_batched import DenseBatchedEngine
@@ -31,7 +32,6 @@ from fedactors.models.layers import Flatten, dense, stack
 from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, LeastSquares, Mlp
 from fedactors.models.sequence_layers import Embedding
-from fedactors.streams import Streams
 from tests.engines.test_engines import MODELS, Pulled, chunk, engine_for, engine_of, samples, task, with_engine
 from tests.learning.test_two_losses import Half
 
@@ -168,12 +168,14 @@ def test_results_are_no_part_of_what_the_next_chunk_writes_to():
 
 
 def test_while_a_gpu_works_the_next_chunk_is_shuffled_and_no_trip_twice(monkeypatch):
-    model, asked, original = MODELS["mlp"], [], Streams.of
+    model, asked, original = MODELS["mlp"], [], batches.sequences
     host = ClientHost(task(model), samples(model))
     chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1, 2), (3, 2))], starts_of(model)[0]
     chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
     expected = host.learn(chunks, sent)
-    monkeypatch.setattr(Streams, "of", lambda self, *names: asked.append(names[0]) or original(self, *names))
+    monkeypatch.setattr(
+        batches, "sequences", lambda seed, clients, *more: asked.extend(clients) or original(seed, clients, *more)
+    )
     monkeypatch.setattr(Trainer, "groups", lambda self, chunks: [[chunk] for chunk in chunks])
     host.device = "cuda"  # by name only
     learned = host.learn(chunks, sent)

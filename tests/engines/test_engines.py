@@ -22,7 +22,6 @@ from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, Logistic, Mlp
-from fedactors.streams import Purpose, stream
 from fedactors.workload import workload
 
 SIZES = np.array([23, 7, 40, 1, 16])
@@ -177,17 +176,6 @@ def test_a_bad_update_is_named_with_client_and_step(engine):
     order = sequence(3, 2, 2, data.split.of(2), task(model).workloads[2], 8)
     first = int(np.flatnonzero(order == data.split.of(2)[5])[0]) // 5
     assert learned.bad == ((2, first),)
-
-
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("samples", [1, 2, 23, 500])
-def test_passes_are_the_permutations_that_one_stream_gives_one_after_the_other(samples, drop_last):
-    work = workload(samples, 5, epochs=3, steps=None, drop_last=drop_last)
-    draws, held = stream(3, Purpose.BATCH, 9, 2), np.arange(samples, dtype=np.int64) ** 2
-    passes = [held[draws.permutation(samples)][: work.pass_samples] for _ in range(3)]
-    for steps in (0, 1, work.wanted):
-        expected = np.concatenate(passes)[: work.samples(steps)]
-        assert np.array_equal(sequence(3, 9, 2, held, work, steps), expected)
 
 
 @pytest.mark.parametrize("drop_last", [False, True])

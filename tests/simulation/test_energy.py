@@ -8,7 +8,7 @@ import pytest
 
 import fedactors
 from fedactors import Scenario
-from fedactors.plan import Order, Outcome, Plan
+from fedactors.plan import Order, Orders, Outcome, Plan
 from fedactors.scenario.units import energy, show_energy
 from fedactors.simulation.record.energy import Tariff
 from fedactors.simulation.record.milestones import milestones
@@ -33,7 +33,7 @@ def test_a_trip_pays_for_steps_and_bytes_and_nobody_else_pays():
         order(2, Outcome.LATE, 4, 400, 100),
     )
     totals = RunTotals(ahead=3 * 1000, tariff=tariff)
-    row = totals.add(Plan(0, 0, 3, 3, orders, 0))
+    row = totals.add(Plan(0, 0, 3, 3, Orders.of(orders), 0))
     assert row["joules"] == pytest.approx(1534e-12)
     assert totals.summary()["joules"] == pytest.approx((1534 + 3 * 1000) * 1e-12)  # what was sent ahead, too
     assert totals.summary()["joules_wasted"] == pytest.approx(20e-12)

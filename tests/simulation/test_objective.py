@@ -8,7 +8,7 @@ import pytest
 from fedactors.algorithms.objective import FastReboot, Vanilla
 from fedactors.algorithms.participation import SampleWeights
 from fedactors.optim.schedule import StaircaseRate
-from fedactors.plan import NEVER, Order, Outcome, Plan
+from fedactors.plan import NEVER, Order, Orders, Outcome, Plan
 from fedactors.simulation.objective_state import Objective, Verdict, settled
 
 LENGTH = 100  # ticks of a round
@@ -35,7 +35,7 @@ class Story:
         closed = opened + LENGTH
         people = self.people
         asked = np.flatnonzero((people.arrive <= opened) & (people.depart > opened)).tolist()
-        orders = tuple(
+        orders = Orders.of(
             _order(k, self.version, opened, Outcome.DEPARTED if k in lost else Outcome.COMPLETE) for k in asked
         )
         moved = [

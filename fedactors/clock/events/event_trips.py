@@ -13,7 +13,7 @@ from fedactors.clock.events.event_time import close
 from fedactors.clock.events.trip_process import TripProcess
 from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import VirtualTime, Waits
-from fedactors.plan import NEVER, Order, Outcome, Phase, Time
+from fedactors.plan import NEVER, Order, Orders, Outcome, Phase, Time
 
 
 class EventTrips(Trips):
@@ -64,12 +64,12 @@ class EventTrips(Trips):
         return heard + (self._columns.reported() if self._columns else 0)
 
     @override
-    def settle(self, *, early: bool) -> tuple[Order, ...]:
+    def settle(self, *, early: bool) -> Orders:
         orders = [process.settle(self._world.now, early=early) for process in self._processes]
         self._planner.meet(orders)
         if self._columns:
             orders += self._columns.settle(early=early)
-        return tuple(sorted(orders, key=lambda order: order.client))
+        return Orders.of(sorted(orders, key=lambda order: order.client))
 
     def _note(self, event: simpy.Event) -> None:
         close(self._news)

@@ -20,7 +20,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.user_code import CODE, may_use_copies
-from fedactors.workload import Workload
+from fedactors.workload import WorkloadTable
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class Recorded:
         return People(*found.reshape(-1, 3).T)
 
     @cached_property
-    def workloads(self) -> list[Workload]:
+    def workload_table(self) -> WorkloadTable:
         """What each client is asked to do."""
-        return workloads_of(self.held, self.scenario)
+        return WorkloadTable(workloads_of(self.held, self.scenario))
 
     @property
     def trained(self) -> bool:

@@ -16,7 +16,6 @@ from fedactors.run_files.files import damaged
 WALL = frozenset(
     {"wall_seconds", "cost", "bytes_reduced"}
 )  # keys of a metrics row that tell the machine's time, not the simulation's
-_ORDER = "(%d, %d, %d, %d)%s(%d, %d, %d, %d, %d, %d)"  # its fields in order
 
 
 class Digests:
@@ -28,8 +27,8 @@ class Digests:
     def plan(self, plan: Plan) -> None:
         """Take in a plan: every number of it and of its orders."""
         head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
-        orders = [_ORDER % order for order in plan.orders]
-        self._plans.update("".join([repr((head, plan.arrived, plan.departed)), *orders]).encode())
+        self._plans.update(repr((head, plan.arrived, plan.departed)).encode())
+        self._plans.update(np.stack(plan.orders.columns).astype("<i8").tobytes())
 
     def metrics(self, row: Mapping[str, object]) -> None:
         """Add a row of metrics, without its columns of real (wall-clock) time."""

@@ -27,7 +27,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from io import FileIO
 from itertools import count
@@ -40,7 +40,7 @@ import yaml
 from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
-from fedactors.plan import Plan
+from fedactors.plan import Int64, Plan
 from fedactors.run_files.best_model import BEST
 from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
@@ -95,14 +95,14 @@ class RunFolder:
 
     def plan(self, plan: Plan) -> None:
         """Write down a plan and its orders."""
-        heard = sum(order.heard for order in plan.orders)
+        heard = int(np.count_nonzero(plan.orders.is_heard))
         moves = (list(plan.arrived), list(plan.departed))
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
-        self._orders.extend((plan.version, *order) for order in plan.orders)
+        self._orders.add_columns(plan.version, *plan.orders.columns)
 
-    def weights(self, version: int, weights: Iterable[tuple[int, int, float]]) -> None:
-        """Write down what weight updates had: client, the version it started from, weight."""
-        self._weights.extend((version, *row) for row in weights)
+    def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
+        """Write down what weight updates had: client, the version it started from, weight; each `(updates,)`."""
+        self._weights.add_columns(version, clients, bases, weights)
 
     def clients(self, prepared: Prepared) -> None:
         """Write down who takes part: group, samples trained on, when each arrives and departs."""

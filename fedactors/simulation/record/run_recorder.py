@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
@@ -65,8 +67,11 @@ class RunRecorder:
 
     def _tabulate(self, plan: Plan, task: RoundTask) -> None:
         self.folder.plan(plan)
-        rows = (zip(chunk.clients, chunk.trips, chunk.weights, strict=True) for chunk in task.chunks)
-        self.folder.weights(plan.version, chain.from_iterable(rows))
+        clients, bases, weights = (
+            list(chain.from_iterable(getattr(chunk, name) for chunk in task.chunks))
+            for name in ("clients", "trips", "weights")
+        )
+        self.folder.weights(plan.version, np.array(clients, np.int64), np.array(bases, np.int64), np.array(weights))
 
     def check_recorded(self, start: Checkpoint) -> None:
         """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from fedactors.errors import ConservationError
-from fedactors.plan import SECOND, Order, Outcome, Plan
+from fedactors.plan import OUTCOMES, SECOND, Int64, Orders, Outcome, Plan
 from fedactors.report.measures import gini
 from fedactors.simulation.record.energy import PICO, Tariff
 
@@ -32,7 +31,7 @@ class RunTotals:
         self.outcomes = dict.fromkeys(Outcome, 0)
         self.virtual = 0  # ns
         self.behind: Counter[int] = Counter()  # updates by the versions they were behind
-        self.given: Counter[int] = Counter()  # updates heard of each client
+        self.given: Int64 = np.zeros(0, np.int64)  # updates heard of each client
         self._tariff = tariff
         self._devices = devices
         # picojoules: Python's integers do not overflow
@@ -42,22 +41,23 @@ class RunTotals:
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
         counts = _outcomes(plan)
-        heard = list(plan.heard())
-        steps = sum(order.steps for order in heard)
-        down = sum(order.down for order in plan.orders)
-        up = sum(order.up for order in plan.orders)
+        heard = plan.heard()
+        steps = int(heard.steps.sum())
+        down = int(plan.orders.down.sum())
+        up = int(plan.orders.up.sum())
         spent = self._spent(plan.orders)
         self.plans += 1
         self.asked += len(plan.orders)
         self.heard += len(heard)
-        self.empty += not heard
+        self.empty += not len(heard)
         self.steps += steps
-        self.wasted += sum(order.steps for order in plan.orders) - steps
+        self.wasted += int(plan.orders.steps.sum()) - steps
         self.down += down
         self.up += up
         self.virtual = plan.ready
-        self.given.update(order.client for order in heard)
-        self.behind.update(plan.version - order.base for order in heard)
+        self._count_given(heard.client)
+        ages, counted = np.unique(plan.version - heard.base, return_counts=True)
+        self.behind.update(dict(zip(ages.tolist(), counted.tolist(), strict=True)))
         self.energy += spent
         self.energy_wasted += spent - self._spent(heard)
         for outcome, count in counts.items():
@@ -68,7 +68,14 @@ class RunTotals:
             "steps": steps, "bytes_down": down, "bytes_up": up, **({"joules": spent / PICO} if self._tariff else {}),
         }  # fmt: skip
 
-    def _spent(self, orders: Iterable[Order]) -> int:
+    def _count_given(self, clients: Int64) -> None:
+        """Count an update of each of `clients`, of which one may stand there twice."""
+        most = int(clients.max(initial=-1)) + 1
+        if most > len(self.given):
+            self.given = np.pad(self.given, (0, max(most, self._devices) - len(self.given)))
+        np.add.at(self.given, clients, 1)
+
+    def _spent(self, orders: Orders) -> int:
         return self._tariff.total(orders) if self._tariff else 0
 
     def summary(self) -> dict[str, Any]:
@@ -78,7 +85,7 @@ class RunTotals:
             "virtual_seconds": self.virtual / SECOND,
             "asked": self.asked,
             "heard": self.heard,
-            "clients_heard": len(self.given),
+            "clients_heard": int(np.count_nonzero(self.given)),
             "empty_rounds": self.empty,
             "outcomes": {outcome.value: count for outcome, count in self.outcomes.items()},
             "steps": self.steps,
@@ -94,8 +101,7 @@ class RunTotals:
 
     def _gini(self) -> float:
         """Return how unevenly updates come from all devices, those never heard among them."""
-        counts = np.fromiter(self.given.values(), np.int64, len(self.given))
-        return gini(np.pad(counts, (0, max(0, self._devices - len(counts)))))
+        return gini(np.pad(self.given, (0, max(0, self._devices - len(self.given)))))
 
     def _joules(self) -> dict[str, float]:
         if self._tariff is None:
@@ -105,8 +111,8 @@ class RunTotals:
 
 def _outcomes(plan: Plan) -> dict[Outcome, int]:
     """Return how many orders had each outcome that occurs. Raises ConservationError if they do not add up."""
-    found = Counter(order.outcome for order in plan.orders)
-    counts = {outcome: found[outcome] for outcome in Outcome if found[outcome]}
+    found = np.bincount(plan.orders.outcome, minlength=len(OUTCOMES)).tolist()
+    counts = {outcome: count for outcome, count in zip(OUTCOMES, found, strict=True) if count}
     if sum(counts.values()) != len(plan.orders):
         raise ConservationError(f"round {plan.version}: {len(plan.orders)} asked, outcomes {counts}")
     return counts
