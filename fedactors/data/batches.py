@@ -49,7 +49,7 @@ def sequences(
     purpose: Purpose = Purpose.BATCH,
 ) -> list[Int64]:
     """Return what `sequence` does, for many trips at once."""
-    work = CohortWork(np.array(works, np.int64))
+    work = _columns(works)
     taken = np.array(steps, np.int64)
     passes = -(-taken // work.pass_steps)
     if passes.sum() > _ROWS and len(clients) > 1:
@@ -72,6 +72,13 @@ def sequences(
     ends = np.cumsum(passes * work.pass_samples)
     firsts, lasts = ends - passes * work.pass_samples, ends - passes * work.pass_samples + work.samples(taken)
     return [found[first:last] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+
+
+def _columns(works: Sequence[Workload]) -> CohortWork:
+    """Return workloads in columns; they are often all the same."""
+    same = works.count(works[0]) == len(works)
+    rows = np.array([works[0]] if same else works, np.int64)
+    return CohortWork(rows.repeat(len(works), 0) if same else rows)
 
 
 def _counted(lengths: Int64) -> Int64:
@@ -124,7 +131,7 @@ def table(
     The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
     sample affects no other batch; trips that are over are filled up with sample 0.
     """
-    work = CohortWork(np.array(works, np.int64))
+    work = _columns(works)
     counts = np.array(steps, np.int64)
     width = int(work.batch.max())
     samples = np.zeros((max(steps), len(works), width), np.int64)

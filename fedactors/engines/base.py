@@ -61,7 +61,7 @@ class Engine(ABC):
 
         Rows of random samples do what `workload` asks for, or its first steps.
         """
-        probe = batch_invariance.probe(work, dataset, workload)
+        probe = batch_invariance.probe(work, dataset, workload, self.max_rows(dataset))
         if probe is None:
             return True
         split = None if dataset.cache is None else contiguous(probe.sizes)

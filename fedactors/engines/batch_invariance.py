@@ -19,7 +19,7 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.local_work import LocalWork
 from fedactors.workload import Workload
 
-_PLACES = 20  # at every multiple of 4 bytes in a line of a cache, once at least
+_PLACES = 20  # at least: at every multiple of 4 bytes in a line of a cache, once at least
 _TOGETHER = 3  # rows of a chunk: chunks begin at such places, too
 _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
 
@@ -33,8 +33,12 @@ class Probe(NamedTuple):
     rows: ClientBatch
 
 
-def probe(work: LocalWork, like: DeviceDataset, workload: Workload) -> Probe | None:
-    """Return rows to compare, of samples shaped as those in `like`; None if `workload` has no step."""
+def probe(work: LocalWork, like: DeviceDataset, workload: Workload, most: int) -> Probe | None:
+    """Return rows to compare, as many as are trained together at `most`; None if `workload` has no step.
+
+    Their samples have the shape of those in `like`.
+    """
+    places = max(_PLACES, most)
     steps = min(_STEPS, workload.wanted - 1 + workload.wanted % 2)
     if steps < 1:
         return None
@@ -45,16 +49,16 @@ def probe(work: LocalWork, like: DeviceDataset, workload: Workload) -> Probe | N
     order = np.arange(count, dtype=np.int64)
     start = torch.from_numpy(draws.standard_normal(work.model.parameters, dtype=np.float32)).mul_(0.1)
     equal = ClientBatch(
-        clients=[0] * _PLACES,
-        steps=[steps] * _PLACES,
-        works=[workload] * _PLACES,
-        order=[order] * _PLACES,
-        keys=torch.zeros(_PLACES, dtype=torch.int64),
-        starts=start.expand(_PLACES, -1),
+        clients=[0] * places,
+        steps=[steps] * places,
+        works=[workload] * places,
+        order=[order] * places,
+        keys=torch.zeros(places, dtype=torch.int64),
+        starts=start.expand(places, -1),
         corrections=None,
         prox=work.prox,
         lr=0.1,
-        chunks=[place // _TOGETHER for place in range(_PLACES)],
+        chunks=[place // _TOGETHER for place in range(places)],
     )
     return Probe(x, y, np.array([count]), equal)
 

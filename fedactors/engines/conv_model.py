@@ -149,7 +149,7 @@ class ClientModel:
         """Add weight (y - x) to the tensors `out`, but for the weight that is not here."""
         for number, mine in enumerate(out):
             if number != self._elsewhere:
-                mine.add_(self.tensors[number] - self._starts[number], alpha=weight)
+                mine.add_((self.tensors[number] - self._starts[number]).mul_(weight))
 
     def _forward(self, link: Link, x: Tensor, masks: Mapping[int, Tensor]) -> tuple[Tensor, Kept]:
         """Return the outputs of a piece for inputs `x`, and what its backward pass needs; `x` may be changed."""

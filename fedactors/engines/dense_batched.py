@@ -36,7 +36,7 @@ from fedactors.models.layers import Model
 from fedactors.models.network import views
 
 _GATHERED = 2**22  # input values copied at a time: 16 MB
-_ROWS = 100  # of chunks that are trained together
+_ROWS = 1000  # of chunks that are trained together
 
 
 class DenseBatchedEngine(LongestFirstEngine):

@@ -51,8 +51,8 @@ class SequentialEngine(Engine):
             if total is None:
                 torch.sub(room, rows.starts[row], out=deltas[row])
             else:
-                update = room.sub_(rows.starts[row])
-                total.of(rows.chunks[row], len(room)).add_(update, alpha=total.weights[row])
+                update = room.sub_(rows.starts[row]).mul_(total.weights[row])
+                total.of(rows.chunks[row], len(room)).add_(update)
             for name, vector in local.state.items():
                 state[name][row] = vector
         return BatchResult(deltas, losses, state)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from fedactors.engines.local_work import CACHED
+from fedactors.learning.reduction import BRANCHES
 from fedactors.learning.training_task import Chunk
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
@@ -22,14 +23,15 @@ _COLUMNS = ("clients", "bases", "trips", "steps", "weights")
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     """Return how many trips each chunk takes, from their number, the model and the device type alone.
 
-    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly. A
-    GPU should have work that takes longer than its launch, and room for what a step makes of models.
+    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly; in
+    a large cohort a chunk is as large as a branch of the round's sum, which one host trains in any case. A GPU should
+    have work that takes longer than its launch, and room for what a step makes of models.
     """
     if device == "cuda":
         most = max(2, min(1024, _ROOM // model.parameters))
         hosts = min(_HOSTS, trips * model.parameters // _WORK)
     else:
-        most = _most_on_a_cpu(model)
+        most = _most_on_a_cpu(trips, model)
         hosts = _HOSTS
     chunks = max(-(-trips // most), min(hosts, trips // 4))
     if device != "cuda" and chunks > 2:
@@ -37,11 +39,11 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
 
 
-def _most_on_a_cpu(model: Model) -> int:
+def _most_on_a_cpu(trips: int, model: Model) -> int:
     """Return how many trips a chunk takes at most: as many models as a cache holds where they move at once."""
     modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
     if blocks_of(model) or _move_at_once(model, modules):
-        return max(2, min(25, CACHED // model.parameters))
+        return max(2, min(max(25, -(-trips // BRANCHES)), CACHED // model.parameters))
     return 2 if modules and model.parameters > CACHED else 4
 
 

@@ -11,17 +11,22 @@ from torch import Tensor
 
 from fedactors.learning.training_task import Chunk, ClientLoss, Vectors
 
+_COLUMNS = 8192  # multiplied and added at a time, so that products stay in the cache
+
 
 def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
     """Return sum_i w_i rows_i; a CPU adds in the order of the rows, a GPU in one that depends on the shape alone."""
     if rows.is_cuda:
-        total = torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows
-    else:
-        total = torch.zeros_like(rows[0])
-        for row, weight in zip(rows, weights, strict=True):
-            total.add_(row, alpha=weight)
-    result: np.ndarray = total.cpu().numpy()
-    return result
+        on_gpu: np.ndarray = (torch.tensor(weights, dtype=rows.dtype, device=rows.device) @ rows).cpu().numpy()
+        return on_gpu
+    values = rows.numpy()
+    factors = np.array(weights, np.float32)[:, None]
+    total = np.empty(values.shape[1], np.float32)
+    with np.errstate(all="ignore"):  # updates that are no numbers are found afterwards
+        for first in range(0, len(total), _COLUMNS):
+            some = slice(first, first + _COLUMNS)
+            np.add.reduce(values[:, some] * factors, axis=0, out=total[some])
+    return total
 
 
 def summed(
