@@ -44,7 +44,7 @@ class ParquetTable:
         self._packed: list[Any] = []
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Append a row."""
+        """Append a row; an outcome as its place in OUTCOMES."""
         self.extend([row])
 
     def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -122,3 +122,11 @@ def test_a_table_holds_the_batches_of_each_trip():
     )
     assert (samples[0, 2].tolist(), weights[0, 2].tolist()) == ([1, 2], [0.5, 0.5])
     assert not samples[1:, 2].any()
+
+
+def test_more_passes_than_are_sorted_at_once(monkeypatch):
+    work, held = workload(5, 2, epochs=3, steps=None), np.arange(5)
+    columns = (range(40), [2] * 40, [held] * 40, [work] * 40, [work.wanted] * 40)
+    whole = sequences(7, *columns)
+    monkeypatch.setattr("fedactors.data.batches._ROWS", 10)
+    assert all(map(np.array_equal, sequences(7, *columns), whole))

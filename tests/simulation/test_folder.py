@@ -126,12 +126,12 @@ def test_writing_tables_imports_no_pandas_and_loses_nothing(tmp_path):
 WRITING = """
 import sys
 from pathlib import Path
-from fedactors.plan import Outcome
+from fedactors.plan import OUTCOME_CODES as codes, Outcome
 from fedactors.run_files.tables import ParquetTable
 table = ParquetTable(Path(sys.argv[1]), ("version", "outcome", "group", "arrived", "weight"))
-table.add((0, Outcome.COMPLETE, "", (), 0.5))
-table.add((-1, Outcome.LATE, "Zürich", (3, 2), 1 / 3))
-table.add((2**62, Outcome.COMPLETE, "b", (9,), 0.0))
+table.add((0, codes[Outcome.COMPLETE], "", (), 0.5))
+table.add((-1, codes[Outcome.LATE], "Zürich", (3, 2), 1 / 3))
+table.add((2**62, codes[Outcome.COMPLETE], "b", (9,), 0.0))
 table.close()
 print("pandas" in sys.modules)
 """

@@ -4,7 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 
-from fedactors.plan import Outcome
+from fedactors.plan import OUTCOME_CODES, Outcome
 from fedactors.run_files.tables import ORDER_COLUMNS, ParquetTable, rows_of
 from fedactors.simulation.record.metric_rows import MetricRows
 
@@ -15,7 +15,7 @@ def test_a_table_of_any_length_is_read_back_as_it_was_written(tmp_path):
     rows = [(k // 7, k, 0, 5, k % 5, kinds[k // 90 % 3 - k % 2], *range(k, k + 6)) for k in range(25_000)]
     table = ParquetTable(tmp_path / "orders.parquet", ORDER_COLUMNS)
     for row in rows:
-        table.add(row)
+        table.add((*row[:5], OUTCOME_CODES[row[5]], *row[6:]))
         assert len(table._rows) < 256
     table.close()
     assert list(rows_of(tmp_path / "orders.parquet", ORDER_COLUMNS)) == rows
