@@ -10,7 +10,7 @@ import fedactors
 from fedactors.errors import DivergedError
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.plan import Outcome
+from fedactors.plan import Orders, Outcome
 from fedactors.simulation import runner
 from fedactors.simulation.divergence import spike
 from fedactors.simulation.prepare import prepare
@@ -57,7 +57,7 @@ def by_hand(scenario):
         pipeline = Pipeline(fleet, *runner.load(prepared))
         for plan in prepared.clock():
             orders = [o._replace(outcome=Outcome.OFFLINE, steps=0) if o.client in BAD else o for o in plan.orders]
-            pipeline.submit(task_of(replace(plan, orders=tuple(orders)), prepared, "cpu", last=False))
+            pipeline.submit(task_of(replace(plan, orders=Orders.of(orders)), prepared, "cpu", last=False))
             pipeline.finish()
         return pipeline.state(ROUNDS), dict(pipeline.kept())
 
