@@ -187,7 +187,8 @@ class Plan:
 
     def heard(self) -> Orders:
         """Orders whose updates are aggregated, in ascending client id."""
-        return self.orders.take(self.orders.is_heard)
+        is_heard = self.orders.is_heard
+        return self.orders if is_heard.all() else self.orders.take(is_heard)
 
     def count(self, outcome: Outcome) -> int:
         """Return the number of orders that ended in `outcome`."""

@@ -28,7 +28,8 @@ class Digests:
         """Take in a plan: every number of it and of its orders."""
         head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
         self._plans.update(repr((head, plan.arrived, plan.departed)).encode())
-        self._plans.update(np.stack(plan.orders.columns).astype("<i8").tobytes())
+        for column in plan.orders.columns:
+            self._plans.update(column.astype("<i8", copy=False).tobytes())
 
     def metrics(self, row: Mapping[str, object]) -> None:
         """Add a row of metrics, without its columns of real (wall-clock) time."""

@@ -56,8 +56,7 @@ class RunTotals:
         self.up += up
         self.virtual = plan.ready
         self._count_given(heard.client)
-        ages, counted = np.unique(plan.version - heard.base, return_counts=True)
-        self.behind.update(dict(zip(ages.tolist(), counted.tolist(), strict=True)))
+        self.behind.update((plan.version - heard.base).tolist())
         self.energy += spent
         self.energy_wasted += spent - self._spent(heard)
         for outcome, count in counts.items():
