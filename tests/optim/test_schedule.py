@@ -14,6 +14,7 @@ from fedactors.optim.schedule import (
     ExponentialRate,
     MultiStepRate,
     PolynomialRate,
+    RuanRate,
     StaircaseRate,
     StepRate,
 )
@@ -90,6 +91,17 @@ def test_a_rate_of_zero_is_a_problem(schedule, rounds, says):
 
 def test_a_staircase_warms_up_to_its_first_rate():
     assert [StaircaseRate(lr=1.0, warm_up=1).at(round) for round in (1, 2, 3, 4)] == [0.5, 1.0, 1 / 2, 1 / 3]
+
+
+def test_the_rate_of_the_theorem_by_hand():
+    """E = 5, mu = 0.1, gamma = 35, of each device's 5 updates 4 expected: 16 * 5 / (0.1 * 4) = 200, over 5 tau + 35.
+
+    Rounds 1, 2, 3, 33: 200 over 40, 45, 50, 200. With all updates expected 16 / mu = 160 over the same.
+    """
+    some = RuanRate(mu=0.1, gamma=35, local_updates=5, expected_updates=4)
+    assert [some.at(round) for round in (1, 2, 3, 33)] == pytest.approx([5, 200 / 45, 4, 1])
+    every = RuanRate(mu=0.1, gamma=35, local_updates=5)
+    assert [every.at(round) for round in (1, 33)] == pytest.approx([4, 0.8])
 
 
 def test_the_rate_of_the_server_takes_the_place_of_the_algorithms():
