@@ -146,4 +146,4 @@ def _clients(population: Population, trip_planner: TripPlanner, workloads: list[
     work = WorkloadTable(workloads).all()
     down, up = (np.asarray(column) for column in trip_planner.transfers)
     spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
-    return Clients(np.where(work.wanted > 0, work.pass_samples, 0), np.minimum(spent, NEVER).astype(np.int64))
+    return Clients(np.where(work.wanted > 0, work.held, 0), np.minimum(spent, NEVER).astype(np.int64))

@@ -29,7 +29,8 @@ class CohortWork:
     """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
 
     def __init__(self, table: Int64) -> None:
-        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit = table.T
+        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit, drawn_from = table.T
+        self.held = np.where(drawn_from > 0, drawn_from, self.pass_samples)
 
     def samples(self, steps: Int64) -> Int64:
         """Return the samples processed by the first `steps` steps of each client."""

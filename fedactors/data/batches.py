@@ -1,4 +1,7 @@
-"""Which samples a local step sees. Every pass over the data is shuffled anew, from the client's own stream."""
+"""Which samples a local step sees: every pass over the data shuffled anew, or batches drawn with replacement.
+
+Both come from the client's own stream.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,13 @@ def sequence(
     `held` are the client's samples. The order depends on (seed, client, trip) only: a longer trip begins with the
     batches of a shorter one.
     """
-    return shuffled(stream(seed, purpose, client, trip), held, work, steps)
+    return drawn(stream(seed, purpose, client, trip), held, work, steps)
 
 
-def shuffled(draws: np.random.Generator, held: Int64, work: Workload, steps: int) -> Int64:
+def drawn(draws: np.random.Generator, held: Int64, work: Workload, steps: int) -> Int64:
     """Return what `sequence` does, from the stream that names client and trip."""
+    if work.drawn_from:
+        return held[draws.integers(len(held), size=work.samples(steps))]
     passes = held[None].repeat(-(-steps // work.pass_steps), 0)
     # what `permutation` would give for one pass after the other, in one call
     draws.permuted(passes, axis=1, out=passes)

@@ -40,6 +40,7 @@ class TaskSetting(NamedTuple):
     sample_size: float = 0.0  # one sample on the wire, in models
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
     evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
+    with_replacement: bool = False  # how batches are drawn, also the server's
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

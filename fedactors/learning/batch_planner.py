@@ -40,7 +40,7 @@ class BatchPlanner:
     def first_batch(self, client: int, version: int) -> NDArray[np.int64]:
         """Return the samples of the first local step of a trip that begins at `version`."""
         work = self._task.workloads[client]
-        return batches.sequence(self._task.seed, client, version, self._split.of(client), work, 1)
+        return batches.sequence(self._task.seed, client, version, self._split.of(client), work, 1, _purpose(work))
 
     def samples(self, clients: Sequence[int]) -> list[NDArray[np.int64]]:
         """Return the samples that each of some clients holds."""
@@ -51,9 +51,9 @@ class BatchPlanner:
         split = self._split
         held: Holdings = split.among(chunk.version, chunk.active) if isinstance(split, ReassignedSplit) else split
         columns = zip(chunk.clients, chunk.trips, self.works(chunk), chunk.steps, strict=True)
-        streams = Streams(self._task.seed, Purpose.BATCH)
+        streams = {purpose: Streams(self._task.seed, purpose) for purpose in (Purpose.BATCH, Purpose.REPLACEMENT)}
         found = [
-            batches.shuffled(streams.of(client, trip), held.of(client), work, steps)
+            batches.drawn(streams[_purpose(work)].of(client, trip), held.of(client), work, steps)
             for client, trip, work, steps in columns
         ]
         if self._variants is None:
@@ -67,3 +67,8 @@ class BatchPlanner:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
         trips = zip(chunk.clients, chunk.trips, strict=True)
         return torch.tensor([dropout.key(self._task.seed, *trip) for trip in trips], device=self._device)
+
+
+def _purpose(work: Workload) -> Purpose:
+    """Return the streams of a client's batches."""
+    return Purpose.REPLACEMENT if work.drawn_from else Purpose.BATCH

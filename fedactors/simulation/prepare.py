@@ -99,7 +99,9 @@ class Prepared:
         before = server.pretraining
         if before is None:
             return IDLE
-        return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
+        replaced = server.local.with_replacement
+        batch = before.batch or server.local.batch
+        return workload(self.setting.central, batch, epochs=before.epochs, steps=None, with_replacement=replaced)
 
     @property
     def payload(self) -> Payload:
@@ -201,6 +203,7 @@ def _setting(
         / (model.parameters * BYTES_PER_PARAMETER),
         optimizer=server.local.optimizer,
         evaluation=regulariser_flops(model) / max(1, model.flops),
+        with_replacement=server.local.with_replacement,
     )
 
 
