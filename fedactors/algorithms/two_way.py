@@ -7,7 +7,7 @@
               x <- MERGEOPT(x, -(Dc + Df), eta_m)
               gc+ <- -Dc / (eta_c K_c) - gf ; gf+ <- -sum D_i / (eta sum K_i) - gc        from the gc, gf of this round
 
-gc = gf = 0 at first. gc+ and gf+ are exactly the means of the raw gradients along the central path and over all client
+gc = gf = 0 at first, unless `initial_gradients` names a file with others (the paper's input). gc+ and gf+ are exactly the means of the raw gradients along the central path and over all client
 steps, whatever K_i each client got done; so both sides must take plain SGD steps. (The paper prints eta and J for eta_c
 and K_c.) 2 models down, 1 up.
 
@@ -24,12 +24,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import model_validator
 
+from fedactors.algorithms import initial_gradients
 from fedactors.algorithms.mixed import CentralTraining
 from fedactors.learning.algorithm import ClientResult, Round, TaskSetting
 from fedactors.optim.server_optimizers import ServerOptimizer
+from fedactors.paths import ScenarioPath
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from fedactors.learning.algorithm import CentralData, Vectors
@@ -46,6 +50,8 @@ class TwoWay(CentralTraining):
     name: Literal["mixed-2w"] = "mixed-2w"
     central_optimizer: ServerOptimizer | None = None
     """Here SGD alone: a mean gradient cannot be recovered from the update of any other."""
+    initial_gradients: ScenarioPath | None = None
+    """A file with the gc and gf of the first round, one or both; `checkpoint/model.safetensors` of a run is one."""
 
     @model_validator(mode="after")
     def _gradients_are_recovered(self) -> TwoWay:
@@ -72,6 +78,10 @@ class TwoWay(CentralTraining):
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """x, gc = 0, gf = 0, and what the optimisers keep."""
         return {**super().start(x), "gc": x.new_zeros(x.shape), "gf": x.new_zeros(x.shape)}
+
+    def given(self, parameters: int) -> dict[str, NDArray[np.float32]]:
+        """Return gc and gf of the user's file."""
+        return initial_gradients.read(self.initial_gradients.path, parameters) if self.initial_gradients else {}
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Dc: K_c steps along the weighted central gradient and gf."""

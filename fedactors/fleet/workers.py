@@ -205,7 +205,7 @@ class ServerWorker(Worker):
         x = torch.from_numpy(initial(self._task.model, self._task.seed))
         if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
-        return self._parted(self._task.algorithm.start(x))
+        return self._parted(self._task.algorithm.start(x) | _tensors(dict(self._task.given)))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors

@@ -16,6 +16,8 @@ from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from fedactors.models.layers import Loss
@@ -251,6 +253,13 @@ class Algorithm(Options):
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """Return the server's state before the first round, from the initial model `(parameters,)`."""
         return {"x": x}
+
+    def given(self, parameters: int) -> Mapping[str, NDArray[np.float32]]:
+        """Return vectors of the state before the first round that the user gives, `(parameters,)` each; else `start`'s.
+
+        Raises ScenarioError if they cannot be used.
+        """
+        return {}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
         """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""

@@ -6,7 +6,8 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -126,6 +127,7 @@ class TrainingTask:
     clip: Clip | None = None  # of the clients' gradients
     metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
     aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
+    given: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # of the server's state before the first round
 
     @property
     def has_personal(self) -> bool:

@@ -253,6 +253,11 @@ def _check_deadline(prepared: Prepared) -> None:
         check_deadline(deadline, least_times(prepared).min())
 
 
+def _check_given(prepared: Prepared) -> None:
+    """Refuse files with vectors of the server's state that cannot be used. Raises ScenarioError."""
+    prepared.scenario.server.algorithm.given(prepared.model.parameters)
+
+
 def _check_lookahead(prepared: Prepared) -> None:
     """Refuse to look ahead where what is learned decides who is asked next. Raises ScenarioError."""
     membership = prepared.scenario.server.membership
@@ -263,7 +268,7 @@ def _check_lookahead(prepared: Prepared) -> None:
         )
 
 
-_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead)  # in this order
+_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead, _check_given)  # in this order
 
 
 def check_files(scenario: Scenario) -> None:

@@ -257,6 +257,7 @@ def load(prepared: Prepared) -> Loaded:
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
         aggregation=server.aggregation if server.aggregation.single else None,
+        given=server.algorithm.given(prepared.model.parameters),
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
