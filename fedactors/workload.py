@@ -19,7 +19,9 @@ class Workload(NamedTuple):
     batch: int
     wanted: int
     unit: int = 1  # steps are counted in multiples of this when time runs out
-    drawn_from: int = 0  # samples that each one of a batch is drawn from, with replacement; 0: each comes once in a pass
+    drawn_from: int = (
+        0  # samples that each one of a batch is drawn from, with replacement; 0: each comes once in a pass
+    )
 
     @property
     def held(self) -> int:
@@ -71,5 +73,5 @@ def workload(
     pass_steps = samples // size if drop_last else -(-samples // size)
     pass_samples = pass_steps * size if drop_last or with_replacement else samples
     wanted = steps if steps is not None else (epochs or 0) * pass_steps
-    unit = pass_steps if whole_passes else 1
-    return Workload(pass_steps, pass_samples, size, wanted, unit, samples if with_replacement else 0)
+    found = Workload(pass_steps, pass_samples, size, wanted, drawn_from=samples * with_replacement)
+    return found._replace(unit=pass_steps) if whole_passes else found

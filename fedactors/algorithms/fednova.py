@@ -49,7 +49,7 @@ class FedNova(Averaging):
     mu: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
     """Weight of a proximal term in the local steps, as in FedProx."""
     tau_eff: Literal["steps", "norm"] = "steps"
-    """With `mu`, what tau_eff is the mean of: the local steps, as in the authors' code; or |a|_1, as for other steps."""
+    """With `mu`, what tau_eff is the mean of: local steps, as in the authors' code; or |a|_1, as without `mu`."""
 
     @model_validator(mode="after")
     def _one_solver(self) -> FedNova:

@@ -1,8 +1,8 @@
 """A learning rate over the rounds, of the clients or of the server; constant within a round.
 
 Names, options and numbers are those of `torch.optim.lr_scheduler`, with one step of the scheduler after every round;
-`staircase` and `ruan` are Ruan et al.'s. Any of them may be preceded by `warm_up` rounds, in which the rate rises in equal steps:
-k lr / (warm_up + 1) in round k. The schedule itself begins after them, with its first rate.
+`staircase` and `ruan` are Ruan et al.'s. Any of them may be preceded by `warm_up` rounds, in which the rate rises in
+equal steps: k lr / (warm_up + 1) in round k. The schedule itself begins after them, with its first rate.
 """
 
 from __future__ import annotations

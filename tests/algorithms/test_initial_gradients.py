@@ -19,7 +19,8 @@ def gradients(seed):
 def run(tmp_path, name, path=None, **options):
     given = {"initial_gradients": str(path)} if path else {}
     rounds = options.pop("rounds", 1)
-    made = scenario(named("mixed-2w", central_batch=20, **given, **options), rounds=rounds, local={"steps": 1, "batch": 5})
+    algorithm = named("mixed-2w", central_batch=20, **given, **options)
+    made = scenario(algorithm, rounds=rounds, local={"steps": 1, "batch": 5})
     return fedactors.run(made, tmp_path / name, fleet="local")
 
 

@@ -1,4 +1,4 @@
-"""Batches that are drawn with replacement: how many, how they vary, and that nothing but (client, trip) decides them."""
+"""Batches that are drawn with replacement: how many, how they vary, and that only client and trip decide them."""
 
 import numpy as np
 import pytest

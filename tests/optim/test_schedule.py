@@ -8,6 +8,7 @@ from torch.optim import lr_scheduler
 
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning.algorithm import Round
+from fedactors.learning.server_rate import in_round
 from fedactors.optim.schedule import (
     ConstantRate,
     CosineRate,
@@ -106,7 +107,7 @@ def test_the_rate_of_the_theorem_by_hand():
 
 def test_the_rate_of_the_server_takes_the_place_of_the_algorithms():
     facts = Round(0, 1, 1.0, 0.1, server_lr=0.25)
-    assert FedAvg().in_round(facts).global_lr == 0.25
-    adam = FedAvg(server_optimizer=ServerAdam(b1=0.5)).in_round(facts).server_optimizer
+    assert in_round(FedAvg(), facts).global_lr == 0.25
+    adam = in_round(FedAvg(server_optimizer=ServerAdam(b1=0.5)), facts).server_optimizer
     assert (adam.lr, adam.b1) == (0.25, 0.5)
-    assert FedAvg().in_round(facts._replace(server_lr=None)).global_lr == 1.0
+    assert in_round(FedAvg(), facts._replace(server_lr=None)).global_lr == 1.0
