@@ -26,16 +26,22 @@ def recordings_axis(base: Scenario, patterns: Sequence[str]) -> StudyAxis:
     does, all of them do. A rule (`when`) is left out for formats that have none. Raises ScenarioError if a file is
     named twice, TraceError if one is not there or of no known format.
     """
-    paths = [path for pattern in patterns for path in locate_all(pattern, Path())]
-    for path, count in Counter(path.resolve() for path in paths).items():
-        if count > 1:
-            raise ScenarioError(f"--traces: {path} is named {count} times")
+    paths = _files(patterns)
     following = [group for group in base.population if isinstance(group.availability, Trace)]
     names = Counter(path.name for path in paths)
     labels = [path.name if names[path.name] == 1 else str(path) for path in paths]
     groups = following or base.population
     changes = [tuple(_change(group, path) for group in groups) for path in paths]
     return StudyAxis(RECORDING, dict(zip(labels, changes, strict=True)))
+
+
+def _files(patterns: Sequence[str]) -> list[Path]:
+    """Return the files that `patterns` name. Raises ScenarioError if one is named twice."""
+    paths = [path for pattern in patterns for path in locate_all(pattern, Path())]
+    for path, count in Counter(path.resolve() for path in paths).items():
+        if count > 1:
+            raise ScenarioError(f"--traces: {path} is named {count} times")
+    return paths
 
 
 def replay_each(
