@@ -82,6 +82,10 @@ class Clock:
         """Give the selection the losses of the clients heard in plan `version`; none where nothing is trained."""
         self._world.selector.learned(self._without_feedback.pop(version), losses)
 
+    def spans(self, client: int, time: int) -> Iterator[tuple[int, int]]:
+        """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""
+        return self._world.spans(client, time)
+
     @property
     def now(self) -> int:
         """Virtual time reached, ns."""
