@@ -112,6 +112,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "exponential": "fedactors.optim.schedule:ExponentialRate",
         "multistep": "fedactors.optim.schedule:MultiStepRate",
         "polynomial": "fedactors.optim.schedule:PolynomialRate",
+        "ruan": "fedactors.optim.schedule:RuanRate",
         "step": "fedactors.optim.schedule:StepRate",
         "staircase": "fedactors.optim.schedule:StaircaseRate",
     },

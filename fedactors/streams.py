@@ -40,6 +40,7 @@ class Purpose(IntEnum):
     CLIENT_EVALUATION = 22  # which clients are evaluated after a round
     FINE_TUNING = 23  # batches of a client that is evaluated after steps of its own
     BEHAVIOUR = 24  # what behaviours of devices draw
+    REPLACEMENT = 25  # a client's samples in batches that are drawn with replacement
 
 
 _WORD = 2**64 - 1

@@ -1,7 +1,8 @@
 """How many samples a number of local steps processes, and the reverse. Shared by the clock and the training engine.
 
 A client with n samples and batch size B makes passes over its data. One pass is cut into ceil(n/B) steps, the last
-one short (or left out with `drop_last`). The clock turns samples into time with it, the engine into batches, so
+one short (or left out with `drop_last`). Batches drawn with replacement are all full; the steps of a pass are as many.
+The clock turns samples into time with it, the engine into batches, so
 both agree on every step.
 """
 
@@ -24,6 +25,14 @@ class Workload(NamedTuple):
     batch: int
     wanted: int
     unit: int = 1  # steps are counted in multiples of this when time runs out
+    drawn_from: int = (
+        0  # samples that each one of a batch is drawn from, with replacement; 0: each comes once in a pass
+    )
+
+    @property
+    def held(self) -> int:
+        """Return the samples that are trained on."""
+        return self.drawn_from or self.pass_samples
 
     def samples(self, steps: int) -> int:
         """Return the samples processed by the first `steps` steps."""
@@ -56,26 +65,30 @@ def workload(
     steps: int | None,
     drop_last: bool = False,
     whole_passes: bool = False,
+    with_replacement: bool = False,
 ) -> Workload:
     """Return what a client with `samples` samples does in one trip; give either `epochs` or `steps`.
 
-    A batch larger than the data is cut to the data. Without data, or with `drop_last` and fewer samples than a
+    A batch larger than the data is cut to the data. `with_replacement`, each sample of a batch is drawn by itself among
+    all of them, and an epoch has the steps of a pass. Without data, or with `drop_last` and fewer samples than a
     batch, there is nothing to do (0 steps).
     """
     if samples < 1 or (drop_last and samples < batch):
         return IDLE
     size = min(batch, samples)
     pass_steps = samples // size if drop_last else -(-samples // size)
-    pass_samples = pass_steps * size if drop_last else samples
+    pass_samples = pass_steps * size if drop_last or with_replacement else samples
     wanted = steps if steps is not None else (epochs or 0) * pass_steps
-    return Workload(pass_steps, pass_samples, size, wanted, pass_steps if whole_passes else 1)
+    found = Workload(pass_steps, pass_samples, size, wanted, drawn_from=samples * with_replacement)
+    return found._replace(unit=pass_steps) if whole_passes else found
 
 
 class CohortWork:
     """What each client of a cohort is asked to do, in columns `(clients,)`; see `Workload`."""
 
     def __init__(self, table: Int64) -> None:
-        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit = table.T
+        self.pass_steps, self.pass_samples, self.batch, self.wanted, self.unit, drawn_from = table.T
+        self.held = np.where(drawn_from > 0, drawn_from, self.pass_samples)
 
     def samples(self, steps: Int64) -> Int64:
         """Return the samples processed by the first `steps` steps of each client."""

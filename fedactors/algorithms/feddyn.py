@@ -9,6 +9,9 @@
 Stored as r_i = sum of the client's past (theta_i - x) and R = (1/m) sum_i r_i, which is equivalent and never divides
 by alpha: ghat_i = -alpha r_i, h = -alpha R, x <- mean theta_i + R. The authors' code does so too.
 
+`alpha_by: share` takes alpha_i = alpha / (m n_i / n) for alpha, n_i samples of n, as the authors' code does; with equal
+n_i both are one. Then the fixed point is the minimiser of sum_i (n_i / n) f_i: with a common alpha, of the plain mean.
+
 w_i is uniform unless the scenario says otherwise: x <- x + sum_i w_i (theta_i - x) + R; R is always the plain sum
 over m, the devices that belong to the population. Departure of l: R <- (m R - r_l)/(m - 1). Arrival: r_l = 0, R <- m
 R / (m + 1). The model that is evaluated is x, with R in it. There is no eta_g.
@@ -45,10 +48,22 @@ class FedDyn(Algorithm):
     alpha: float = Field(default=0.01, gt=0.0, allow_inf_nan=False)
     """Strength of the regulariser."""
 
+    alpha_by: Literal["client", "share"] = "client"
+    """Whether every client has this alpha, or alpha over its share: its samples over the mean of all clients'."""
+
     @property
     def prox(self) -> float:
         """Return alpha."""
         return self.alpha
+
+    @property
+    def scales_by_share(self) -> bool:
+        """Whether alpha is divided by each client's share."""
+        return self.alpha_by == "share"
+
+    def prox_of(self, sent: Vectors) -> Tensor | float:
+        """Return alpha_i."""
+        return self.alpha / sent["share"] if self.scales_by_share else self.alpha
 
     def undefined(self, mixing: bool) -> str:
         """Its server averages models, and adds R once for all of them."""
@@ -60,7 +75,7 @@ class FedDyn(Algorithm):
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
         """Return -ghat_i."""
-        return self.alpha * kept["r"]
+        return self.prox_of(sent) * kept["r"]
 
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return theta_i - x, once for the weighted mean and once for R; it travels once."""

@@ -17,7 +17,8 @@ a_i holds the weight that each of the tau_i gradients has in Delta_i (paper, sec
                |a|_1 = ( 1 - (1 - eta mu)^tau ) / (eta mu)
 
 tau_i are the steps really done, by the clock's account: a device cut short by the deadline counts with what it did.
-Equal tau_i give FedAvg with the same local steps. With mu > 0, tau_eff = sum_i w_i tau_i, as in the authors' code.
+Equal tau_i give FedAvg with the same local steps. With mu > 0, tau_eff = sum_i w_i tau_i, as in the authors' code;
+`tau_eff: norm` takes sum_i w_i |a_i|_1 there, too, so that equal tau_i give FedProx.
 Momentum restarts from zero in each trip. Weights that do not sum to 1 (Schemes A, B, C) scale the step once, not
 twice: tau_eff is divided by their sum. A client without steps sends nothing that counts.
 """
@@ -47,6 +48,8 @@ class FedNova(Averaging):
     """Momentum of the local steps (rho)."""
     mu: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
     """Weight of a proximal term in the local steps, as in FedProx."""
+    tau_eff: Literal["steps", "norm"] = "steps"
+    """With `mu`, what tau_eff is the mean of: local steps, as in the authors' code; or |a|_1, as without `mu`."""
 
     @model_validator(mode="after")
     def _one_solver(self) -> FedNova:
@@ -71,7 +74,8 @@ class FedNova(Averaging):
         tau = tau.reshape(*trip.delta.shape[:-1], 1)
         norm = self.norm(tau, trip.lr)
         direction = torch.where(tau > 0, trip.delta / norm.to(trip.delta.dtype), 0.0)
-        return {"direction": direction, "tau": (tau if self.mu else norm).to(trip.delta.dtype)}
+        counted = tau if self.mu and self.tau_eff == "steps" else norm
+        return {"direction": direction, "tau": counted.to(trip.delta.dtype)}
 
     def norm(self, tau: Tensor, lr: float) -> Tensor:
         """Return |a|_1."""

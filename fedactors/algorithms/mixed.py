@@ -92,7 +92,9 @@ class Mixed(Algorithm):
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return K_c steps of |B_c| samples, none without data; a regulariser counts as one sample."""
         samples = 1 if self.central_loss in REGULARISERS else setting.central
-        return workload(samples, self.batch_of(setting), epochs=None, steps=self.central_steps_of(setting))
+        steps = self.central_steps_of(setting)
+        replaced = setting.with_replacement
+        return workload(samples, self.batch_of(setting), epochs=None, steps=steps, with_replacement=replaced)
 
     def central_samples(self, setting: TaskSetting) -> int:
         """Return the samples that the central learner processes in a round."""

@@ -86,7 +86,9 @@ class ServerLearning(Algorithm):
         if epochs is None and self.server_steps is None and setting.epochs is not None:
             epochs = ceil(setting.samples * setting.epochs / (setting.clients * setting.central))
         steps = (round(setting.steps) if self.server_steps is None else self.server_steps) if epochs is None else None
-        return workload(setting.central, self.server_batch or setting.batch, epochs=epochs, steps=steps)
+        batch = self.server_batch or setting.batch
+        replaced = setting.with_replacement
+        return workload(setting.central, batch, epochs=epochs, steps=steps, with_replacement=replaced)
 
     def central_samples(self, setting: TaskSetting) -> int:
         """Return the samples that the server processes in a round."""

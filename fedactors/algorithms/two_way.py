@@ -7,8 +7,11 @@
               x <- MERGEOPT(x, -(Dc + Df), eta_m)
               gc+ <- -Dc / (eta_c K_c) - gf ; gf+ <- -sum D_i / (eta sum K_i) - gc        from the gc, gf of this round
 
-gc = gf = 0 at first. gc+ and gf+ are exactly the means of the raw gradients along the central path and over all client
-steps, whatever K_i each client got done; so both sides must take plain SGD steps. (The paper prints eta and J for eta_c
+gc = gf = 0 at first, unless `initial_gradients` names a file with others (the paper's input). gc+ and gf+ are exactly
+the means of the raw gradients along the central path and over all client steps, whatever K_i each client got done; so
+both sides must take plain SGD steps. They are computed as these means where the engine sums gradients: differences of
+models lose digits as the rate falls. What travels is one vector still, the sum of a client's gradients G_i: D_i = -eta
+( G_i + K_i gc ). (The paper prints eta and J for eta_c
 and K_c.) 2 models down, 1 up.
 
 As printed, with eta_m = 1, both sides follow the whole gradient and their updates are added: a double step. eta_m = 1/2
@@ -26,10 +29,14 @@ from pydantic import model_validator
 
 from fedactors.algorithms.mixed import CentralTraining
 from fedactors.learning.algorithm import ClientResult, Round, TaskSetting
+from fedactors.optim import initial_gradients
 from fedactors.optim.server_optimizers import ServerOptimizer
+from fedactors.paths import ScenarioPath
 from fedactors.plan import Payload
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from fedactors.learning.algorithm import CentralData, Vectors
@@ -39,13 +46,15 @@ class TwoWay(CentralTraining):
     """Clients and a central learner train beside each other, each corrected by the other's last mean gradient."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central",)
+    finds: ClassVar[tuple[str, ...]] = ("central", "central_met")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
-    plain: ClassVar[tuple[str, ...]] = ("moved",)
+    plain: ClassVar[tuple[str, ...]] = ("met",)
 
     name: Literal["mixed-2w"] = "mixed-2w"
     central_optimizer: ServerOptimizer | None = None
     """Here SGD alone: a mean gradient cannot be recovered from the update of any other."""
+    initial_gradients: ScenarioPath | None = None
+    """A file with the gc and gf of the first round, one or both; `checkpoint/model.safetensors` of a run is one."""
 
     @model_validator(mode="after")
     def _gradients_are_recovered(self) -> TwoWay:
@@ -61,6 +70,11 @@ class TwoWay(CentralTraining):
         """Say why clients must take plain steps."""
         return "gf is recovered from the clients' updates and step counts, as a mean of gradients"
 
+    @property
+    def wants_gradient_sum(self) -> bool:
+        """Gf is a mean of gradients."""
+        return True
+
     def undefined(self, mixing: bool) -> str:
         """Say that gf cannot be recovered from updates that were corrected differently."""
         return "gf+ is recovered with the one gc that all clients heard in a round were sent"
@@ -73,36 +87,43 @@ class TwoWay(CentralTraining):
         """x, gc = 0, gf = 0, and what the optimisers keep."""
         return {**super().start(x), "gc": x.new_zeros(x.shape), "gf": x.new_zeros(x.shape)}
 
+    def given(self, parameters: int) -> dict[str, NDArray[np.float32]]:
+        """Return gc and gf of the user's file."""
+        return initial_gradients.read(self.initial_gradients.path, parameters) if self.initial_gradients else {}
+
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Dc: K_c steps along the weighted central gradient and gf."""
+        """Dc: K_c steps along the weighted central gradient and gf; and the sum of the gradients."""
         x = state["x"]
         work = self.central_work(round.setting)
         rate = self.central_rate(round)
-        xc = central.learn(x, rate, work, round.version, weight=self.central_weight, correction=state["gf"])
-        return {"central": xc - x}
+        weight = self.central_weight
+        xc, met = central.learn_and_sum(x, rate, work, round.version, weight=weight, correction=state["gf"])
+        return {"central": xc - x, "central_met": met}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
         """gc joins every local gradient."""
         return sent["gc"]
 
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
-        """Return D_i, once for the weighted mean and once for gf; it travels once."""
-        return {"delta": trip.delta, "moved": trip.delta}
+        """Return D_i for the weighted mean, and the sum of gradients for gf; one of both travels."""
+        if trip.gradients is not None:
+            return {"delta": trip.delta, "met": trip.gradients}
+        met = -trip.delta / trip.lr - trip.steps * trip.sent["gc"] if trip.lr else 0.0 * trip.delta
+        return {"delta": trip.delta, "met": met}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
         xf, kept = self._served(state, sums)
         merged = self._merged(state, state["central"] + (xf - state["x"]))
-        length = round.lr * round.steps  # eta sum K_i
-        gf = -sums["moved"] / length - state["gc"] if length else state["gf"]
+        gf = sums["met"] / round.steps if round.lr and round.steps else state["gf"]
         return {**kept, **merged, "gc": self._central_gradient(state, round), "gf": gf}
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
-        kept = {name: value for name, value in state.items() if name != "central"}
+        kept = {name: value for name, value in state.items() if name not in self.finds}
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
 
     def _central_gradient(self, state: Vectors, round: Round) -> Tensor:
-        """Return gc+ = -Dc / (eta_c K_c) - gf."""
-        length = self.central_rate(round) * self.central_work(round.setting).wanted
-        return -state["central"] / length - state["gf"] if length else state["gc"]
+        """Return gc+, the mean of the gradients that the central learner met."""
+        steps = self.central_work(round.setting).wanted
+        return state["central_met"] / steps if steps and self.central_rate(round) else state["gc"]

@@ -6,8 +6,13 @@ import argparse
 import json
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedactors.cli import shared_options
+
+if TYPE_CHECKING:
+    from fedactors.scenario import Scenario
 
 
 def extend_check(command: argparse.ArgumentParser) -> None:
@@ -50,6 +55,7 @@ def check(options: argparse.Namespace) -> int:
 def extend_replay(command: argparse.ArgumentParser) -> None:
     """Declare the options of `replay`."""
     shared_options.out(command)
+    shared_options.traces(command)
     command.add_argument("--feedback", metavar="RUN", help="run folder with the losses that clients are selected by")
 
 
@@ -60,9 +66,32 @@ def replay(options: argparse.Namespace) -> int:
     from fedactors.simulation.replay import replay
 
     scenario = Scenario.load(options.scenario, options.set)
+    if options.traces:
+        return _replay_each(options, scenario)
     out = options.out or new_path(f"{scenario.name}-replay")
     result = replay(scenario, out, feedback=options.feedback)
     shared_options.show(options, {**result.summary, "folder": str(result.folder)}, "replay")
+    return 0
+
+
+def _replay_each(options: argparse.Namespace, scenario: Scenario) -> int:
+    """Replay a scenario over several recordings, and print what became of the clients asked in each."""
+    from fedactors.errors import ScenarioError
+    from fedactors.run_files.writing import write
+    from fedactors.study import incompleteness
+    from fedactors.study.recordings_axis import replay_each
+
+    if options.feedback:
+        raise ScenarioError("--feedback belongs to one recording (accepted: without --traces)")
+    out = Path(options.out or f"runs/studies/{scenario.name}")
+    rows = replay_each(options.scenario, options.traces, out=out, overrides=options.set)
+    text = incompleteness.text(rows)
+    write(out / "incompleteness.txt", text + "\n")
+    write(out / "incompleteness.csv", incompleteness.as_csv(rows))
+    if options.json:
+        print(json.dumps([place._asdict() for place in incompleteness.places(rows)], indent=2))
+        return 0
+    print(f"{text}\n\n{out / 'incompleteness.csv'}")
     return 0
 
 

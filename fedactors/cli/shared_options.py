@@ -37,6 +37,17 @@ def out(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="DIR", help="run folder")
 
 
+def traces(command: argparse.ArgumentParser) -> None:
+    """Declare recordings that the devices follow one after the other."""
+    command.add_argument(
+        "--traces",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="recordings of availability, each in turn: files or quoted patterns, also below FEDACTORS_TRACES",
+    )
+
+
 def machines(command: argparse.ArgumentParser) -> None:
     """Declare where to compute, on a Ray cluster if wanted."""
     where(command)

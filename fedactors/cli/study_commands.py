@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     command.add_argument("--address", metavar="ADDRESS", help="run on this Ray cluster instead")
     command.add_argument("--clock-only", action="store_true", help="replay the clock of each run, without training")
+    shared_options.traces(command)
     command.add_argument("--out", metavar="DIR", help="folder; runs in it are used (default: runs/studies/NAME)")
     command.add_argument("--plot", metavar="FILE", help="also draw a PNG, PDF or SVG; needs fedactors[notebook]")
     command.add_argument("--json", action="store_true", help="print figures as JSON")
@@ -69,7 +70,7 @@ def run_compare(options: argparse.Namespace) -> int:
         "comparison.tex": lambda: comparison_tables.latex(found),
         "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
     }
-    _write(out, files)
+    _write(out, files | _outcomes(options, found.rows))
     page.write(found, out / "comparison.html")
     if options.plot:
         found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
@@ -87,11 +88,13 @@ def run_sweep(options: argparse.Namespace) -> int:
 
     _check(options)
     out = Path(options.out or f"runs/studies/{Scenario.load(options.scenario, options.set).name}")
-    found = sweep(options.scenario, **_options(options, out), measure=options.measure)
+    further = _recordings(options, Scenario.load(options.scenario, options.set))
+    found = sweep(options.scenario, **_options(options, out), measure=options.measure, further=further)
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",
         "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
+        **_outcomes(options, found.rows),
     })  # fmt: skip
     sweep_page.write(found, out / "sweep.html")
     if options.plot:
@@ -104,11 +107,33 @@ def run_sweep(options: argparse.Namespace) -> int:
 def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
     from fedactors.study.sweep import axes_of
 
+    recordings = _recordings(options, base)
     if options.vary:
-        return [axis_of(text) for text in options.vary]
+        return [*(axis_of(text) for text in options.vary), *recordings]
+    if base.sweep is None and recordings:
+        return recordings
     if base.sweep is None:
         raise ScenarioError(f"{options.scenario}: nothing is varied (accepted: --vary KEY=V,V, or a sweep in the file)")
-    return axes_of(base.sweep)
+    return [*axes_of(base.sweep), *recordings]
+
+
+def _recordings(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
+    """Return the axis of the recordings that `--traces` names, if it does."""
+    from fedactors.study.recordings_axis import recordings_axis
+
+    return [recordings_axis(base, options.traces)] if options.traces else []
+
+
+def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Callable[[], str]]:
+    """Return the files with what became of the clients asked, where only the clock ran."""
+    from fedactors.study import incompleteness
+
+    if not options.clock_only:
+        return {}
+    return {
+        "incompleteness.txt": lambda: incompleteness.text(rows) + "\n",
+        "incompleteness.csv": lambda: incompleteness.as_csv(rows),
+    }
 
 
 def _check(options: argparse.Namespace) -> None:

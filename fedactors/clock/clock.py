@@ -81,6 +81,10 @@ class Clock:
         """Give the selection the losses of the clients heard in plan `version`; none where nothing is trained."""
         self._world.selector.learned(self._without_feedback.pop(version), losses)
 
+    def spans(self, client: int, time: int) -> Iterator[tuple[int, int]]:
+        """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""
+        return self._world.spans(client, time)
+
     @property
     def now(self) -> int:
         """Virtual time reached, ns."""
@@ -145,4 +149,4 @@ def _clients(population: Population, trip_planner: TripPlanner, workloads: list[
     work = WorkloadTable(workloads).all()
     down, up = (np.asarray(column) for column in trip_planner.transfers)
     spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
-    return Clients(np.where(work.wanted > 0, work.pass_samples, 0), np.minimum(spent, NEVER).astype(np.int64))
+    return Clients(np.where(work.wanted > 0, work.held, 0), np.minimum(spent, NEVER).astype(np.int64))

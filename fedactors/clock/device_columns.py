@@ -266,7 +266,7 @@ def _availability(group: GroupOptions, setting: GroupSetting) -> _Presence:
 def _check_density(found: _Presence, timeline: Timeline, path: Path) -> None:
     """Refuse windows that repeat more often than anything does that was recorded; their unit is wrong, most likely."""
     windows = np.diff(timeline.starts)[found.row]
-    dense = np.flatnonzero((found.period > 0) & (windows * SECOND > MOST_WINDOWS_PER_SECOND * found.period))
+    dense = np.flatnonzero((found.period > 0) & (windows * (SECOND // MOST_WINDOWS_PER_SECOND) > found.period))
     if len(dense):
         k = int(dense[0])
         repeats = f"{windows[k]:,} windows that repeat every {shown_time(int(found.period[k]))}"

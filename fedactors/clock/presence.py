@@ -45,7 +45,8 @@ class Presence:
         self._counted = counted
         self._stay = stay or _always(len(availability))
         self._visitors = np.flatnonzero(counted & ((self._stay.arrive > 0) | (self._stay.depart < NEVER)))
-        self._moving = np.flatnonzero((availability.row >= 0) & counted)
+        moving = np.flatnonzero((availability.row >= 0) & counted)
+        self._moving = moving[availability.windows.counts[availability.row[moving]] > 0]  # others are never on
         self.on: NDArray[np.bool_] = (availability.row < 0) & counted
         self._last = self._last_edge()
         self._rate = self._edges_per_ns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ class World(VirtualTime):
     def unforeseen(self) -> bool:
         """Whether devices may still come and go at times that are not known beforehand."""
         return False
+
+    def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
+        """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""
+        return self.population.availability.spans(client, time)
 
     def begin(self, clients: Int64, version: int, deadline: Time) -> Trips:
         """Let `clients`, ascending, begin trips now, from model `version`, which may take until `deadline`."""

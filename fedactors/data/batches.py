@@ -1,24 +1,27 @@
-"""Which samples a local step sees. Every pass over the data is shuffled anew, from the client's own stream.
+"""Which samples a local step sees: every pass over the data shuffled anew, or batches drawn with replacement.
 
-All passes of many clients are shuffled in one call: each sample of each pass draws 48 random bits from the counter
+The samples of many clients are ordered in one call. Each sample of each pass draws 48 random bits from the counter
 (number, purpose, client, trip), see `philox`, and a pass is in the order of what its samples drew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.data.philox import philox
+from fedactors.data.philox import UInt64, philox
 from fedactors.streams import Purpose
 from fedactors.workload import CohortWork, Workload
 
 Int64 = NDArray[np.int64]
 
-_ROWS = 2**16  # passes that are sorted in one call: their number takes the bits that the draws leave free
-_FREE = np.uint64(16)
+_BITS = 48  # of a draw
+_SHIFT = np.uint64(_BITS)
+_ROWS = 2**16  # passes that are sorted in one call: their number takes the bits that a draw leaves free
 _WORD = 2**32 - 1
 
 
@@ -48,29 +51,79 @@ def sequences(
     steps: Sequence[int],
     purpose: Purpose = Purpose.BATCH,
 ) -> list[Int64]:
-    """Return what `sequence` does, for many trips at once."""
-    work = _columns(works)
-    taken = np.array(steps, np.int64)
+    """Return what `sequence` does, for many trips at once.
+
+    Batches drawn with replacement have a purpose of their own in place of BATCH.
+    """
+    asked = _Trips(clients, trips, held, works, steps)
+    found = list[Int64]()
+    for replaced, run in groupby(range(len(clients)), lambda place: works[place].drawn_from > 0):
+        first, *rest = run
+        some = asked.part(first, first + 1 + len(rest))
+        apart = Purpose.REPLACEMENT if replaced and purpose is Purpose.BATCH else purpose
+        found += _drawn(seed, apart, some) if replaced else _passes(seed, apart, some)
+    return found
+
+
+class _Trips(NamedTuple):
+    """What is to be ordered, in columns: one entry for each trip."""
+
+    clients: Sequence[int]
+    trips: Sequence[int]
+    held: Sequence[Int64]
+    works: Sequence[Workload]
+    steps: Sequence[int]
+
+    @property
+    def sizes(self) -> Int64:
+        """How many samples each client holds."""
+        return np.array([len(samples) for samples in self.held], np.int64)
+
+    @property
+    def names(self) -> Int64:
+        """The two words of each trip's counters that name it, `(trips, 2)`."""
+        names: Int64 = np.array([self.clients, self.trips], np.int64).T & _WORD
+        return names
+
+    def part(self, first: int, end: int) -> _Trips:
+        """Return trips that follow one another."""
+        some = slice(first, end)
+        return _Trips(self.clients[some], self.trips[some], self.held[some], self.works[some], self.steps[some])
+
+
+def _drawn(seed: int, purpose: Purpose, trips: _Trips) -> list[Int64]:
+    """Return samples each of which is drawn among all that its client holds."""
+    sizes = trips.sizes
+    counts = _columns(trips.works).samples(np.array(trips.steps, np.int64))
+    draws = _draws(seed, purpose, trips.names, np.zeros_like(counts), counts)
+    places = (draws * 2.0**-_BITS * np.repeat(sizes, counts)).astype(np.int64)
+    places += np.repeat(np.cumsum(sizes) - sizes, counts)
+    return np.split(np.concatenate(trips.held)[places], np.cumsum(counts)[:-1])
+
+
+def _passes(seed: int, purpose: Purpose, trips: _Trips) -> list[Int64]:
+    """Return samples in passes, each in a new order."""
+    work = _columns(trips.works)
+    taken = np.array(trips.steps, np.int64)
     passes = -(-taken // work.pass_steps)
-    if passes.sum() > _ROWS and len(clients) > 1:
-
-        def part(some: slice) -> list[Int64]:
-            return sequences(seed, clients[some], trips[some], held[some], works[some], steps[some], purpose)
-
-        middle = len(clients) // 2
-        return [*part(slice(middle)), *part(slice(middle, None))]
-    sizes = np.array([len(samples) for samples in held], np.int64)
-    trip_of = np.repeat(np.arange(len(clients)), passes)
-    names = np.array([clients, trips], np.int64).T & _WORD
+    if passes.sum() > _ROWS and len(taken) > 1:
+        middle = len(taken) // 2
+        halves = trips.part(0, middle), trips.part(middle, len(taken))
+        return [order for half in halves for order in _passes(seed, purpose, half)]
+    sizes = trips.sizes
+    trip_of = np.repeat(np.arange(len(taken)), passes)
     whole = sizes[trip_of]  # samples of each pass
-    order = _shuffled(seed, purpose, names[trip_of], _counted(passes), whole)
+    draws = _draws(seed, purpose, trips.names[trip_of], _counted(passes), whole)
+    passes_of = np.repeat(np.arange(len(whole), dtype=np.uint64), whole)
+    order = np.argsort((passes_of << _SHIFT) | draws, kind="stable") - np.repeat(np.cumsum(whole) - whole, whole)
     order += np.repeat((np.cumsum(sizes) - sizes)[trip_of], whole)
-    found = np.concatenate([*held, np.empty(0, np.int64)])[order]
+    found = np.concatenate([*trips.held, np.empty(0, np.int64)])[order]
     used = work.pass_samples[trip_of]
     if (used < whole).any():  # an incomplete batch at the end of each pass is dropped
         found = found[_counted(whole) < np.repeat(used, whole)]
-    ends = np.cumsum(passes * work.pass_samples)
-    firsts, lasts = ends - passes * work.pass_samples, ends - passes * work.pass_samples + work.samples(taken)
+    lengths = passes * work.pass_samples
+    firsts = np.cumsum(lengths) - lengths
+    lasts = firsts + work.samples(taken)
     return [found[first:last] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
 
@@ -88,25 +141,21 @@ def _counted(lengths: Int64) -> Int64:
     return counted
 
 
-def _shuffled(seed: int, purpose: Purpose, names: Int64, number: Int64, sizes: Int64) -> Int64:
-    """Return the order of the samples of some passes, one after the other: places in each pass, `(sum of sizes,)`.
+def _draws(seed: int, purpose: Purpose, names: Int64, number: Int64, sizes: Int64) -> UInt64:
+    """Return so many draws of 48 bits for each of some passes, one after the other, `(sum of sizes,)`.
 
-    A pass has `names`, client and trip, its `number` in that trip, and so many samples.
+    A pass has `names`, client and trip, and its `number` in that trip.
     """
-    blocks = (sizes + 1) // 2  # each counter gives the draws of two samples
+    blocks = (sizes + 1) // 2  # each counter gives two draws
     pass_of = np.repeat(np.arange(len(sizes)), blocks)
     counters = np.empty((4, len(pass_of)), np.uint64)
     counters[0] = (number * blocks)[pass_of] + _counted(blocks)
     counters[1] = int(purpose)
     counters[2:] = names[pass_of].T
     words = philox(counters, seed)
-    draws = ((words[0::2] << np.uint64(32)) | words[1::2]).T.reshape(-1)
-    if len(draws) > sizes.sum():
-        draws = draws[_counted(2 * blocks) < np.repeat(sizes, 2 * blocks)]
-    passes = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
-    places = np.argsort((passes << np.uint64(48)) | (draws >> _FREE), kind="stable")
-    places -= np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return places
+    draws: UInt64 = (((words[0::2] << np.uint64(32)) | words[1::2]) >> np.uint64(64 - _BITS)).T.reshape(-1)
+    odd = len(draws) > sizes.sum()
+    return draws[_counted(2 * blocks) < np.repeat(sizes, 2 * blocks)] if odd else draws
 
 
 def varied(draws: np.random.Generator, order: Int64, variants: int, samples: int) -> Int64:

@@ -26,6 +26,8 @@ class Engine(ABC):
 
     accepts: ClassVar[str]
     """What the engine supports, as a phrase for error messages."""
+    sums_gradients: ClassVar[bool] = False
+    """Whether the engine can also give the sum of each client's gradients, where steps are plain SGD."""
     sums_updates: ClassVar[bool] = False
     """Whether the engine adds updates up where `ClientBatch.sums` is given."""
 
@@ -87,12 +89,13 @@ class LongestFirstEngine(Engine):
         """Train all rows, in any order."""
         by_length = sorted(range(len(rows.clients)), key=lambda row: -rows.steps[row])
         if not rows.steps or not rows.steps[by_length[0]]:
-            return BatchResult(torch.zeros_like(rows.starts), rows.starts.new_zeros(len(rows.clients), 0), rows.state)
+            losses = rows.starts.new_zeros(len(rows.clients), 0)
+            nothing = torch.zeros_like(rows.starts)
+            return BatchResult(nothing, losses, rows.state, nothing if rows.sums_gradients else None)
         if rows.longest_first:
             return self.train_sorted(dataset, rows)
-        deltas, losses, state = self.train_sorted(dataset, rows.take(by_length))
-        back = torch.tensor(by_length, device=rows.starts.device).argsort()
-        return BatchResult(deltas[back], losses[back], {name: vectors[back] for name, vectors in state.items()})
+        found = self.train_sorted(dataset, rows.take(by_length))
+        return found.take(torch.tensor(by_length, device=rows.starts.device).argsort())
 
     @abstractmethod
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:

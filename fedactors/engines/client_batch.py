@@ -136,7 +136,7 @@ class ClientBatch(BatchPlan):
 
     starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model
     corrections: Tensor | None  # (rows, parameters): added to every gradient
-    prox: float
+    prox: Tensor | float  # (rows, 1) where it is not the same for all
     lr: float
     optimizer: Optimizer = PLAIN
     state: Mapping[str, Tensor] = field(default_factory=lambda: NO_STATE)
@@ -152,6 +152,8 @@ class ClientBatch(BatchPlan):
     """Number of the chunk that each row belongs to; empty where all rows belong to one chunk."""
     bases: Sequence[int] = ()
     """Number of the model that each row starts from; empty where all rows start from one model."""
+    sums_gradients: bool = False
+    """Whether `BatchResult.gradients` is wanted; only for engines with `sums_gradients`, and with plain SGD."""
     sums: UpdateSums | None = None
     """Where the engine adds the updates up; it then returns no updates of single rows."""
     prepared: list[Any] = field(default_factory=list)
@@ -161,6 +163,15 @@ class ClientBatch(BatchPlan):
     def plain_sgd(self) -> bool:
         """Whether steps are y <- y - lr g, without state, penalty, clipping or phases."""
         return self.optimizer.plain and self.clip is None and self.phases is None
+
+    @property
+    def pulled(self) -> bool:
+        """Whether any row is pulled towards its start."""
+        return isinstance(self.prox, Tensor) or bool(self.prox)
+
+    def pull_of(self, row: int) -> float:
+        """Return the `prox` of one row."""
+        return float(self.prox[row]) if isinstance(self.prox, Tensor) else self.prox
 
     def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order; nothing is prepared for them."""
@@ -173,6 +184,7 @@ class ClientBatch(BatchPlan):
             keys=self.keys[chosen],
             starts=_reordered(self.starts, chosen),
             corrections=None if self.corrections is None else self.corrections[chosen],
+            prox=self.prox[chosen] if isinstance(self.prox, Tensor) else self.prox,
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             phases=None if self.phases is None else self.phases.take(chosen),
             second_loss=None if second is None else replace(second, samples=second.samples[chosen]),
@@ -200,3 +212,10 @@ class BatchResult(NamedTuple):
     deltas: Tensor  # (rows, parameters): y - x; (rows, 0) where they were added up
     losses: Tensor  # (rows, steps), 0 where no step was taken
     state: Mapping[str, Tensor]  # of the optimiser at the end of each trip, (rows, parameters)
+    gradients: Tensor | None = None  # (rows, parameters): of each row's steps, the sum of the loss's; if it was wanted
+
+    def take(self, rows: Tensor) -> BatchResult:
+        """Return the results of these rows, in this order."""
+        state = {name: vectors[rows] for name, vectors in self.state.items()}
+        gradients = None if self.gradients is None else self.gradients[rows]
+        return BatchResult(self.deltas[rows], self.losses[rows], state, gradients)

@@ -107,11 +107,13 @@ class ClientModel:
     row: int
     tensors: list[Tensor]
     shared: Link | None
+    gradients: Sequence[Tensor] | None = None  # to which those of each step are added
 
     def __post_init__(self) -> None:
         self._starts = views(self.model, self.rows.starts[self.row])
         along = self.rows.corrections
         self._corrections = None if along is None else views(self.model, along[self.row])
+        self._prox = self.rows.pull_of(self.row)
         self._links = links(self.model)
         self._elsewhere = None if self.shared is None else self.shared.tensor
         for number, (tensor, start) in enumerate(zip(self.tensors, self._starts, strict=True)):
@@ -201,6 +203,8 @@ class ClientModel:
         below = error @ weight if wanted else error
         self._drift(link.tensor)
         weight.addmm_(error.T, kept[0], alpha=-self.rows.lr)
+        if self.gradients is not None:
+            self.gradients[link.tensor].addmm_(error.T, kept[0])
         self._descend(link.tensor + 1, error.sum(0))
         return below
 
@@ -208,12 +212,14 @@ class ClientModel:
         """y <- y - lr (slope + corr + prox (y - x))."""
         self._drift(tensor)
         self.tensors[tensor].sub_(slope, alpha=self.rows.lr)
+        if self.gradients is not None:
+            self.gradients[tensor].add_(slope)
 
     def _drift(self, tensor: int) -> None:
         """y <- y - lr (corr + prox (y - x)): all of a step but the gradient."""
         mine, lr = self.tensors[tensor], self.rows.lr
-        if self.rows.prox:
-            mine.lerp_(self._starts[tensor], lr * self.rows.prox)
+        if self._prox:
+            mine.lerp_(self._starts[tensor], lr * self._prox)
         if self._corrections is not None:
             mine.add_(self._corrections[tensor], alpha=-lr)
 

@@ -38,6 +38,7 @@ class ConvSequentialEngine(Engine):
     """For softmax models of convolutions, then dense layers, trained by plain SGD on a CPU."""
 
     accepts = "convolutions before dense layers in fp32 or tf32, trained on a CPU by plain SGD without a second loss"
+    sums_gradients = True
     sums_updates = True
 
     def supports(self, work: LocalWork, device: str) -> bool:
@@ -67,12 +68,13 @@ class ConvSequentialEngine(Engine):
         made = Batches(dataset, rows)
         deltas = torch.zeros(rows.starts.shape) if total is None else torch.empty(len(rows.clients), 0)
         losses = torch.zeros(len(rows.clients), max(rows.steps, default=0))
+        gradients = torch.zeros(rows.starts.shape) if rows.sums_gradients else None
         (first,) = rows.prepared or [[[] for _ in rows.clients]]
         rooms = list[list[Tensor]]()
         sharing = _sharing(model, rows)
         for members in _groups(model, rows, sharing):
             rooms += [room(model) for _ in members[len(rooms) :]]
-            group = _Group(model, rows, members, rooms, shares=sharing[members[0]])
+            group = _Group(model, rows, members, rooms, shares=sharing[members[0]], gradients=gradients)
             group.train([itertools.chain(first[row], made.of(row, len(first[row]))) for row in members], losses)
             for place, row in enumerate(members):
                 if total is None:
@@ -80,21 +82,29 @@ class ConvSequentialEngine(Engine):
                 else:
                     group.add(place, total.of(rows.chunks[row], model.parameters), total.weights[row])
             del group  # frees its memory before the next one is made
-        return BatchResult(deltas, losses, NO_STATE)
+        return BatchResult(deltas, losses, NO_STATE, gradients)
 
 
 class _Group:
     """Trips whose steps are taken side by side: several that share a layer, or one."""
 
     def __init__(
-        self, model: Model, rows: ClientBatch, members: Sequence[int], rooms: Sequence[list[Tensor]], *, shares: bool
+        self,
+        model: Model,
+        rows: ClientBatch,
+        members: Sequence[int],
+        rooms: Sequence[list[Tensor]],
+        *,
+        shares: bool,
+        gradients: Tensor | None,
     ) -> None:
         self._model = model
         self._members = members
         self._steps = [rows.steps[row] for row in members]
         self._link = shareable(model) if shares else None
         self._trips = [
-            ClientModel(model, rows, row, mine, self._link) for row, mine in zip(members, rooms, strict=False)
+            ClientModel(model, rows, row, mine, self._link, None if gradients is None else views(model, gradients[row]))
+            for row, mine in zip(members, rooms, strict=False)
         ]
         if self._link:
             weight = views(model, rows.starts[members[0]])[self._link.tensor]
@@ -136,7 +146,7 @@ def _ended(step: Step, sent: Tensor | None = None) -> Tensor:
 
 def _sharing(model: Model, rows: ClientBatch) -> list[bool]:
     """Return which rows share a layer, also where no other row shares it."""
-    if rows.corrections is not None or rows.prox:
+    if rows.corrections is not None or rows.pulled or rows.sums_gradients:
         return [False] * len(rows.clients)
     layer = cast("Dense", shareable(model).layer)
     return [shared_layer.pays(layer, work.samples(work.wanted)) for work in rows.works]

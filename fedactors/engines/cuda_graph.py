@@ -27,6 +27,7 @@ from fedactors.engines import dense_steps, vmap
 from fedactors.engines.base import LongestFirstEngine
 from fedactors.engines.client_batch import NO_STATE, BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.graph_capture import WARM_UP, GraphCapture, Step
+from fedactors.engines.graph_widths import LEAST, rounded, widths
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
@@ -34,7 +35,6 @@ from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import views
 from fedactors.models.sequence_layers import Bag, Embedding
 
-_LEAST = 2  # rows: products of matrices have the same bits from two up
 _KEPT = 4  # sets of tensors, for chunks that differ in more than their size
 
 Record = Callable[[Step], Step]
@@ -57,7 +57,8 @@ class CudaGraphEngine(LongestFirstEngine):
 
     """
 
-    accepts = "models without tables, trained on a GPU by plain SGD without a second loss"
+    sums_gradients = True
+    accepts = "models without tables, trained on a GPU by plain SGD without a second loss, pulled alike if at all"
 
     def __init__(self, record: Record | None = None) -> None:
         self._record = record
@@ -65,7 +66,8 @@ class CudaGraphEngine(LongestFirstEngine):
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Plain SGD on a GPU; steps that move the state of an optimiser are not recorded."""
-        return device == "cuda" and work.plain_sgd and work.second_loss is None and can(work.model)
+        alike = work.second_loss is None and not work.scales_by_share
+        return device == "cuda" and work.plain_sgd and alike and can(work.model)
 
     def train(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows."""
@@ -89,7 +91,7 @@ class CudaGraphEngine(LongestFirstEngine):
     def _trip(self, dataset: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
         """Return tensors in which `rows` have room; those kept, if they are large enough."""
         steps, clients, batch = shape
-        key = id(dataset), batch, rows.prox, rows.weight, rows.corrections is None
+        key = id(dataset), batch, rows.prox, rows.weight, rows.corrections is None, rows.sums_gradients
         trip = self._trips.pop(key, None)
         if trip is None or trip.steps < steps or trip.rows < clients:
             if trip is not None:
@@ -110,6 +112,7 @@ class Now(NamedTuple):
     tensors: Sequence[Tensor]  # of the models, each (rows, *shape): moved in place
     starts: Sequence[Tensor] | None  # x, for the proximal term
     corrections: Sequence[Tensor] | None
+    summed: Sequence[Tensor] | None  # rates times gradients, of all steps so far
     x: Tensor  # (rows, batch, *shape)
     y: Tensor  # (rows, batch), or (rows, batch, places)
     weights: Tensor  # (rows, batch): of samples
@@ -142,6 +145,9 @@ def by_hand(model: Model, weight: float, prox: float) -> Move:
                 now.drift(prox, tensor)
             layer.baddbmm_(error, inputs, alpha=-1.0)
             bias.sub_(error.sum(2))
+            if now.summed is not None:
+                now.summed[first].baddbmm_(error, inputs)
+                now.summed[first + 1].add_(error.sum(2))
 
         hot = now.x.new_zeros(len(now.x), classes, now.x.shape[1]).scatter_(1, now.y[:, None], 1.0)
         inputs, slopes = dense_steps.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
@@ -162,7 +168,10 @@ def by_vmap(model: Model, weight: float, prox: float) -> Move:
         grads, (losses, _) = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
         for number, (tensor, grad) in enumerate(zip(now.tensors, grads, strict=True)):
             now.drift(prox, number)
-            tensor.addcmul_(grad, now.rate.view(-1, *[1] * (grad.dim() - 1)), value=-1.0)
+            rate = now.rate.view(-1, *[1] * (grad.dim() - 1))
+            tensor.addcmul_(grad, rate, value=-1.0)
+            if now.summed is not None:
+                now.summed[number].addcmul_(grad, rate)
         return losses
 
     return move
@@ -179,7 +188,7 @@ class _RecordedBatch:
         self._recorded = dict[int, Step]()
         # runs of a warm-up advance the number of the step, too: there is room for as many
         self.steps = 1 << max(WARM_UP, steps - 1).bit_length()
-        self.rows = rounded(max(_LEAST, rows))
+        self.rows = rounded(max(LEAST, rows))
         model = dataset.model
         new = like.starts.new_zeros
         self._samples = new(self.steps, self.rows, batch, dtype=torch.int64)
@@ -189,10 +198,12 @@ class _RecordedBatch:
         self._number = new(1, dtype=torch.int64)
         self._lr = new(())
         self._tensors = [new(self.rows, *spec.shape) for spec in model.tensors]
+        self._summed = [torch.zeros_like(tensor) for tensor in self._tensors] if like.sums_gradients else None
         size = self.rows, model.parameters
         self._starts = new(size) if like.prox else None
         self._corrections = None if like.corrections is None else new(size)
         form = by_hand if blocks_of(model) else by_vmap
+        assert not isinstance(like.prox, Tensor)  # see `supports`
         self._move = form(model, like.weight, like.prox)
 
     def recorded(self, width: int) -> Step:
@@ -215,6 +226,8 @@ class _RecordedBatch:
         self._lr.fill_(rows.lr)
         for tensor, start in zip(self._tensors, views(self._dataset.model, rows.starts), strict=True):
             tensor[:clients].copy_(start)
+        for summed in self._summed or ():
+            summed.zero_()
         for mine, given in ((self._starts, rows.starts), (self._corrections, rows.corrections)):
             if mine is not None and given is not None:
                 mine[:clients].copy_(given)
@@ -224,12 +237,20 @@ class _RecordedBatch:
         clients = len(rows.clients)
         starts = views(self._dataset.model, rows.starts)
         deltas = [(tensor[:clients] - start).flatten(1) for tensor, start in zip(self._tensors, starts, strict=True)]
-        return BatchResult(torch.cat(deltas, 1), self._losses[:steps, :clients].T.clone(), NO_STATE)
+        losses = self._losses[:steps, :clients].T.clone()
+        return BatchResult(torch.cat(deltas, 1), losses, NO_STATE, self._gradients(rows))
+
+    def _gradients(self, rows: ClientBatch) -> Tensor | None:
+        """Return the sum of each row's gradients, if it is wanted; the rate that multiplied each is divided out."""
+        if self._summed is None:
+            return None
+        return torch.cat([tensor[: len(rows.clients)].flatten(1) for tensor in self._summed], 1) / rows.lr
 
     def _step(self, width: int) -> Step:
         dataset = self._dataset
         flat = dataset.x.flatten(1)
         tensors = [tensor[:width] for tensor in self._tensors]
+        summed = None if self._summed is None else [tensor[:width] for tensor in self._summed]
         starts, corrections = (
             None if vectors is None else views(dataset.model, vectors[:width])
             for vectors in (self._starts, self._corrections)
@@ -245,6 +266,7 @@ class _RecordedBatch:
                 tensors,
                 starts,
                 corrections,
+                summed,
                 x.view(*chosen.shape, *dataset.x.shape[1:]),
                 dataset.y[chosen],
                 weights,
@@ -257,30 +279,6 @@ class _RecordedBatch:
             self._number.add_(1)
 
         return step
-
-
-def widths(steps: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (rows, steps) of each stretch of a trip, from the `steps` of its rows, longest first.
-
-    A stretch has at least two rows, and ends when half of them, rounded up, are all that still move.
-    """
-    found = list[tuple[int, int]]()
-    at = 0
-    width = rounded(max(_LEAST, len(steps)))
-    while at < steps[0]:
-        half = rounded(-(-width // 2))
-        until = steps[half] if width > _LEAST else steps[0]
-        if until > at:
-            found.append((width, until - at))
-            at = until
-        width = half
-    return found
-
-
-def rounded(number: int) -> int:
-    """Return the next number with at most four significant binary digits."""
-    unit = 1 << max(0, number.bit_length() - 4)
-    return -(-number // unit) * unit
 
 
 def _put(place: Tensor, array: NDArray[np.generic]) -> None:

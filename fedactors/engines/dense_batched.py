@@ -42,6 +42,7 @@ _ROWS = 1000  # of chunks that are trained together
 class DenseBatchedEngine(LongestFirstEngine):
     """For softmax models of dense layers, each followed by nothing, by ReLU, or by ReLU and dropout."""
 
+    sums_gradients = True
     accepts = "stacks of dense layers in fp32 or tf32, without a second loss"
 
     def supports(self, work: LocalWork, device: str) -> bool:
@@ -61,7 +62,7 @@ class DenseBatchedEngine(LongestFirstEngine):
         blocks = blocks_of(dataset.model)
         sgd = rows.plain_sgd
         local = _InPlace(dataset.model, rows) if sgd else _Collected(dataset.model, rows)
-        padding = PaddingRow(local.tensors if sgd else ())
+        padding = PaddingRow([*local.tensors, *local.summed] if sgd else ())
         losses = list[Tensor]()
         shorter = [-steps for steps in rows.steps]
         for some in _step_inputs(dataset, rows, *rows.prepared):
@@ -81,7 +82,7 @@ class DenseBatchedEngine(LongestFirstEngine):
                 local.finish_step(step, active)
             losses.append(mean_losses(logs, some.hot, some.weights))
         padding.restore()
-        return BatchResult(local.delta, torch.cat(losses).T, local.state)
+        return BatchResult(local.delta, torch.cat(losses).T, local.state, local.gradients)
 
 
 class _StepInputs(NamedTuple):
@@ -125,18 +126,31 @@ class _InPlace:
         self._corrections = None if rows.corrections is None else views(model, rows.corrections)
         self._descend = descending(rows.lr)
         self.tensors = [tensor.clone(memory_format=torch.contiguous_format) for tensor in self._starts]
+        self.summed = [torch.zeros_like(tensor) for tensor in self.tensors] if rows.sums_gradients else []
 
     def accumulate(self, first: int, weight: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
         """y <- y - lr * (g + corr + prox * (y - x)), for the rows of tensor number `first` and the next."""
         for number, tensor in enumerate((weight, bias), first):
-            if self._prox:
+            if isinstance(self._prox, Tensor):
+                weight_of_start = self._lr * self._prox[: len(tensor)].view(-1, *[1] * (tensor.dim() - 1))
+                tensor.lerp_(self._starts[number][: len(tensor)], weight_of_start)
+            elif self._prox:
                 tensor.lerp_(self._starts[number][: len(tensor)], self._lr * self._prox)
             if self._corrections is not None:
                 tensor.add_(self._corrections[number][: len(tensor)], alpha=-self._lr)
+        if self.summed:
+            rows = slice(len(weight))
+            self.summed[first][rows].baddbmm_(error, inputs)
+            self.summed[first + 1][rows].add_(error.sum(2))
         self._descend(first, weight, bias, error, inputs)
 
     def finish_step(self, step: int, active: int) -> None:
         """Do nothing: all layers have moved."""
+
+    @property
+    def gradients(self) -> Tensor | None:
+        """The sum of each row's gradients, if it is wanted."""
+        return torch.cat([tensor.flatten(1) for tensor in self.summed], 1) if self.summed else None
 
     @property
     def delta(self) -> Tensor:
@@ -150,6 +164,7 @@ class _Collected(LocalModels):
 
     def __init__(self, model: Model, rows: ClientBatch) -> None:
         super().__init__(model, rows)
+        self.summed: list[Tensor] = []
         self._grads: list[Tensor] = list(self.tensors)
 
     def accumulate(self, first: int, weight: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:

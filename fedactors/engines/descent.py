@@ -24,16 +24,21 @@ def descend(
     grads: Sequence[Tensor],
     starts: Sequence[Tensor],
     corrections: Sequence[Tensor] | None,
-    prox: float,
+    prox: Tensor | float,
     lr: float,
 ) -> None:
     """Move `tensors` in place; `grads` are used up. Shapes agree, or `corrections` broadcast over a leading axis.
+
+    `prox` is one number, or one for each row of rows of tensors.
 
     Source: LocalSGD with a constant correction and a proximal weight, the common client of FedAvg (0, 0), FedProx
     (0, mu), SCAFFOLD (c - c_i, 0), FedDyn and gradient transfer.
     """
     moved = list(grads)
-    if prox:
+    if isinstance(prox, Tensor):
+        for one, tensor, start in zip(moved, tensors, starts, strict=True):
+            one.add_((tensor - start) * prox.view(-1, *[1] * (tensor.dim() - 1)))
+    elif prox:
         away = torch._foreach_sub(list(tensors), list(starts))
         torch._foreach_add_(moved, away, alpha=prox)
     if corrections is not None:
@@ -64,7 +69,7 @@ class Descent:
         *,
         lr: float,
         correction: Tensor | None = None,
-        prox: float = 0.0,
+        prox: Tensor | float = 0.0,
         layers: Layers = WHOLE,
         clip: Clip | None = None,
         phases: Phases | None = None,
@@ -86,7 +91,9 @@ class Descent:
         some = slice(rows)
         y = self.y[some]
         grad = clipped(grad, self._clip)
-        if self._prox:
+        if isinstance(self._prox, Tensor):
+            grad = grad.add((y - self._start[some]) * self._prox[some])
+        elif self._prox:
             grad = grad.add(y - self._start[some], alpha=self._prox)
         if self._correction is not None:
             grad = grad + self._correction[some]
@@ -108,6 +115,11 @@ def _first(parts: Sequence[Tensor], active: int | None) -> Sequence[Tensor]:
     return parts if active is None else [part[:active] for part in parts]
 
 
+def _phases(rows: ClientBatch, row: int | None) -> Phases | None:
+    """Return the phases of rows, or of one `row` of them."""
+    return rows.phases if row is None or rows.phases is None else rows.phases.take(torch.tensor(row))
+
+
 class LocalModels:
     """The local steps of rows, or of one `row` of them, as an engine takes them: with gradients tensor by tensor."""
 
@@ -115,6 +127,7 @@ class LocalModels:
         one = slice(None) if row is None else row
         start = rows.starts[one]
         self._rows = rows
+        self._prox = rows.prox if row is None else rows.pull_of(row)
         correction = None if rows.corrections is None else rows.corrections[one]
         state = {name: vectors[one] for name, vectors in rows.state.items()}
         self._descent = Descent(
@@ -123,10 +136,10 @@ class LocalModels:
             state,
             lr=rows.lr,
             correction=correction,
-            prox=rows.prox,
+            prox=rows.prox if row is None else rows.pull_of(row),
             layers=model.runs,
             clip=rows.clip,
-            phases=rows.phases if row is None or rows.phases is None else rows.phases.take(torch.tensor(row)),
+            phases=_phases(rows, row),
             room=room,
         )
         self._start = start
@@ -135,6 +148,8 @@ class LocalModels:
         self._starts = views(model, start)
         self._corrections = None if correction is None else views(model, correction)
         self.tensors = views(model, self._descent.y)
+        self.gradients = start.new_zeros(start.shape) if rows.sums_gradients else None
+        self._summed = None if self.gradients is None else views(model, self.gradients)
 
     def move(
         self, grads: Sequence[Tensor], step: int, active: int | None = None, written: Sequence[Tensor] = ()
@@ -147,7 +162,10 @@ class LocalModels:
             corrections = None if self._corrections is None else _first(self._corrections, active)
             mine = _first(self.tensors, active)
             starts = _first(self._starts, active)
-            descend(mine, grads, starts, corrections, self._rows.prox, self._rows.lr)
+            if self._summed is not None:
+                torch._foreach_add_(list(_first(self._summed, active)), list(grads))
+            prox = self._prox if active is None or not isinstance(self._prox, Tensor) else self._prox[:active]
+            descend(mine, grads, starts, corrections, prox, self._rows.lr)
         else:
             flat = torch.cat([grad.flatten(self._axis) for grad in grads], -1)
             self._descent.step(flat, step + 1, active)

@@ -22,6 +22,7 @@ class LocalWork:
     optimizer: Optimizer = PLAIN
     clip: Clip | None = None  # of every gradient
     prox: float = 0.0  # weight of the pull towards the start
+    scales_by_share: bool = False  # whether it is another one for each client
     corrects: bool = False  # whether steps follow more than the gradient: a correction, or `prox`
     loss_weight: float = 1.0  # multiplies every gradient
     second_loss: float | None = None  # weight of a second loss in every step; None if there is no such loss

@@ -69,6 +69,7 @@ class MicroBatching:
             torch.cat([part.deltas for part in found]),
             torch.cat([_padded(part.losses, longest) for part in found]),
             {name: torch.cat([part.state[name] for part in found]) for name in found[0].state},
+            torch.cat([_gradients(part) for part in found]) if rows.sums_gradients else None,
         )
 
 
@@ -76,6 +77,11 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory is lacking, of a GPU or of the host."""
     cuda = isinstance(error, torch.cuda.OutOfMemoryError)
     return cuda or isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+
+
+def _gradients(part: BatchResult) -> Tensor:
+    assert part.gradients is not None  # it is asked of engines that sum them
+    return part.gradients
 
 
 def _padded(losses: Tensor, steps: int) -> Tensor:

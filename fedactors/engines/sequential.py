@@ -22,6 +22,7 @@ class SequentialEngine(Engine):
     """Takes any work on any device; used on a CPU where no other engine is for the model."""
 
     accepts = "any model and optimiser on any device"
+    sums_gradients = True
     sums_updates = True
 
     def supports(self, work: LocalWork, device: str) -> bool:
@@ -43,6 +44,7 @@ class SequentialEngine(Engine):
         room = rows.starts.new_empty(rows.starts.shape[1])  # of every client in turn: how it lies decides about bits
         losses = torch.zeros(len(rows.clients), max(rows.steps, default=0), device=rows.starts.device)
         state = {name: vectors.clone() for name, vectors in rows.state.items()}
+        gradients = rows.starts.new_zeros(rows.starts.shape) if rows.sums_gradients else None
         for row in range(len(rows.clients)):
             if not rows.steps[row]:
                 deltas[row] = 0.0
@@ -55,7 +57,9 @@ class SequentialEngine(Engine):
                 total.of(rows.chunks[row], len(room)).add_(update)
             for name, vector in local.state.items():
                 state[name][row] = vector
-        return BatchResult(deltas, losses, state)
+            if gradients is not None and local.gradients is not None:
+                gradients[row] = local.gradients
+        return BatchResult(deltas, losses, state, gradients)
 
 
 def _train_row(dataset: DeviceDataset, rows: ClientBatch, row: int, losses: Tensor, room: Tensor) -> LocalModels:

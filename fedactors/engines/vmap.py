@@ -27,6 +27,7 @@ from fedactors.models.torch_modules import written_buffers
 class VmapEngine(LongestFirstEngine):
     """Takes any work on any device; used on a GPU where no other engine is for the work."""
 
+    sums_gradients = True
     accepts = "any model of fedactors' own layers, or modules that torch.func.vmap can run"
 
     def supports(self, work: LocalWork, device: str) -> bool:
@@ -65,7 +66,7 @@ class VmapEngine(LongestFirstEngine):
             further = rows.second_loss.batches(active, step) if rows.second_loss else ()
             grads, (losses[step, :active], written) = gradient(step, *inputs, *further)
             local.move(grads, step, active, written)
-        return BatchResult(local.delta, losses.T, local.state)
+        return BatchResult(local.delta, losses.T, local.state, local.gradients)
 
 
 @lru_cache(maxsize=16)

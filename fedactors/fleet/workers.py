@@ -39,6 +39,8 @@ from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
+from fedactors.learning.row_vectors import as_tensors
+from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
@@ -130,11 +132,11 @@ class ClientHost(Worker):
 
     def gradient_sum(self, clients: Sequence[int], public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
-        return self._trainer.gradient_sum(clients, public)
+        return self._trainer.gradients.over_all(clients, public)
 
     def first_gradient_sum(self, clients: Sequence[int], version: int, public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their first batches in round `version`, at `public`."""
-        return self._trainer.first_gradient_sum(clients, version, public)
+        return self._trainer.gradients.of_first_batches(clients, version, public)
 
     def local_optimum(self, public: Vectors, client: int, lr: float, rounds: int, version: int) -> dict[str, float]:
         """Return the client's loss at the model in `public`, and the least it reaches alone; see `local_optimum`."""
@@ -173,7 +175,7 @@ class CentralHost(Worker):
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner compute in a round."""
-        found = self._algorithm.in_round(facts).contribute(_tensors(public | private), facts, self._central)
+        found = in_round(self._algorithm, facts).contribute(as_tensors(public | private), facts, self._central)
         return Contribution({name: np.ascontiguousarray(value.cpu().numpy()) for name, value in found.items()})
 
     def broadcast(self, facts: Round, public: Vectors, private: Vectors) -> Vectors:
@@ -205,7 +207,7 @@ class ServerWorker(Worker):
         x = torch.from_numpy(initial(self._task.model, self._task.seed))
         if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
-        return self._parted(self._task.algorithm.start(x))
+        return self._parted(self._task.algorithm.start(x) | as_tensors(self._task.given))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
@@ -220,13 +222,13 @@ class ServerWorker(Worker):
         report = report_of(learned, given.chunks)
         if report.bad:
             return public, private, report
-        state = _tensors(public | private)
+        state = as_tensors(public | private)
         before = state["x"]
         state["x"] = mixed(before, given.older, facts.mixed)
         for contribution in given.contributions:
-            state |= _tensors(contribution.vectors)
-        kept_by_departed = [_tensors(kept) for kept in given.kept_by_departed]
-        sums = _tensors(learned.sums)
+            state |= as_tensors(contribution.vectors)
+        kept_by_departed = [as_tensors(kept) for kept in given.kept_by_departed]
+        sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
@@ -240,7 +242,7 @@ class ServerWorker(Worker):
         self, state: State, sums: State, facts: Round, kept_by_departed: Sequence[Mapping[str, torch.Tensor]]
     ) -> State:
         """Return the state after a round with the `sums` over its clients, which may be empty."""
-        algorithm = self._task.algorithm.in_round(facts)
+        algorithm = in_round(self._task.algorithm, facts)
         if sums:
             after = algorithm.aggregate(state, sums, facts, self._central)
         else:
@@ -294,7 +296,3 @@ class Evaluator(Worker):
         if self._tuner is not None:
             models = list(map(partial(self._tuner.tuned, version), clients, models))
         return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)
-
-
-def _tensors(vectors: Vectors) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(value) for name, value in vectors.items()}

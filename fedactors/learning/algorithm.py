@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.options import Options
@@ -16,15 +16,14 @@ from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from fedactors.models.layers import Loss
     from fedactors.optim.server_optimizers import ServerOptimizer
 
     Vectors = Mapping[str, Tensor]
-
-
-A = TypeVar("A", bound="Algorithm")
 
 
 class TaskSetting(NamedTuple):
@@ -40,6 +39,7 @@ class TaskSetting(NamedTuple):
     sample_size: float = 0.0  # one sample on the wire, in models
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
     evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
+    with_replacement: bool = False  # how batches are drawn, also the server's
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -56,6 +56,7 @@ class ClientResult(NamedTuple):
     kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
     gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
     state: Vectors = NOTHING  # of the client's optimiser at the end
+    gradients: Tensor | None = None  # of shape of delta: sum of the loss's gradients, if `wants_gradient_sum` and known
     own: Tensor | None = None  # of shape of delta: the client's own model at the end, for algorithms with an `own_pull`
 
 
@@ -97,6 +98,12 @@ class CentralData(Protocol):
         Gradients are multiplied by `weight`, and `correction` is added to each. An `optimizer`, new in every call,
         takes the place of SGD with `lr`.
         """
+        ...
+
+    def learn_and_sum(
+        self, x: Tensor, lr: float, work: Workload, version: int, *, weight: float, correction: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return what `learn` does, and the sum of its steps' weighted gradients, without the correction."""
         ...
 
     def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
@@ -161,6 +168,15 @@ class Algorithm(Options):
         return 0.0
 
     @property
+    def scales_by_share(self) -> bool:
+        """Whether `sent` holds each client's "share", (clients, 1): its samples over the mean of all clients'."""
+        return False
+
+    def prox_of(self, sent: Vectors) -> Tensor | float:
+        """Return `prox`, or that of each client, (clients, 1)."""
+        return self.prox
+
+    @property
     def own_pull(self) -> float | None:
         """Weight of the pull of each client's own model towards x; None if clients have no such model."""
         return None
@@ -174,6 +190,11 @@ class Algorithm(Options):
     @property
     def wants_gradient(self) -> bool:
         """Whether `ClientResult.gradient` is used; it costs one more step, computed only if so."""
+        return False
+
+    @property
+    def wants_gradient_sum(self) -> bool:
+        """Whether `ClientResult.gradients` is used; engines that sum gradients give it where steps are plain SGD."""
         return False
 
     @property
@@ -194,16 +215,6 @@ class Algorithm(Options):
             return "server_optimizer.lr"
         return "global_lr" if "global_lr" in type(self).model_fields else ""
 
-    def in_round(self: A, round: Round) -> A:
-        """Return the same algorithm with the server's rate of a round, where a schedule gives it."""
-        if round.server_lr is None:
-            return self
-        if self.server_rate_key == "global_lr":
-            return self.model_copy(update={"global_lr": round.server_lr})
-        optimizer = getattr(self, "server_optimizer", None)
-        assert optimizer is not None  # a scenario without a rate of the server is refused
-        return self.model_copy(update={"server_optimizer": optimizer.model_copy(update={"lr": round.server_lr})})
-
     def check(self, setting: TaskSetting) -> None:
         """Check that the options go with the scenario. Raises ScenarioError if not."""
 
@@ -217,15 +228,6 @@ class Algorithm(Options):
         With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
         """
         return "its file does not say what an update from an older model means"
-
-    def refuses_personal(self, setting: TaskSetting) -> str:
-        """Return why parts of the model cannot stay at the clients, or nothing if they can."""
-        if self.centre != "none":
-            return "a central learner trains the whole model"
-        if self.learns:
-            return "its server trains the whole model"
-        brings = self.optimizer(setting) is not setting.optimizer
-        return "it brings an optimiser whose state is averaged" if brings else ""
 
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""
@@ -250,6 +252,13 @@ class Algorithm(Options):
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """Return the server's state before the first round, from the initial model `(parameters,)`."""
         return {"x": x}
+
+    def given(self, parameters: int) -> Mapping[str, NDArray[np.float32]]:
+        """Return vectors of the state before the first round that the user gives, `(parameters,)` each; else `start`'s.
+
+        Raises ScenarioError if they cannot be used.
+        """
+        return {}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
         """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""

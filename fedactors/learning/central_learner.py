@@ -70,12 +70,18 @@ class CentralLearner:
     ) -> Tensor:
         """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; see `CentralData`."""
         if optimizer is None or not work.wanted:
-            return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
+            return self._descend(x, lr, work, _ROUNDS, version, weight, correction)[0]
         slots = optimizer.start(x)
         for rows in self._batches(work, version, work.wanted):
             gradient = weight * self._gradient(rows, x)
             x, slots = optimizer.step(x, gradient if correction is None else gradient + correction, slots)
         return x
+
+    def learn_and_sum(
+        self, x: Tensor, lr: float, work: Workload, version: int, *, weight: float, correction: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return what `learn` does, and the sum of its steps' weighted gradients, without the correction."""
+        return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
 
     def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
         """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
@@ -83,15 +89,15 @@ class CentralLearner:
 
     def pretrain(self, x: Tensor, lr: float, work: Workload) -> Tensor:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
-        return self._descend(x, lr, work, _BEFORE, 0)
+        return self._descend(x, lr, work, _BEFORE, 0)[0]
 
     def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
         """Return the model of `client`, which holds these data, after round `number` of training alone, from x."""
-        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)
+        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)[0]
 
     def tuned(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
         """Return the model of `client`, which holds these data, after steps of its own before an evaluation."""
-        return self._descend(x, lr, work, client, version, purpose=Purpose.FINE_TUNING)
+        return self._descend(x, lr, work, client, version, purpose=Purpose.FINE_TUNING)[0]
 
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
@@ -121,11 +127,14 @@ class CentralLearner:
         weight: float = 1.0,
         correction: Tensor | None = None,
         purpose: Purpose = Purpose.SERVER_BATCH,
-    ) -> Tensor:
-        """Take `work.wanted` steps; x itself, bit for bit, if there is nothing to do."""
+    ) -> tuple[Tensor, Tensor]:
+        """Take `work.wanted` steps; return the model and the sum of the steps' gradients, where a correction is given.
+
+        The model is x itself, bit for bit, if there is nothing to do.
+        """
         with self._around():
             if not work.wanted or not lr:
-                return x
+                return x, torch.zeros_like(x)
             return self._steps(x, lr, work, entity, version, weight, correction, purpose)
 
     def _steps(
@@ -138,11 +147,16 @@ class CentralLearner:
         weight: float,
         correction: Tensor | None,
         purpose: Purpose,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         order = self._order(work, entity, version, work.wanted, purpose)
         key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
-        row = ClientBatch((entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight)
+        sums = along is not None
+        row = ClientBatch(
+            (entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight, sums_gradients=sums
+        )
         with rounding(self._dataset.model.precision, self._dataset.device):
-            return (start[0] + self._engine.train(self._dataset, row).deltas[0]).to(x.device)
+            found = self._engine.train(self._dataset, row)
+        met = torch.zeros_like(x) if found.gradients is None else found.gradients[0]
+        return (start[0] + found.deltas[0]).to(x.device), met.to(x.device)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.learning.training_task import Chunk, ChunkResult, Vectors
+
+
+def as_tensors(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
+    """Return named vectors as tensors with the same memory."""
+    return {name: torch.from_numpy(value) for name, value in vectors.items()}
 
 
 def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:

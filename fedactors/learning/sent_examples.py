@@ -18,12 +18,16 @@ class SentExamples:
     def __init__(self, task: TrainingTask, central: ServerExamples, device: torch.device) -> None:
         x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
         self._dataset, self._seed = DeviceDataset(task.central_model, x, y), task.seed
+        self._replaced = task.setting.with_replacement
         self._batch, self._weight = min(central.batch, len(y)), task.algorithm.central_share
 
     def to(self, chunk: Chunk) -> SecondLoss:
         """Return what the clients of `chunk` are sent."""
         held, longest = np.arange(len(self._dataset.y), dtype=np.int64), max(chunk.steps)
-        work = workload(len(held), self._batch, epochs=None, steps=longest, drop_last=True)
+        replaced = self._replaced
+        work = workload(
+            len(held), self._batch, epochs=None, steps=longest, drop_last=not replaced, with_replacement=replaced
+        )
         number = len(chunk.clients)
         same = ([held] * number, [work] * number, [longest] * number)
         order = batches.sequences(self._seed, chunk.clients, chunk.trips, *same, Purpose.CENTRAL_BATCH)

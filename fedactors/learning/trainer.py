@@ -14,14 +14,13 @@ from torch import Tensor
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
-from fedactors.engines.full_gradient import full_gradient
 from fedactors.engines.micro_batching import MicroBatching, out_of_memory
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
+from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
-from fedactors.learning.dissimilarity import GradientSum, gradient_sum
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
 from fedactors.learning.row_vectors import apart, gathered, kept_rows, parts_of, timed
@@ -63,7 +62,11 @@ class Trainer:
         self._dataset = on_device(samples, task, self._engine, self._device)
         self._central = None if samples.central is None else SentExamples(task, samples.central, self._device)
         self._planner = BatchPlanner(task, samples, self._device)
+        self.gradients = ClientGradients(self._dataset, self._planner)
         self._personal = PersonalParts(task.personal, self._device)
+        self._sums_gradients = (
+            task.algorithm.wants_gradient_sum and self._engine.sums_gradients and self._work.plain_sgd
+        )
         self._adds_up = self._engine.sums_updates and self._wants_sums()
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
         self._batch_invariant = dict[Workload, bool]()
@@ -152,7 +155,7 @@ class Trainer:
         began = time.perf_counter()
         chunk = joined(chunks)
         bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
-        given = gathered(bases, chunk.bases)
+        given = gathered(bases, chunk.bases) | self._shares(chunk)
         names = self._task.algorithm.keeps if kept else ()
         held = kept_rows(kept, names, self._task.model.parameters, self._device)
         rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
@@ -160,7 +163,7 @@ class Trainer:
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
             return self._added_up(chunks, sent, rows, began)
-        deltas, losses, state = self._batching.train(self._dataset, rows)
+        deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
         if following is not None:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
@@ -168,9 +171,20 @@ class Trainer:
         start = given["x"].expand_as(deltas)
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
-        result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, own)
+        gradients = self._met(gradients)
+        result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
         mine = self._personal.of(rows.starts, deltas)
         return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
+
+    def _met(self, gradients: Tensor | None) -> Tensor | None:
+        """Return the sums of gradients without those of personal parts, if there are any sums."""
+        return None if gradients is None else self._personal.shared(gradients)
+
+    def _shares(self, chunk: Chunk) -> dict[str, Tensor]:
+        """Return the share of each client of `chunk`, if the algorithm uses it."""
+        if not self._task.algorithm.scales_by_share:
+            return {}
+        return {"share": torch.from_numpy(self._task.shares[list(chunk.clients), None]).to(self._device)}
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -189,6 +203,7 @@ class Trainer:
         zeros = rows.starts.new_zeros(1)
         optimizer = self._work.optimizer
         state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.vectors}
+        rows = replace(rows, prox=algorithm.prox_of(given), sums_gradients=self._sums_gradients)
         return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
 
     def _uploaded(
@@ -252,26 +267,11 @@ class Trainer:
         same = self._engine.parts_keep_bits(self._work, self._dataset)
         return MemoryLimit(most, same and all(self._batch_invariant.values()))
 
-    def gradient_sum(self, clients: Sequence[int], sent: Vectors) -> GradientSum:
-        """Return sums over `clients` of the gradients of their mean losses at the model `sent`; dropout is off."""
-        x = torch.from_numpy(sent["x"]).to(self._device)
-        held = map(torch.from_numpy, self._planner.samples(clients))
-        return gradient_sum(full_gradient(self._dataset, samples, x).cpu().numpy() for samples in held)
-
-    def first_gradient_sum(self, clients: Sequence[int], version: int, sent: Vectors) -> GradientSum:
-        """Return sums over `clients` of the gradients of their first batches of a trip that begins at `version`.
-
-        The gradients are those of the mean losses at the model `sent`; dropout is off.
-        """
-        x = torch.from_numpy(sent["x"]).to(self._device)
-        first = (torch.from_numpy(self._planner.first_batch(client, version)) for client in clients)
-        return gradient_sum(full_gradient(self._dataset, samples, x).cpu().numpy() for samples in first)
-
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
         steps = [min(1, steps) for steps in rows.steps]
         alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, clip=None, phases=None, steps=steps, lr=1.0, prepared=[])
+        once = replace(alone, clip=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:

@@ -6,7 +6,9 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -126,6 +128,9 @@ class TrainingTask:
     clip: Clip | None = None  # of the clients' gradients
     metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
     aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
+    given: Mapping[str, NDArray[np.float32]] = field(
+        default_factory=dict
+    )  # of the server's state before the first round
 
     @property
     def has_personal(self) -> bool:
@@ -155,12 +160,20 @@ class TrainingTask:
             optimizer=algorithm.optimizer(self.setting),
             clip=self.clip,
             prox=algorithm.prox,
+            scales_by_share=algorithm.scales_by_share,
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
             alternates=bool(self.personal_steps),
             keeps_state=self.keeps_state,
         )
+
+    @cached_property
+    def shares(self) -> NDArray[np.float32]:
+        """The samples of each client over the mean of all clients', (clients,)."""
+        held = np.array([work.held if work.wanted else 0 for work in self.workloads], np.float64)
+        shares: NDArray[np.float32] = (held / held.mean()).astype(np.float32)
+        return shares
 
     @property
     def central_model(self) -> Model:

@@ -1,8 +1,8 @@
 """A learning rate over the rounds, of the clients or of the server; constant within a round.
 
 Names, options and numbers are those of `torch.optim.lr_scheduler`, with one step of the scheduler after every round;
-`staircase` is Ruan et al.'s. Any of them may be preceded by `warm_up` rounds, in which the rate rises in equal steps:
-k lr / (warm_up + 1) in round k. The schedule itself begins after them, with its first rate.
+`staircase` and `ruan` are Ruan et al.'s. Any of them may be preceded by `warm_up` rounds, in which the rate rises in
+equal steps: k lr / (warm_up + 1) in round k. The schedule itself begins after them, with its first rate.
 """
 
 from __future__ import annotations
@@ -67,6 +67,31 @@ class StaircaseRate(Schedule):
     def rate(self, round: int) -> float:
         """Return the rate of round `round`, counted from 1."""
         return self.lr / round
+
+
+class RuanRate(Schedule):
+    """eta_tau = 16 E / (mu E[sum_k p^k s^k]) / (tau E + gamma), rounds counted from 1: Ruan et al. 2021, Theorem 3.1.
+
+    The theorem assumes a strongly convex objective and gamma = max(32 E (1 + theta) L, 4 mu E^2 theta) / (mu E[sum p
+    s]), with theta = N, 1 and E for Schemes A, B and C. After a shift of the objective the rounds are counted anew
+    (Corollary 3.2.1).
+    """
+
+    name: Literal["ruan"] = "ruan"
+    mu: float = Field(gt=0.0, lt=1e38)
+    """Strong convexity of the clients' losses."""
+    gamma: float = Field(ge=0.0, lt=1e38)
+    """What is added to the local updates so far; larger ones begin with a lower rate."""
+    local_updates: PositiveInt
+    """E: local updates of a round."""
+    expected_updates: float | None = Field(default=None, gt=0.0, lt=1e38)
+    """E[sum_k p^k s^k]: weighted updates expected in a round; by default E, where every device is complete."""
+
+    def rate(self, round: int) -> float:
+        """Return the rate of round `round`, counted from 1."""
+        e = self.local_updates
+        first = 16 * e / (self.mu * (self.expected_updates or e))
+        return first / (round * e + self.gamma)
 
 
 class ExponentialRate(Schedule):

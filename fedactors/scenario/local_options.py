@@ -19,6 +19,8 @@ class LocalOptions(Options):
     batch: int = Field(default=10, ge=1, le=1_000_000)
     drop_last: bool = False
     """Leave out the short batch at the end of a pass."""
+    with_replacement: bool = False
+    """Draw each sample of a batch by itself among all of the client's; an epoch is then as many steps as a pass has."""
     update_unit: Literal["step", "epoch"] = "step"
     """What counts as work done when time runs out: single steps, or whole passes."""
     optimizer: Optimizer = Field(default="sgd", validate_default=True)
@@ -32,6 +34,8 @@ class LocalOptions(Options):
             raise ValueError("give either epochs or steps")
         if self.steps is not None and self.update_unit == "epoch":
             raise ValueError("update_unit: epoch counts whole passes (accepted: epochs in place of steps)")
+        if self.drop_last and self.with_replacement:
+            raise ValueError("with_replacement: all batches are full then (accepted: without drop_last)")
         return self
 
 

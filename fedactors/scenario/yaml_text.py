@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from copy import deepcopy
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,12 @@ def folder_of(path: Path) -> Path:
 
 def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
     """Return the data of a YAML text and the line of each key path. Raises ScenarioError."""
+    data, lines = _parsed(text, source)
+    return deepcopy(data), dict(lines)
+
+
+@lru_cache(maxsize=8)  # a study validates hundreds of variants of one file
+def _parsed(text: str, source: str) -> tuple[dict[str, Any], Lines]:
     try:
         root, lines = _composed(text, source)
         if not isinstance(root, yaml.MappingNode):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.plan import Plan
 from fedactors.scenario.model import Scenario
 from fedactors.workload import WorkloadTable
+
+if TYPE_CHECKING:
+    from fedactors.simulation.prepare import Prepared
 
 
 class MembershipTimes(Protocol):
@@ -49,3 +54,18 @@ class Dealt(Protocol):
     def workload_table(self) -> WorkloadTable:
         """What each client is asked to do."""
         ...
+
+
+def with_moves(prepared: Prepared, plan: Plan) -> Prepared:
+    """Return a scenario in which the devices that moved by their behaviours until `plan` have the times of it.
+
+    Before, they arrive and depart when the scenario says, or never: nobody foresees what a behaviour does.
+    """
+    if plan.moves is None or not (plan.arrived or plan.departed):
+        return prepared
+    people = prepared.population
+    arrive, depart = people.arrive.copy(), people.depart.copy()
+    instants = np.array(plan.moves.instants, np.int64)
+    arrive[list(plan.arrived)] = instants[: len(plan.arrived)]
+    depart[list(plan.departed)] = instants[len(plan.arrived) :]
+    return replace(prepared, population=replace(people, arrive=arrive, depart=depart))

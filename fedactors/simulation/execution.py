@@ -25,6 +25,7 @@ from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
+from fedactors.simulation.dealt import with_moves
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, further_error, reason
@@ -85,7 +86,7 @@ class Execution:
         self._before = dict[str, float]()
         self._pending: deque[_Due] = deque()
         self._objective = Objective(prepared) if scenario.server.membership else None
-        self._clock = prepared.clock()
+        self.clock = prepared.clock()
         self._fleet = fleet
         self._nodes = fleet.nodes
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
@@ -122,7 +123,7 @@ class Execution:
 
     def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans = self._watch.each("clock", plans_of_clock(self._clock, self._prepared.scenario.server.rounds))
+        plans = self._watch.each("clock", plans_of_clock(self.clock, self._prepared.scenario.server.rounds))
         for row, (made, last) in zip(recorded_rows, plans, strict=False):
             self._recall(row, made, last)
         self._recorder.check_recorded(self._start)
@@ -132,9 +133,9 @@ class Execution:
             return ended
         if ended := self._new_rounds(plans, stop) or self._drain():
             return ended
-        if self._clock.ended_because and self._recorder.plans:
+        if self.clock.ended_because and self._recorder.plans:
             self._evaluate_last()
-        return self._clock.ended_because or cut_short(self._recorder.plans)
+        return self.clock.ended_because or cut_short(self._recorder.plans)
 
     def _recall(self, row: dict[str, Any], made: Plan, last: bool) -> None:
         """Take in a round that was recorded before: its `row` of metrics, and the plan that the clock made again."""
@@ -147,7 +148,7 @@ class Execution:
 
     def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
         """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
-        most = 1 if self._clock.steered else self._fleet.max_in_flight
+        most = 1 if self.clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
             if plan.version == stop:
                 break
@@ -161,8 +162,8 @@ class Execution:
 
     def _feed_back(self, row: Mapping[str, Any]) -> None:
         """Give the clock the losses of a round, if it selects clients by them."""
-        if self._clock.steered:
-            self._clock.feedback(row["round"] - 1, losses_in(row))
+        if self.clock.steered:
+            self.clock.feedback(row["round"] - 1, losses_in(row))
 
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
@@ -190,6 +191,7 @@ class Execution:
         return ""
 
     def _task(self, plan: Plan, objective_state: ObjectiveState | None, *, last: bool) -> RoundTask:
+        self._prepared = with_moves(self._prepared, plan)
         return task_of(plan, self._prepared, self._fleet.device, last=last, objective_state=objective_state)
 
     def _settle(self) -> str:
@@ -219,7 +221,7 @@ class Execution:
         further: dict[str, Any] = {}
         if due.objective_state and due.objective_state.moves:
             further["moves"] = [move._asdict() for move in due.objective_state.moves]
-        if self._clock.steered:
+        if self.clock.steered:
             further |= noted(outcomes.losses)
         if outcomes.judged is not None:
             further |= client_figures(outcomes.judged, self._prepared.scenario.population)
@@ -266,8 +268,7 @@ class Execution:
         scenario = self._prepared.scenario
         state = self._state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
-        said["wire"] = self._prepared.wire
-        said["notes"] = meanings(scenario)
+        said |= {"wire": self._prepared.wire, "notes": meanings(scenario)}
         if self._stop.best:
             said["best"] = self._stop.best
         said["made_with"] = programs(scenario)
@@ -276,6 +277,8 @@ class Execution:
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)
+        if self._prepared.population.behaving:  # now it is known when their devices arrived and departed
+            self._recorder.folder.clients(self._prepared)
         self._recorder.folder.summary(summary)
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 

@@ -103,7 +103,9 @@ class Prepared:
         before = server.pretraining
         if before is None:
             return IDLE
-        return workload(self.setting.central, before.batch or server.local.batch, epochs=before.epochs, steps=None)
+        replaced = server.local.with_replacement
+        batch = before.batch or server.local.batch
+        return workload(self.setting.central, batch, epochs=before.epochs, steps=None, with_replacement=replaced)
 
     @property
     def payload(self) -> Payload:
@@ -205,6 +207,7 @@ def _setting(
         / (model.parameters * BYTES_PER_PARAMETER),
         optimizer=server.local.optimizer,
         evaluation=regulariser_flops(model) / max(1, model.flops),
+        with_replacement=server.local.with_replacement,
     )
 
 
@@ -254,6 +257,11 @@ def _check_deadline(prepared: Prepared) -> None:
         check_deadline(deadline, least_times(prepared).min())
 
 
+def _check_given(prepared: Prepared) -> None:
+    """Refuse files with vectors of the server's state that cannot be used. Raises ScenarioError."""
+    prepared.scenario.server.algorithm.given(prepared.model.parameters)
+
+
 def _check_lookahead(prepared: Prepared) -> None:
     """Refuse to look ahead where what is learned decides who is asked next. Raises ScenarioError."""
     membership = prepared.scenario.server.membership
@@ -264,7 +272,7 @@ def _check_lookahead(prepared: Prepared) -> None:
         )
 
 
-_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead)  # in this order
+_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead, _check_given)  # in this order
 
 
 def check_files(scenario: Scenario) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.clock.clock import Clock
 from fedactors.errors import ScenarioError
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
@@ -54,9 +55,10 @@ def replay(
     if out is None:
         return Replay(None, play(prepared, None, rounds, losses))
     with RunFolder(Path(out), scenario) as folder:
-        summary = play(prepared, folder, rounds, losses)
+        clock = prepared.clock()
+        summary = play(prepared, folder, rounds, losses, clock=clock)
         folder.summary(summary)
-    write_windows(folder.path, prepared)
+    write_windows(folder.path, prepared, clock)
     return Replay(folder.path, summary)
 
 
@@ -66,15 +68,16 @@ def play(
     rounds: int | None,
     losses: Feedback = nothing,
     seconds: float | None = None,
+    clock: Clock | None = None,
 ) -> dict[str, Any]:
     """Run the clock and return the summary; `rounds` and wall `seconds` cut it short, `folder` takes the plans.
 
-    `losses` is the feedback of a clock that selects clients by losses.
+    `losses` is the feedback of a clock that selects clients by losses; the `clock` is a new one unless it is given.
     """
     began = time.perf_counter()
     totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
     digests = Digests()
-    clock = prepared.clock()
+    clock = clock or prepared.clock()
     fractions = np.zeros(11, np.int64)
     stopped = ""
     for plan in heeding(clock, losses):

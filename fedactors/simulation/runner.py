@@ -55,6 +55,7 @@ from fedactors.simulation.resume.resume import (
 from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
+    from fedactors.clock.clock import Clock
     from fedactors.simulation.execution import Execution, Labelled, Loaded
 
 
@@ -89,7 +90,7 @@ def run(
             save(folder.path, start, None)
             execution = _execution()(prepared, opened, data, folder, progress or Silent(), start, began)
             result = execution.play([], stop_after)
-    _draw(folder.path, prepared, progress or Silent(), report=report)
+    _draw(folder.path, prepared, execution.clock, progress or Silent(), report=report)
     return result
 
 
@@ -134,8 +135,9 @@ def resume(
                 start = now
                 save(path, start, None)
             discard_after(path, start)
-            result = _execution()(prepared, opened, data, folder, shown, start, began).play(rows, stop_after)
-    _draw(folder.path, prepared, shown, report=report)
+            execution = _execution()(prepared, opened, data, folder, shown, start, began)
+            result = execution.play(rows, stop_after)
+    _draw(folder.path, prepared, execution.clock, shown, report=report)
     return result
 
 
@@ -213,10 +215,10 @@ def _imported() -> None:
         _execution()
 
 
-def _draw(folder: Path, prepared: Prepared, progress: Progress, *, report: bool) -> None:
+def _draw(folder: Path, prepared: Prepared, clock: Clock, progress: Progress, *, report: bool) -> None:
     """Draw the report, and note what it needs; a run whose figures cannot be drawn is a run all the same."""
     try:
-        write_windows(folder, prepared)
+        write_windows(folder, prepared, clock)
         if report:
             write_report(folder)
     except Exception as error:
@@ -257,6 +259,7 @@ def load(prepared: Prepared) -> Loaded:
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
         aggregation=server.aggregation if server.aggregation.single else None,
+        given=server.algorithm.given(prepared.model.parameters),
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

@@ -112,27 +112,37 @@ def sweep(
     jobs: int | None = None,
     address: str | None = None,
     clock_only: bool = False,
+    further: Sequence[StudyAxis] = (),
     tell: Tell = lambda row: None,
 ) -> Swept:
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
 
-    Arguments are those of `compare`; `measure` is what heat maps show, with `clock_only` by default the share heard.
+    Arguments are those of `compare`; `further` axes are crossed with those of the file, which may then have none;
+    `measure` is what heat maps show, with `clock_only` by default the share heard.
     Raises UsageError for what the user can mend.
     """
     path = Path(scenario)
     changes = tuple(overrides)
     base = Scenario.load(path, changes)
-    if base.sweep is None:
+    if base.sweep is None and not further:
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
-    shown = measure or ("heard" if clock_only else base.sweep.measure)
-    known = (*MEASURES, *base.task.own_metrics)
-    if shown not in known:
-        raise ScenarioError(f'{scenario}: sweep.measure: no measure "{shown}"{suggestion(shown, known)}')
-    if shown.endswith("_to") and target is None:
-        raise ScenarioError(f"{scenario}: sweep.measure: {shown} needs a target (accepted: --target, an accuracy)")
-    axes = axes_of(base.sweep)
-    cells = list(crossed(axes, seeds_of(base, base.sweep.seeds)))
+    shown = _shown(base, measure, target, clock_only=clock_only)
+    axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
+    cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     rows = run_all(
         path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell, clock_only=clock_only
     )
     return Swept(base.name, axes, rows, shown, target, window)
+
+
+def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_only: bool) -> str:
+    """Return the measure that is shown. Raises ScenarioError if there is none, or it needs a target."""
+    default = base.sweep.measure if base.sweep else "accuracy"
+    shown = measure or ("heard" if clock_only else default)
+    known = (*MEASURES, *base.task.own_metrics)
+    if shown not in known:
+        raise ScenarioError(f'{base.source}: sweep.measure: no measure "{shown}"{suggestion(shown, known)}')
+    if shown.endswith("_to") and target is None:
+        accepted = "(accepted: --target, an accuracy)"
+        raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")
+    return shown

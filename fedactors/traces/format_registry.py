@@ -28,10 +28,12 @@ from fedactors.traces.formats import (
     spot,
 )
 from fedactors.traces.nearest import nearest
+from fedactors.traces.parsed_recordings import ParsedRecordings
 from fedactors.traces.series import Series
 from fedactors.traces.source import RecordingFile, RepairLog, load, shown
 from fedactors.traces.timeline import Timeline
 
+_PARSED = ParsedRecordings()
 Recording = Timeline | Series | DeviceTable | Matrix
 Kind = TypeVar("Kind", Timeline, Series, DeviceTable, Matrix)
 
@@ -145,6 +147,11 @@ def read_latency(path: str | Path, format: str | None = None, strict: bool = Fal
     return _read(path, Matrix, format, None, strict)
 
 
+def format_of(path: str | Path) -> Format:
+    """Return the format of the file at `path`, by its content. Raises TraceError if it is of no known format."""
+    return _choose(load(path), None)
+
+
 def read_any(path: str | Path, format: str | None = None, when: str | None = None, strict: bool = False) -> Recording:
     """Read whatever the file at `path` holds, like `read`."""
     source = load(path)
@@ -157,7 +164,10 @@ def _read(path: str | Path, wanted: type[Kind], name: str | None, when: str | No
     if _TYPES[kind.gives] is not wanted:
         fitting = _listed(f for f in formats() if _TYPES[f.gives] is wanted)
         raise source.error("", f"a {kind.name} file, which gives {kind.gives}", fitting)
-    result = _parse(source, kind, when, strict)
+    if kind in _FORMATS:
+        result = _PARSED.get(source, (kind.name, when, strict), lambda: _parse(source, kind, when, strict))
+    else:
+        result = _parse(source, kind, when, strict)
     if not isinstance(result, wanted):
         raise TypeError(f"the reader of {kind.name} returned a {type(result).__name__}")
     return result

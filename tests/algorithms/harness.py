@@ -55,6 +55,12 @@ class Central:
             x, slots = optimizer.step(x, weighted(x, step), slots)
         return x
 
+    def learn_and_sum(self, x, lr, work, version, *, weight, correction):
+        if not work.wanted or not lr:
+            return x, torch.zeros_like(x)
+        moved = local_sgd(x, lr, work.wanted, lambda y, step: weight * self.gradient_of(y, step), correction)
+        return x + moved, -moved / lr - work.wanted * correction
+
     def sample(self, x, work, version):
         return self.gradient_of(x, 0)
 
@@ -66,10 +72,11 @@ class Federation:
     """Clients, a server and the state of one algorithm between rounds."""
 
     def __init__(
-        self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None, layers=WHOLE
-    ):
+        self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None,
+        layers=WHOLE, shares=None,
+    ):  # fmt: skip
         self.algorithm, self.gradients, self.steps, self.lr = algorithm, gradients, steps, lr
-        self.central, self.layers = Central(central), layers
+        self.central, self.layers, self.shares = Central(central), layers, shares
         count = len(gradients) if members is None else members
         base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
         self.setting = TaskSetting(**{**base, **(setting or {})})
@@ -115,9 +122,11 @@ class Federation:
         """Return the trip of one client, as its host would."""
         x, algorithm = sent["x"], self.algorithm
         kept = self.kept.get(client, {name: torch.zeros_like(x) for name in algorithm.keeps})
+        if algorithm.scales_by_share:
+            sent = {**sent, "share": vector(self.shares[client])}
         correction = algorithm.correction(MappingProxyType(sent), kept)
         optimizer, gradient = algorithm.optimizer(self.setting), self.met_by(client)
-        pull = {"correction": correction, "prox": algorithm.prox}
+        pull = {"correction": correction, "prox": algorithm.prox_of(sent)}
         if isinstance(optimizer, SGD):
             delta, state = local_sgd(x, self.lr, steps, gradient, **pull), {}
         else:
@@ -129,7 +138,7 @@ class Federation:
             start = self.kept[client]["own"] if client in self.kept else x
             pull = {"correction": algorithm.own_pull * (start - x), "prox": algorithm.own_pull}
             own = start + local_sgd(start, self.lr, steps, self.met_by(client), **pull)
-        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state, own)
+        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state, None, own)
 
     def met_by(self, client):
         """Return the gradient that a client follows: its own, weighted, and the central one if it was sent samples."""

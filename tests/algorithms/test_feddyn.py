@@ -92,6 +92,39 @@ def test_linear_losses():
         close(found, -((1 - (1 - 0.1 * alpha) ** steps) / alpha) * slope)
 
 
+def test_alpha_by_share_by_hand():
+    """2 clients of 3 and 1 samples: shares 1.5 and .5 of the mean. alpha = .75: alpha_i = .5 and 1.5; eta = .5, x = 0.
+
+    f_i(y) = (y - b_i)^2 / 2 with b = (2, 0). Round 1. Client 0 follows (y - 2) + .5 y: 0 -> 1, then -1 + .5: -> 1.25.
+    Client 1 stays. r = (1.25, 0), R = .625, x = .625 + .625 = 1.25. Round 2. Client 0 follows (y - 2) + .5 * 1.25 +
+    .5 (y - 1.25): -.125 at 1.25: -> 1.3125, then -.03125: -> 1.328125. Client 1 follows y + 1.5 (y - 1.25): 1.25 at
+    1.25: -> .625, then .625 - .9375: -> .78125.
+    """
+    one = torch.eye(1, dtype=torch.float64)
+    gradients = [quadratic(one, vector(b)) for b in (2.0, 0.0)]
+    algorithm = FedDyn(alpha=0.75, alpha_by="share")
+    federation = Federation(algorithm, vector(0.0), gradients, steps=2, lr=0.5, shares=(1.5, 0.5))
+    close(federation.round(), vector(1.25))
+    federation.round()
+    kept = torch.cat([federation.kept[k]["r"] for k in (0, 1)])
+    close(kept, vector(1.25 + 0.078125, 0.78125 - 1.25))
+
+
+def test_alpha_by_share_reaches_the_optimum_of_the_weighted_mean():
+    """Samples 60, 20, 15, 5 of 100: with alpha n / (m n_i) the limit is argmin sum p_i f_i, else of the plain mean."""
+    gradients, matrices, targets = problem(4, spread=3.0)
+    p = (0.6, 0.2, 0.15, 0.05)
+    weighted = minimiser([share * a for share, a in zip(p, matrices, strict=True)], targets)
+    for by, best in (("share", weighted), ("client", minimiser(matrices, targets))):
+        shares = [4 * share for share in p]
+        algorithm = FedDyn(alpha=1.0, alpha_by=by)
+        federation = Federation(algorithm, X.clone(), gradients, steps=100, lr=0.1, shares=shares)
+        for _ in range(100):
+            federation.round()
+        assert float((federation.x - best).norm()) < 1e-4
+    assert float((weighted - minimiser(matrices, targets)).norm()) > 0.1
+
+
 def test_it_reaches_the_optimum():
     """I-FD5: heterogeneous quadratics with (nearly) exact local minimisation, everybody taking part."""
     gradients, matrices, targets = problem(4, spread=3.0)

@@ -55,6 +55,24 @@ def test_equal_work_is_fedavg_with_the_same_local_steps(options):
     close(fed.round(), X + scale * options.get("global_lr", 1.0) * mean)
 
 
+def test_a_proximal_tau_eff_by_hand():
+    """Linear losses a = 1 and 3, steps 1 and 2, equal weights, eta = 0.1, mu = 5: each step keeps half of what was.
+
+    Delta = -0.1 and -(0.15 + 0.3) = -0.45, |a|_1 = 1 and 1.5: d = -0.1 and -0.3, mean -0.2. tau_eff is (1 + 1.5) / 2 =
+    1.25 by |a|_1: -0.25; by steps 1.5: -0.3.
+    """
+    for tau_eff, moved in (("norm", -0.25), ("steps", -0.3)):
+        fed = Federation(FedNova(mu=5.0, tau_eff=tau_eff), vector(0.0), [linear(1.0), linear(3.0)])
+        close(fed.round(steps=[1, 2]), vector(moved))
+
+
+def test_equal_proximal_work_is_fedprox_where_tau_eff_is_the_mean_of_norms():
+    nova = Federation(FedNova(mu=0.7, tau_eff="norm"), X.clone(), rough(), steps=4, lr=0.05)
+    prox = Federation(FedProx(mu=0.7), X.clone(), rough(), steps=4, lr=0.05)
+    for _ in range(3):
+        close(nova.round(), prox.round())
+
+
 @pytest.mark.parametrize("options", [{}, {"momentum": 0.6}, {"mu": 0.5}, {"mu": 1e-6}])
 @pytest.mark.parametrize("tau", [1, 2, 7])
 def test_the_norm_of_a_is_the_weight_of_all_gradients(options, tau):

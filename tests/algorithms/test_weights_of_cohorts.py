@@ -98,6 +98,31 @@ def test_check_and_reports_say_what_a_share_is_of(scheme, cohort, among, said):
     assert replay(scenario, None).summary["notes"] == notes
 
 
+@pytest.mark.parametrize(
+    ("lr", "local", "algorithm", "said"),
+    [
+        (1e-5, {"clip": {"norm": 1.0}}, "scaffold", "gradients are clipped"),
+        (1e-5, {"optimizer": {"name": "sgd", "weight_decay": 1e-4}}, "scaffold", 'the optimiser "sgd" has options'),
+        (1e-5, {}, "scaffold", None),
+        (0.1, {"clip": {"norm": 1.0}}, "scaffold", None),
+        (1e-5, {"clip": {"norm": 1.0}}, {"name": "scaffold", "option": "I"}, None),
+        (1e-5, {"clip": {"norm": 1.0}}, "fedavg", None),
+    ],
+)
+def test_check_says_where_digits_are_lost(lr, local, algorithm, said):
+    """A mean gradient from a difference of models has a relative error of about 7e-8 over the rate."""
+    scenario = prepared(
+        "B", "fixed", "all", participation="uniform", algorithm=algorithm, among="members",
+        local={"epochs": 2, "batch": 10, **local}, schedule={"name": "constant", "lr": lr},
+    ).scenario  # fmt: skip
+    notes = meanings(scenario)
+    if said is None:
+        assert notes == []
+    else:
+        assert said in notes[0]
+        assert notes[0].endswith("at 1e-05 their relative error is about 0.007")
+
+
 def test_the_square_root_of_those_heard():
     """Thirty devices, of which two report: eta_g is 1.41, where the square root of the cohort is 5.48."""
     assert global_step("sqrt_heard", heard=2, cohort=30) == pytest.approx(2**0.5)

@@ -114,6 +114,14 @@ def test_windows_that_repeat_without_rest_are_refused_at_once(tmp_path):
     assert len(build(scenario(tmp_path, once), 1)) == 50
 
 
+def test_many_windows_over_years_are_not_dense(tmp_path):
+    """508 windows in 5.5 years: their number in ns times the bound does not fit 64 bits."""
+    day = 86_400
+    rows = "".join(f"phone,{4 * k * day},{(4 * k + 1) * day}\n" for k in range(508))
+    (tmp_path / "w.csv").write_text("device,on_s,off_s\n" + rows)
+    assert len(build(scenario(tmp_path, {"availability": {"name": "trace", "path": "w.csv"}}), 1)) == 50
+
+
 def test_the_projects_own_recordings_repeat_slowly_enough():
     campus = Path(__file__).parents[2] / "traces"
     assert len(build(scenario(campus, {"availability": {"name": "trace", "path": "campus.csv"}}), 1)) == 50

@@ -69,3 +69,12 @@ def test_weeks_between_rounds_cost_no_edges():
     shown.advance(10**15)
     assert shown.available().tolist() == [0]
     assert shown.next_edge() == 10**15 + 1
+
+
+def test_recordings_without_a_window_cost_nothing_however_short_their_turns_are():
+    """A recording of one nanosecond in which a device was never on, beside one of five years."""
+    shown = Presence(availability([{"windows": [], "period": 1}, {"windows": [(0, 10**17)], "period": 15 * 10**16}]))
+    shown.advance(10**9)
+    assert shown.available().tolist() == [1]
+    assert shown.next_edge() == 10**17
+    assert Presence(availability([{"windows": [], "period": 1}])).next_on() == NEVER

@@ -19,8 +19,9 @@ from fedactors.algorithms.fed_ams import FedAMS
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.data import batches
 from fedactors.engines.client_batch import ClientBatch, DeviceDataset
-from fedactors.engines.cuda_graph import CudaGraphEngine, _RecordedBatch, rounded, widths
+from fedactors.engines.cuda_graph import CudaGraphEngine, _RecordedBatch
 from fedactors.engines.dense_batched import DenseBatchedEngine
+from fedactors.engines.graph_widths import rounded, widths
 from fedactors.engines.local_work import LocalWork
 from fedactors.engines.sequential import SequentialEngine
 from fedactors.engines.vmap import VmapEngine

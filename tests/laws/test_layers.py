@@ -29,7 +29,7 @@ ROOMS = {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
     },
     "fetching": set(),
-    "study": {"scenario", "simulation", "run_files", "report", "fleet"},
+    "study": {"scenario", "traces", "clock", "simulation", "run_files", "report", "fleet"},
     "papers": {"scenario", "simulation", "run_files", "study"},
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet", "fetching"},
 }  # fmt: skip

@@ -8,12 +8,14 @@ from torch.optim import lr_scheduler
 
 from fedactors.algorithms.fedavg import FedAvg
 from fedactors.learning.algorithm import Round
+from fedactors.learning.server_rate import in_round
 from fedactors.optim.schedule import (
     ConstantRate,
     CosineRate,
     ExponentialRate,
     MultiStepRate,
     PolynomialRate,
+    RuanRate,
     StaircaseRate,
     StepRate,
 )
@@ -92,9 +94,20 @@ def test_a_staircase_warms_up_to_its_first_rate():
     assert [StaircaseRate(lr=1.0, warm_up=1).at(round) for round in (1, 2, 3, 4)] == [0.5, 1.0, 1 / 2, 1 / 3]
 
 
+def test_the_rate_of_the_theorem_by_hand():
+    """E = 5, mu = 0.1, gamma = 35, of each device's 5 updates 4 expected: 16 * 5 / (0.1 * 4) = 200, over 5 tau + 35.
+
+    Rounds 1, 2, 3, 33: 200 over 40, 45, 50, 200. With all updates expected 16 / mu = 160 over the same.
+    """
+    some = RuanRate(mu=0.1, gamma=35, local_updates=5, expected_updates=4)
+    assert [some.at(round) for round in (1, 2, 3, 33)] == pytest.approx([5, 200 / 45, 4, 1])
+    every = RuanRate(mu=0.1, gamma=35, local_updates=5)
+    assert [every.at(round) for round in (1, 33)] == pytest.approx([4, 0.8])
+
+
 def test_the_rate_of_the_server_takes_the_place_of_the_algorithms():
     facts = Round(0, 1, 1.0, 0.1, server_lr=0.25)
-    assert FedAvg().in_round(facts).global_lr == 0.25
-    adam = FedAvg(server_optimizer=ServerAdam(b1=0.5)).in_round(facts).server_optimizer
+    assert in_round(FedAvg(), facts).global_lr == 0.25
+    adam = in_round(FedAvg(server_optimizer=ServerAdam(b1=0.5)), facts).server_optimizer
     assert (adam.lr, adam.b1) == (0.25, 0.5)
-    assert FedAvg().in_round(facts._replace(server_lr=None)).global_lr == 1.0
+    assert in_round(FedAvg(), facts._replace(server_lr=None)).global_lr == 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import simpy
 
@@ -32,6 +32,8 @@ class EventDevice:
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
         self._sources = 0  # processes that may still change it
+        self._seen: list[tuple[Time, Time]] = []  # when it was on, if it behaves
+        self._since: Time | None = None  # when it came on, if it is on
 
     @property
     def on(self) -> bool:
@@ -111,8 +113,27 @@ class EventDevice:
 
     def changed(self) -> None:
         """Tell the server and all who wait for this device that it has come, gone, arrived or departed."""
+        if self.behaves:
+            self.watch()
         self._wake()
         self.world.note(self.client, on=self.on, here=self.here and not self.gone)
+
+    def watch(self) -> None:
+        """Note whether the device is on now."""
+        now = self.world.now
+        if self.on and self._since is None:
+            joined = bool(self._seen) and self._seen[-1][1] == now
+            self._since = self._seen.pop()[0] if joined else now
+        elif not self.on and self._since is not None:
+            if now > self._since:
+                self._seen.append((self._since, now))
+            self._since = None
+
+    def seen(self) -> Iterator[tuple[Time, Time]]:
+        """Yield when the device was on until now, as (on, off) in order; a window that has not ended ends never."""
+        yield from self._seen
+        if self._since is not None:
+            yield self._since, NEVER
 
     def _wake(self) -> None:
         event, self.switched = self.switched, simpy.Event(self.world.env)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -70,6 +70,7 @@ class EventWorld(World, EventTime):
         for device in self.devices.values():
             device.recorded = population.availability.is_on(device.client, 0)
             self.note(device.client, on=device.on, here=device.here)
+            device.watch()
             device.follow(device.stay())
             device.follow(device.windows(population.availability))
         for group in population.behaving:
@@ -119,6 +120,12 @@ class EventWorld(World, EventTime):
     def _wake(self) -> None:
         event, self._change = self._change, simpy.Event(self.env)
         event.succeed()
+
+    @override
+    def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
+        if not self._behaving[client]:
+            return super().spans(client, time)
+        return ((max(on, time), off) for on, off in self.devices[client].seen() if off > time)
 
     @override
     def note_move(self, client: int, *, arrives: bool) -> None:

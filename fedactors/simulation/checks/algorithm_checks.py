@@ -33,13 +33,23 @@ def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:
 def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
     """Refuse parts of a model that stay at the clients where that has no meaning. Raises ScenarioError."""
     algorithm = server.algorithm
-    if reason := algorithm.refuses_personal(setting):
+    if reason := _needs_the_whole_model(algorithm, setting):
         raise ScenarioError(
             f'server.personal: "{algorithm.name}" cannot leave parts of a model at the clients, or local buffers:'
             f" {reason} (accepted: fedavg, fedprox, scaffold and others that send only what clients trained)"
         )
     if server.dissimilarity_every is not None:
         raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
+
+
+def _needs_the_whole_model(algorithm: Algorithm, setting: TaskSetting) -> str:
+    """Return why parts of the model cannot stay at the clients, or nothing if they can."""
+    if algorithm.centre != "none":
+        return "a central learner trains the whole model"
+    if algorithm.learns:
+        return "its server trains the whole model"
+    brings = algorithm.optimizer(setting) is not setting.optimizer
+    return "it brings an optimiser whose state is averaged" if brings else ""
 
 
 def check_alternate(server: ServerOptions, personal: Sized, works: Sequence[Workload]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from fedactors.algorithms.participation import Scheme
+from fedactors.registry import BUILTIN
 from fedactors.scenario.model import Scenario
 
+_LOW = 1e-3  # a rate at which it is 7e-5
+_ERROR = 7e-8  # of a mean gradient from a difference of models in float32, times the rate
 _SETS = {
     "share_of_asked": "its share of those asked, who stand for all (weights: fixed counts the others as silent, as the"
     " paper does; weights: unbiased scales by how many were asked)",
@@ -14,7 +17,12 @@ _SETS = {
 
 
 def meanings(scenario: Scenario) -> list[str]:
-    """Return sentences about participation schemes that meet a cohort of not all members."""
+    """Return sentences about participation schemes that meet a cohort of not all members, and about lost digits."""
+    return [*_shares(scenario), *_lost_digits(scenario)]
+
+
+def _shares(scenario: Scenario) -> list[str]:
+    """Return a sentence about a participation scheme that meets a cohort of not all members."""
     server = scenario.server
     scheme = server.participation
     everybody = server.cohort == "all" and server.among == "members"
@@ -22,3 +30,24 @@ def meanings(scenario: Scenario) -> list[str]:
         return []
     asked = f"{server.cohort} of {scenario.devices}" if server.cohort != "all" else "those that are on"
     return [f"participation {scheme.name}, where {asked} devices are asked: p^k of a device is {_SETS[scheme.weights]}"]
+
+
+def _lost_digits(scenario: Scenario) -> list[str]:
+    """Return a sentence about gradients that are worked out from differences of models at a low rate."""
+    server, local = scenario.server, scenario.server.local
+    lowest = min(server.schedule.at(1), server.schedule.at(server.rounds))
+    if not server.algorithm.wants_gradient_sum or lowest > _LOW:
+        return []
+    own_engine = scenario.engine is not None and scenario.engine not in BUILTIN["engines"]
+    reasons = {
+        f'engine "{scenario.engine}" may not sum gradients': own_engine,
+        "gradients are clipped": local.clip is not None,
+        f'the optimiser "{local.optimizer.name}" has options': not local.optimizer.plain,
+    }
+    reason = next((text for text, holds in reasons.items() if holds), "")
+    if not reason:
+        return []
+    return [
+        f"algorithm {server.algorithm.name}: {reason}, so mean gradients come from differences of models, which lose"
+        f" digits as the rate falls: at {lowest:g} their relative error is about {_ERROR / lowest:.1g}"
+    ]

@@ -134,6 +134,7 @@ def _workloads_of_group(sizes: NDArray[np.int64], local: LocalOptions) -> list[W
             steps=local.steps,
             drop_last=local.drop_last,
             whole_passes=local.update_unit == "epoch",
+            with_replacement=local.with_replacement,
         )
 
     return [of(samples) for samples in sizes.tolist()]

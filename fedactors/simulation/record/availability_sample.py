@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedactors.clock.clock import Clock
 from fedactors.plan import Time
 from fedactors.report.measures import every
 from fedactors.report.timeline_rows import choose
@@ -25,15 +26,15 @@ _SAMPLE = 400  # devices
 _WINDOWS = 2_000  # of one device
 
 
-def write_windows(folder: Path, prepared: Prepared) -> None:
-    """Write windows.parquet beside the tables of a run or replay that has ended."""
+def write_windows(folder: Path, prepared: Prepared, clock: Clock) -> None:
+    """Write windows.parquet beside the tables of a run or replay that has ended, of which `clock` is."""
     import pyarrow as pa
 
     records = read(folder)
     end = int(max(records.plans["ready"].max(initial=0), records.orders["finished"].max(initial=0)))
     sample = every(len(prepared.population), _SAMPLE)
     clients = np.union1d(sample, choose(records).devices).tolist()
-    spans = [list(islice(_spans(prepared, client, end), _WINDOWS)) for client in clients]
+    spans = [list(islice(_spans(prepared, clock, client, end), _WINDOWS)) for client in clients]
     table = pa.table({
         "client": pa.array(clients, pa.int64()),
         "sampled": pa.array(np.isin(clients, sample)),
@@ -43,11 +44,13 @@ def write_windows(folder: Path, prepared: Prepared) -> None:
     write_table(folder / FILE, table)
 
 
-def _spans(prepared: Prepared, client: int, end: Time) -> Iterator[tuple[Time, Time]]:
+def _spans(prepared: Prepared, clock: Clock, client: int, end: Time) -> Iterator[tuple[Time, Time]]:
     """Yield when a device is on and belongs to the population, up to `end`."""
     people = prepared.population
-    first, last = int(people.arrive[client]), min(int(people.depart[client]), end)
-    for on, off in people.availability.spans(client, first):
+    behaves = any(group.first <= client < group.first + group.count for group in people.behaving)
+    first = 0 if behaves else int(people.arrive[client])
+    last = min(int(people.depart[client]), end)
+    for on, off in clock.spans(client, first):
         if on >= last:
             return
         yield on, min(off, last)
