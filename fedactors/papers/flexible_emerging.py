@@ -25,6 +25,7 @@ from fedactors.papers.flexible_emerging_claims import halves_of, sources_of
 from fedactors.papers.fsl_axes import Axis
 from fedactors.papers.verdicts import Floor
 
+EQUAL = "NIID equal"
 _DEVICES = 50
 _RECORDINGS = "../../../traces/ruan/"  # beside the folder of scenarios
 _PROCESSORS = {1: "T0", 2: "T[03]*", 3: "T[035]*", 4: "T[0357]*", 5: "*"}  # rows of share.csv: the first so many
@@ -64,8 +65,8 @@ def sampled(*counts: int) -> Axis:
     }
 
 
-def _emerging(data: Axis, links: str) -> Axes:
-    return {"data": data, "source": {"emerging": ()}, "T": emerging(links, 1, 5, 8), "scheme": SCHEMES}
+def _emerging(data: Axis, links: str, *counts: int) -> Axes:
+    return {"data": data, "source": {"emerging": ()}, "T": emerging(links, *counts), "scheme": SCHEMES}
 
 
 def _sampled(data: Axis) -> Axes:
@@ -76,6 +77,11 @@ def _sampled(data: Axis) -> Axes:
 def _synthetic() -> Axis:
     """Return the axis of data; each device has at least one whole batch for training."""
     return synthetic("NIID", "(0,0)", floor=23)
+
+
+def _equal() -> Axis:
+    """Return the axis of data of equal sizes, at a rate at which 200 rounds do not end learning."""
+    return {EQUAL: (*spreads(1.0)[1.0], "server.schedule.lr=0.1")}
 
 
 def _mnist() -> Axis:
@@ -89,14 +95,16 @@ _SEEDS = (1, 2, 3)
 REDUCED: dict[str, Experiment] = {
     "flexible-table3-emerging": Experiment(
         "Ruan et al., table 3, from emerging participation: SYNTHETIC, 50 devices, one, five and all traces",
-        f"{FOLDER}table3-synthetic-emerging.yaml", [_emerging(_synthetic(), "links-610.csv")], _SEEDS,
-        halves_of("SYNTHETIC", asserted=False), beside=sources_of("SYNTHETIC"),
+        f"{FOLDER}table3-synthetic-emerging.yaml",
+        [_emerging(_synthetic(), "links-610.csv", 1, 5, 8), _emerging(_equal(), "links-610.csv", 5, 8)], _SEEDS,
+        halves_of("SYNTHETIC", EQUAL), beside=sources_of("SYNTHETIC"),
         floors=LEARNT,
     ),
     "flexible-table3-mnist-emerging": Experiment(
         "Ruan et al., table 3, from emerging participation: MNIST, 14 x 14, 50 devices, one, five and all traces",
-        f"{FOLDER}table3-mnist-emerging.yaml", [_emerging(_mnist(), "links-1970.csv"), _sampled(_mnist())], _SEEDS,
-        halves_of("MNIST"), beside=sources_of("MNIST"),
+        f"{FOLDER}table3-mnist-emerging.yaml",
+        [_emerging(_mnist(), "links-1970.csv", 1, 5, 8), _sampled(_mnist())], _SEEDS,
+        halves_of("MNIST", "NIID"), beside=sources_of("MNIST"),
         floors=(Floor(0.25),),  # chance is a tenth; Scheme A ends at a third with some seeds
     ),
     "flexible-table4-emerging": Experiment(

@@ -16,21 +16,22 @@ _WORTH = 2.0  # points: smaller rises of the paper, of one run each, are within 
 _HALF = 0.5
 
 
-def halves_of(data: str, *, asserted: bool = True) -> Callable[[ResultTable], list[Claim]]:
+def halves_of(data: str, *kinds: str) -> Callable[[ResultTable], list[Claim]]:
     """Return the maker of the claims: C gains at least half of what the paper prints, where that is 2 points or more.
 
-    The same of B over A is reported, and that of sampled participation.
+    They are asserted of the `kinds` of data. The same of B over A is reported, and that of sampled participation.
     """
 
     def claims(table: ResultTable) -> list[Claim]:
-        found = [_same(table, kind) for kind in table.labels("data")]
+        alone = dict.fromkeys(at["data"] for at, _ in table.rows if at["T"] == 1)
+        found = [_same(table, kind) for kind in alone]
         for kind, source, count, paper in _places(table, data):
             rises = _rises(table, kind, source, count)
             for name, ours, theirs in zip(("B - A", "C - B"), rises, paper, strict=True):
                 if theirs < _WORTH:
                     continue
                 text = f"{kind}, |T| = {count}, {source}: {name} is at least half of the paper's {theirs:g} points"
-                held = asserted and source == EMERGING and name == "C - B"
+                held = kind in kinds and source == EMERGING and name == "C - B"
                 found.append(at_least(text, ours, _HALF * theirs, asserted=held))
         return found
 
@@ -49,11 +50,11 @@ def sources_of(data: str) -> Callable[[ResultTable], list[str]]:
     """Return the maker of table 3: the paper's rises, those from sampled and those from emerging participation."""
 
     def beside(table: ResultTable) -> list[str]:
-        lines = [f"{data}, points of accuracy: B - A, C - B", f"{'':22}{'paper':>14}  {'ours':>14}    A / B / C"]
+        lines = [f"{data}, points of accuracy: B - A, C - B", f"{'':27}{'paper':>14}  {'ours':>14}    A / B / C"]
         for kind, source, count, paper in _places(table, data):
             rises = "".join(f"{rise:7.1f}" for rise in _rises(table, kind, source, count))
             levels = " / ".join(f"{level:.1f}" for level in _levels(table, kind, source, count))
-            lines.append(f"{kind:<7}|T| = {count}  {source:<8}{paper[0]:7.1f}{paper[1]:7.1f}  {rises}    {levels}")
+            lines.append(f"{kind:<12}|T| = {count}  {source:<8}{paper[0]:7.1f}{paper[1]:7.1f}  {rises}    {levels}")
         return lines
 
     return beside
@@ -63,7 +64,7 @@ def _places(table: ResultTable, data: str) -> list[tuple[Label, Label, int, tupl
     """Return each (data, source, |T|) of the table with the rises that the paper prints there."""
     found = dict.fromkeys((at["data"], int(at["T"]), at["source"]) for at, _ in table.rows)
     return [
-        (kind, source, count, TABLE_3[data, "IID" if kind == "(0,0)" else str(kind)][count - 1])
+        (kind, source, count, TABLE_3[data, "NIID" if str(kind).startswith("NIID") else "IID"][count - 1])
         for kind, count, source in sorted(found, key=lambda place: (str(place[0]), place[1], str(place[2])))
     ]
 
