@@ -6,6 +6,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.papers import (
     fedlamb,
     flexible,
+    flexible_emerging,
     fsl_conference,
     fsl_full,
     fsl_journal,
@@ -20,6 +21,7 @@ REDUCED: dict[str, Experiment] = {
     **fsl_conference.REDUCED,
     **fsl_full.IMAGES,
     **flexible.REDUCED,
+    **flexible_emerging.REDUCED,
     **mixed_smiles.REDUCED,
     **mixed_tasks.REDUCED,
     **fedlamb.REDUCED,

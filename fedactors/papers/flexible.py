@@ -9,6 +9,19 @@ from __future__ import annotations
 from fedactors.papers import flexible_limits
 from fedactors.papers.claims import reported
 from fedactors.papers.experiment import Axes, Experiment
+from fedactors.papers.flexible_axes import (
+    FOLDER,
+    LEARNT,
+    OPTIONS,
+    REBOOT,
+    SCHEMES,
+    arrivals,
+    departures,
+    images,
+    spreads,
+    synthetic,
+    traces,
+)
 from fedactors.papers.flexible_claims import (
     fig5_claims,
     gaps_of,
@@ -22,108 +35,57 @@ from fedactors.papers.flexible_claims import (
     table5_claims,
 )
 from fedactors.papers.fsl_axes import Axis
-from fedactors.papers.verdicts import Floor
-
-_TRACES = ("T0", "T30", "T50", "T70", "T90", "Thi", "Tmi", "Tlo")
-_SCHEMES: Axis = {scheme: (f"server.participation={scheme}",) for scheme in "ABC"}
-_REBOOT: Axis = {"fast": ("server.membership=fast-reboot",), "vanilla": ("server.membership=vanilla",)}
-_OPTIONS: Axis = {
-    name: (f"server.membership={{name: vanilla, departures: {name}}}",) for name in ("include", "exclude")
-}
-_PARETO = "samples: {{name: pareto, index: 0.5, total: {0}, floor: {1}}}"
-
-
-def traces(*counts: int) -> Axis:
-    """Return the axis of |T|, the first so many traces."""
-    return {
-        count: (f"population.devices.sampled={{traces: [{', '.join(_TRACES[:count])}], assign: shuffle}}",)
-        for count in counts
-    }
-
-
-def synthetic(*names: str) -> Axis:
-    """Return the axis of how alike the devices of SYNTHETIC are; the paper calls (0, 0) IID, which it is not."""
-    options = {"NIID": "alpha: 1.0, beta: 1.0", "(0,0)": "alpha: 0.0, beta: 0.0", "IID": "iid: true"}
-    sizes = _PARETO.format(10000, 20)
-    return {name: (f"task.dataset={{name: synthetic, {options[name]}, {sizes}}}",) for name in names}
-
-
-def images(total: int, floor: int) -> Axis:
-    """Return the axis of how alike the devices of an image data set are."""
-    sizes = _PARETO.format(total, floor)
-    return {
-        "NIID": (f"task.partition={{name: classes, classes: 1, balanced: false, {sizes}, replace: true}}",),
-        "IID": (f"task.partition={{name: iid, {sizes}, replace: true}}",),
-    }
-
-
-def arrivals(after: int, *taus: int) -> Axis:
-    """Return the axis of tau_0, with `after` rounds to follow."""
-    return {tau: (f"population.newcomer.arrive={100 * tau}s", f"server.rounds={tau + after}") for tau in taus}
-
-
-def departures(after: int, *taus: int) -> Axis:
-    """Return the axis of tau_0, with `after` rounds to follow."""
-    return {tau: (f"population.leaver.depart={100 * tau}s", f"server.rounds={tau + after}") for tau in taus}
-
-
-def spreads(*values: float) -> Axis:
-    """Return the axis of a in SYNTHETIC(a, a)."""
-    return {a: (f"task.dataset={{name: synthetic, alpha: {a}, beta: {a}, samples: 200}}",) for a in values}
-
 
 _GRIDS3: list[Axes] = [
-    {"data": synthetic("NIID"), "T": traces(1, 3, 8), "scheme": _SCHEMES},
-    {"data": synthetic("(0,0)", "IID"), "T": traces(8), "scheme": _SCHEMES},
+    {"data": synthetic("NIID"), "T": traces(1, 3, 8), "scheme": SCHEMES},
+    {"data": synthetic("(0,0)", "IID"), "T": traces(8), "scheme": SCHEMES},
 ]
 _INACTIVE: Axis = {
     "some": ("population.devices.sampled=[T0, Thi, Tmi, Tlo]",),
     "none": ("population.devices.sampled=[T0, T30, T50, T90]",),
 }
-_FOLDER = "papers/flexible/"
-_LEARNT = (Floor(0.3),)  # chance is a tenth, of letters one of 47 or of 62
 _EIGHT, _SIX, _FIVE, _THREE = (tuple(range(1, n + 1)) for n in (8, 6, 5, 3))
 
 REDUCED: dict[str, Experiment] = {
     "flexible-table3": Experiment(
         "Ruan et al., table 3 and figure 3, reduced: SYNTHETIC, 50 devices, one, three and all traces",
-        f"{_FOLDER}table3-synthetic-reduced.yaml", _GRIDS3, _FIVE, table3_claims, beside=table3_of("SYNTHETIC"),
-        floors=_LEARNT,
+        f"{FOLDER}table3-synthetic-reduced.yaml", _GRIDS3, _FIVE, table3_claims, beside=table3_of("SYNTHETIC"),
+        floors=LEARNT,
     ),
     "flexible-table3-mnist": Experiment(
         "Ruan et al., table 3, reduced: MNIST, 14 x 14, half of ten devices on trace T90",
-        f"{_FOLDER}table3-mnist-reduced.yaml", [{"scheme": _SCHEMES}], _FIVE, schemes_claims,
+        f"{FOLDER}table3-mnist-reduced.yaml", [{"scheme": SCHEMES}], _FIVE, schemes_claims,
         "the whole table for MNIST: flexible-table3-mnist at full size",
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table3-emnist": Experiment(
         "Ruan et al., table 3, reduced: EMNIST Balanced, 62 devices, softmax regression",
-        f"{_FOLDER}table3-emnist-reduced.yaml",
-        [{"data": images(6200, 20), "T": traces(1, 3, 5, 8), "scheme": _SCHEMES}], (1,),
+        f"{FOLDER}table3-emnist-reduced.yaml",
+        [{"data": images(6200, 20), "T": traces(1, 3, 5, 8), "scheme": SCHEMES}], (1,),
         lambda table: reported(table3_claims(table)), beside=table3_of("EMNIST"),
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table4": Experiment(
         "Ruan et al., table 4 and figure 4 (left), reduced: one of ten devices arrives",
-        f"{_FOLDER}table4-reduced.yaml", [{"tau": arrivals(60, 10, 30, 50, 70), "reboot": _REBOOT}], _EIGHT,
+        f"{FOLDER}table4-reduced.yaml", [{"tau": arrivals(60, 10, 30, 50, 70), "reboot": REBOOT}], _EIGHT,
         table4_claims, beside=table4_of("MNIST"),
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-fig5": Experiment(
         "Ruan et al., figure 5, reduced: three devices arrive one after the other",
-        f"{_FOLDER}fig5-reduced.yaml", [{"reboot": _REBOOT}], _EIGHT, fig5_claims,
-        floors=_LEARNT,
+        f"{FOLDER}fig5-reduced.yaml", [{"reboot": REBOOT}], _EIGHT, fig5_claims,
+        floors=LEARNT,
     ),
     "flexible-table5": Experiment(
         "Ruan et al., table 5 and figure 4 (right), reduced: one of thirty devices departs",
-        f"{_FOLDER}table5-reduced.yaml",
-        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, 10, 20, 30, 40, 50), "option": _OPTIONS}], _SIX,
+        f"{FOLDER}table5-reduced.yaml",
+        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, 10, 20, 30, 40, 50), "option": OPTIONS}], _SIX,
         table5_claims, beside=table5_beside,
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-rr5": Experiment(
         "Ruan et al., section 4, reduced: where the schemes end, on four quadratics",
-        f"{_FOLDER}rr5-reduced.yaml", [{"inactive": _INACTIVE, "scheme": _SCHEMES}], (1,),
+        f"{FOLDER}rr5-reduced.yaml", [{"inactive": _INACTIVE, "scheme": SCHEMES}], (1,),
         flexible_limits.claims, beside=flexible_limits.beside, floors=flexible_limits.FLOORS,
     ),
 }  # fmt: skip
@@ -132,47 +94,47 @@ _ALL = traces(1, 2, 3, 4, 5, 6, 7, 8)
 FULL: dict[str, Experiment] = {
     "flexible-table3": Experiment(
         "Ruan et al., table 3 and figure 3: SYNTHETIC",
-        f"{_FOLDER}table3-synthetic.yaml",
-        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": _SCHEMES}], (1,),
+        f"{FOLDER}table3-synthetic.yaml",
+        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("SYNTHETIC"), beside=table3_of("SYNTHETIC"),
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table3-mnist": Experiment(
-        "Ruan et al., table 3 and figure 3: MNIST", f"{_FOLDER}table3-mnist.yaml",
-        [{"data": images(60000, 10), "T": _ALL, "scheme": _SCHEMES}], (1,),
+        "Ruan et al., table 3 and figure 3: MNIST", f"{FOLDER}table3-mnist.yaml",
+        [{"data": images(60000, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("MNIST"), beside=table3_of("MNIST"),
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table3-emnist": Experiment(
-        "Ruan et al., table 3: EMNIST", f"{_FOLDER}table3-emnist.yaml",
-        [{"data": images(12400, 10), "T": _ALL, "scheme": _SCHEMES}], (1,),
+        "Ruan et al., table 3: EMNIST", f"{FOLDER}table3-emnist.yaml",
+        [{"data": images(12400, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("EMNIST"), beside=table3_of("EMNIST"),
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table4": Experiment(
-        "Ruan et al., table 4: SYNTHETIC(1, 1)", f"{_FOLDER}table4-synthetic.yaml",
-        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": _REBOOT}], _THREE, rebounds, beside=table4_of("SYNTHETIC"),
-        floors=_LEARNT,
+        "Ruan et al., table 4: SYNTHETIC(1, 1)", f"{FOLDER}table4-synthetic.yaml",
+        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": REBOOT}], _THREE, rebounds, beside=table4_of("SYNTHETIC"),
+        floors=LEARNT,
     ),
     "flexible-table4-mnist": Experiment(
-        "Ruan et al., table 4 and figure 4 (left): MNIST", f"{_FOLDER}table4-mnist.yaml",
-        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": _REBOOT}], _THREE, rebounds, beside=table4_of("MNIST"),
-        floors=_LEARNT,
+        "Ruan et al., table 4 and figure 4 (left): MNIST", f"{FOLDER}table4-mnist.yaml",
+        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": REBOOT}], _THREE, rebounds, beside=table4_of("MNIST"),
+        floors=LEARNT,
     ),
     "flexible-table4-emnist": Experiment(
-        "Ruan et al., table 4: EMNIST", f"{_FOLDER}table4-emnist.yaml",
-        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": _REBOOT}], _THREE, rebounds, beside=table4_of("EMNIST"),
-        floors=_LEARNT,
+        "Ruan et al., table 4: EMNIST", f"{FOLDER}table4-emnist.yaml",
+        [{"tau": arrivals(100, 10, 30, 50, 70), "reboot": REBOOT}], _THREE, rebounds, beside=table4_of("EMNIST"),
+        floors=LEARNT,
     ),
     "flexible-fig5": Experiment(
-        "Ruan et al., figure 5: three arrivals, MNIST", f"{_FOLDER}fig5.yaml", [{"reboot": _REBOOT}], _THREE,
+        "Ruan et al., figure 5: three arrivals, MNIST", f"{FOLDER}fig5.yaml", [{"reboot": REBOOT}], _THREE,
         fig5_claims,
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
     "flexible-table5": Experiment(
-        "Ruan et al., table 5 and figure 4 (right): SYNTHETIC(a, a)", f"{_FOLDER}table5.yaml",
-        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, *range(10, 51, 5)), "option": _OPTIONS}], _THREE,
+        "Ruan et al., table 5 and figure 4 (right): SYNTHETIC(a, a)", f"{FOLDER}table5.yaml",
+        [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, *range(10, 51, 5)), "option": OPTIONS}], _THREE,
         table5_claims, beside=table5_beside,
-        floors=_LEARNT,
+        floors=LEARNT,
     ),
 }  # fmt: skip
