@@ -43,9 +43,9 @@ def machines(command: argparse.ArgumentParser) -> None:
     address(command)
 
 
-def where(command: argparse.ArgumentParser) -> None:
+def where(command: argparse.ArgumentParser, default: str | None = "ray") -> None:
     """Declare where to compute on this machine."""
-    command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
+    command.add_argument("--fleet", choices=["ray", "local"], default=default, help="where to compute")
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
 
 

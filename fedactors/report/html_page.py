@@ -45,6 +45,7 @@ class Page:
     digests: Sequence[tuple[str, Any]] = ()
     parts: Sequence[Part] = ()
     scenario: str = ""
+    answer: str = ""  # to the question of a study, in a sentence or two
     source: str = "the records of the run folder alone"
 
 

@@ -73,6 +73,7 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <header>
   <p class="brand">fedactors <span>{{ kind }}</span></p>
   <h1>{{ title }}</h1>
+  {% if answer %}<p class="answer">{{ answer }}</p>{% endif %}
   <p class="lead">{{ lead }}</p>
   {% for line in warnings %}<p class="warning">{{ line }}</p>{% endfor %}
   {% if cards %}
