@@ -128,6 +128,10 @@ def _check(options: argparse.Namespace) -> None:
         value = getattr(options, name, None)
         if value is not None and not low <= value <= high:
             raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    _check_choices(options)
+
+
+def _check_choices(options: argparse.Namespace) -> None:
     if not 0 < getattr(options, "confidence", 0.95) < 1:
         raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}

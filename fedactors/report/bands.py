@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedactors.report.curves import AXES, ProgressAxis, axes, progress
-from fedactors.report.figure import Chart, blank, hover, legend, zoomable
+from fedactors.report.figure import Chart, blank, hover, legend, tied, zoomable
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import RUNS
 from fedactors.run_files.records import Records
@@ -47,6 +47,7 @@ def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | N
     made.xaxis.tags = ["progress"]
     lasts = [_variant(made, name, runs, ends, ways, k) for k, (name, runs) in enumerate(drawn.items())]
     legend(made, "bottom_right")
+    tied(made, "chosen", (0.0, float(max(one.rounds for runs in drawn.values() for one in runs))))
     zoomable(made)
     said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
     text = "Mean over seeds, and its confidence interval (on the scale of logits, so it stays within 0 and 100 %)."
@@ -66,13 +67,13 @@ def _variant(made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: li
     low, high = np.array([ends(column.tolist()) for column in values.T]).T
     color = RUNS[k % len(RUNS)]
     columns = {way.key: means[way.key] / way.scale for way in ways}
-    data = {"x": rounds, "y": middle, "low": low, "high": high, "run": [name] * len(rounds)}
+    data = {"x": rounds, "y": middle, "low": low, "high": high}
     source = ColumnDataSource(data | columns, tags=["switch"])
     if np.isfinite(low).all():
         made.varea("x", "low", "high", source=source, fill_color=color, fill_alpha=0.16, legend_label=name)
     dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
-    line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name)
-    tips = [("", "@run"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
+    line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name, name=name)
+    tips = [("", "$name"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
     made.add_tools(hover([*tips, *((way.label, f"@{way.key}{{0,0.[00]}}") for way in ways)], [line], mode="vline"))
     return float(middle[-1])
 

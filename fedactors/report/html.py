@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
+from fedactors.report import costs, curves, page_sections, participation_figures, traffic
 from fedactors.report.compare import compared
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.measures import totals
 from fedactors.report.palette import OUTCOME, label
-from fedactors.report.timeline_rows import timeline
+from fedactors.report.timeline import presence_bands
+from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import Records, read
 
 _SCENARIO_CHARACTERS = 100_000
@@ -35,6 +36,7 @@ def write(folder: str | Path) -> Path:
         warnings=page_sections.warnings(records),
         digests=page_sections.digests(records),
         scenario=_cut(records.scenario),
+        progress=curves.clocks(records),
     )
     return save(page, records.path / "report.html")
 

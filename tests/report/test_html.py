@@ -26,7 +26,10 @@ def text_of(path):
 def charts_of(path):
     page = path.read_text(encoding="utf-8")
     found = re.search(r'<script type="application/json" id="charts">(.*?)</script>', page, re.S)
-    return json.loads(found.group(1))["items"] if found else []
+    if not found:
+        return []
+    shown = json.loads(found.group(1))
+    return [*shown["items"], *([{"target_id": "timeline"}] if shown["timeline"] else [])]
 
 
 def test_a_run_is_told_whole(finished):
@@ -43,12 +46,12 @@ def test_a_run_is_told_whole(finished):
     for outcome, count in summary["outcomes"].items():
         assert (re.search(rf" {outcome.replace('_', ' ')} +{count:,} ", text) is not None) == (count > 0)
     drawn = [item["target_id"] for item in charts_of(page)]
-    assert drawn == ["accuracy", "loss", "rounds", "timeline", "steps", "clients", "traffic"]
+    assert drawn == ["accuracy", "loss", "rounds", "steps", "clients", "traffic", "timeline"]
 
 
 def test_a_replay_leaves_out_what_was_not_learned(replayed):
     page = write(replayed)
-    assert [item["target_id"] for item in charts_of(page)] == ["rounds", "timeline", "steps", "clients", "traffic"]
+    assert [item["target_id"] for item in charts_of(page)] == ["rounds", "steps", "clients", "traffic", "timeline"]
     text = text_of(page)
     assert "Learning" not in text
     assert "Final accuracy" not in text
@@ -96,16 +99,16 @@ def test_a_million_orders_fit(tmp_path):
     assert time.perf_counter() - began < 20
     assert page.stat().st_size < FIVE_MB
     text = text_of(page)
-    assert re.search(r"Drawn: [\d,]+ of the [\d,]+ devices asked, evenly spread", text)
+    assert re.search(r"2,\d\d\d of 100,000 devices have a row: the 100 most asked,", text)
     assert "2,000 of 5,000 rounds drawn" in text
     assert "Each bar is the mean of 13 rounds." in text
     assert "500 of 100,000 devices drawn" in text
 
 
-def test_few_busy_devices_are_cut_in_time(tmp_path):
+def test_trips_that_do_not_fit_are_cut_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedactors.report.timeline.device_timeline.BYTES", 100_000)
     page = write(made_up(tmp_path / "busy", rounds=3_000, cohort=10, devices=10))
-    assert "Drawn: the first 6,666 of their 30,000 trips" in text_of(page)
-    assert page.stat().st_size < FIVE_MB
+    assert re.search(r"Their first \d{1,2},\d{3} of 30,000 trips are drawn; counts are of all.", text_of(page))
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(finished, tmp_path):
