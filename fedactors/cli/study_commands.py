@@ -14,8 +14,6 @@ from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
 
-_WINDOWS = {"last-tenth": None, "last-round": 1}  # of --metric: rounds that are averaged over
-
 
 def extend_compare(command: argparse.ArgumentParser) -> None:
     """Declare the options of `compare`."""
@@ -42,12 +40,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", metavar="SCENARIO", help=shared_options.SCENARIO)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override in every run")
     command.add_argument("--target", type=float, metavar="A", help="accuracy (for compare: 90 %% of the baseline's)")
-    command.add_argument(
-        "--metric",
-        choices=list(_WINDOWS),
-        help="of accuracy, loss and the like: their mean over the last tenth of the rounds (default), or the last ones",
-    )
-    command.add_argument("--window", type=int, metavar="N", help="rounds that these are averaged over instead")
+    shared_options.averaging(command)
     command.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
     shared_options.where(command, default=None)
     command.add_argument("--address", metavar="ADDRESS", help="run on this Ray cluster instead")
@@ -123,7 +116,7 @@ def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    limits = {"seeds": (1, 10_000), "jobs": (1, 4096), "window": (1, 1_000_000)}
+    limits = {"seeds": (1, 10_000), "jobs": (1, 4096)}
     for name, (low, high) in limits.items():
         value = getattr(options, name, None)
         if value is not None and not low <= value <= high:
@@ -137,8 +130,6 @@ def _check_choices(options: argparse.Namespace) -> None:
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
-    if options.metric and options.window:
-        raise ScenarioError("--metric and --window say the same (accepted: one of the two)")
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
@@ -148,7 +139,7 @@ def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
 
     return {
         "out": out, "overrides": options.set, "target": options.target,
-        "window": options.window or _WINDOWS[options.metric or "last-tenth"],
+        "window": shared_options.window_of(options),
         "jobs": options.jobs, "address": options.address, "actors": options.actors,
         "fleet": options.fleet or ("ray" if options.actors else "local"),
         "clock_only": options.clock_only, "tell": tell,

@@ -15,6 +15,7 @@ from fedactors.run_files.records import AT_CLIENTS, Records
 
 _POINTS = 2_000
 _FEWEST = 500
+_TIPS = 3  # lines whose values are shown together; of more, only that of the line below the pointer
 _MARKS = 300
 _TICKS = 500
 AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "wall": "wall time"}
@@ -97,7 +98,7 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     ways = axes(runs)
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
-    said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k], _points(runs)) for k in drawn}
+    said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k], len(runs)) for k in drawn}
     _progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
     way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
@@ -148,8 +149,7 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
     said = [
-        _line(made, records, "accuracy", ways, _look(runs, k), names[k], _points(runs))
-        for k, records in enumerate(runs)
+        _line(made, records, "accuracy", ways, _look(runs, k), names[k], len(runs)) for k, records in enumerate(runs)
     ]
     for records in runs if len(runs) == 1 else ():
         _decisions(made, records, ways)
@@ -174,9 +174,7 @@ def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     for k, records in enumerate(runs):
         if alone:
             _line(made, records, "train_loss", ways, _TRAIN, "clients, while they train")
-        said.append(
-            _line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k], _points(runs))
-        )
+        said.append(_line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k], len(runs)))
     if alone:
         legend(made, "top_right")
         made.legend.visible = True
@@ -195,9 +193,9 @@ def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:
     return {"line_color": RUNS[k % len(RUNS)], "line_width": 2, "line_dash": dash}
 
 
-def _points(runs: Sequence[Records]) -> int:
-    """Return how many points of each line are drawn: the more lines, the fewer."""
-    return max(_FEWEST, _POINTS // len(runs))
+def _points(runs: int) -> int:
+    """Return how many points of the line of each run are drawn: the more lines, the fewer."""
+    return max(_FEWEST, _POINTS // runs)
 
 
 def _line(
@@ -207,16 +205,16 @@ def _line(
     ways: list[ProgressAxis],
     look: dict[str, Any],
     name: str,
-    points: int = _POINTS,
+    runs: int = 1,
 ) -> float:
-    """Draw one figure of one run; return its last value, NaN if it has none."""
+    """Draw one figure of one run, of the `runs` that the chart shows; return its last value, NaN if it has none."""
     from bokeh.models import ColumnDataSource
 
     values = records.metrics[column]
     rows = np.flatnonzero(np.isfinite(values))
     if not len(rows):
         return float("nan")
-    rows = rows[every(len(rows), points)]
+    rows = rows[every(len(rows), _points(runs))]
     reached = progress(records)
     columns = {way.key: (reached[way.key][rows] / way.scale).astype(np.float32) for way in ways}
     data = {"x": columns["round"], "y": values[rows].astype(np.float32), **columns}
@@ -230,7 +228,8 @@ def _line(
     form = "@y{0.0%}" if "accuracy" in column else "@y{0.000}"
     tips = [(way.label, f"@{way.key}{{0,0.[00]}}") for way in ways]
     shown = [("", "$name"), (column.replace("_", " "), form), *tips]
-    made.add_tools(hover(shown, [line], mode="vline", line_policy="nearest"))
+    mode = "vline" if runs <= _TIPS else "mouse"
+    made.add_tools(hover(shown, [line], mode=mode, line_policy="nearest"))
     made.legend.visible = False
     return float(values[rows[-1]])
 
@@ -292,5 +291,5 @@ def _numbers(found: Any) -> str:
 
 def _sampled(runs: Sequence[Records]) -> str:
     most = max(records.rounds for records in runs)
-    points = _points(runs)
+    points = _points(len(runs))
     return f"{points:,} of {most:,} rounds drawn, evenly spread." if most > points else ""

@@ -90,6 +90,7 @@ def tied(made: Any, key: str, ends: tuple[float, float], scale: float = 1.0, off
 
     start, end = ends
     pad = 0.01 * (end - start) or 0.5
+    made.window_axis = "x"  # the other axis fits what is in view
     made.x_range = Range1d(start=start - pad, end=end + pad, tags=["tied", key, scale, offset])
 
 

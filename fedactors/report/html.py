@@ -41,12 +41,14 @@ def write(folder: str | Path) -> Path:
     return save(page, records.path / "report.html")
 
 
-def write_many(folders: Sequence[str | Path], out: str | Path) -> Path:
+def write_many(folders: Sequence[str | Path], out: str | Path, window: int | None = None) -> Path:
     """Write one page that compares several runs to the file `out`, and return its path.
 
+    Accuracies and losses are means over the last `window` rounds, by default over the last tenth of the rounds.
     Raises RunFolderError if a folder is not a run folder or is damaged, or if `out` cannot be written.
     """
-    return save(compared([read(folder) for folder in folders]), Path(out))
+    runs = [read(folder, tables=len(folders) == 1) for folder in folders]
+    return save(compared(runs, window), Path(out))
 
 
 def _sections(records: Records) -> list[Section]:

@@ -54,7 +54,8 @@ fedactors.orders = (model, data) => {
   const rows = model.device.length, {counts, windows} = model;
   const sum = (codes) => Float64Array.from({length: rows}, (_, row) => codes.reduce((all, code) => all + counts[code][row], 0));
   const asked = sum(counts.map((_, code) => code)), heard = sum(data.heard);
-  const of = (name, values) => (row) => `${name} ${values[row].toLocaleString("en")} of ${asked[row].toLocaleString("en")}`;
+  const of = (name, values) => (row) => asked[row]
+    ? `${name} ${values[row].toLocaleString("en")} of ${asked[row].toLocaleString("en")}` : "never asked";
   const found = [
     {key: "device", name: "device number", value: () => 0, said: of("heard", heard)},
     {key: "group", name: "group", value: (row) => -model.group[row], said: of("heard", heard)},

@@ -86,9 +86,11 @@
     if (range) range.setv({start, end}); else timeline?.zoom("all");
   };
 
+  const labels = Object.fromEntries(
+    [...document.querySelectorAll("input[name=axis]")].map(({value, dataset}) => [value, dataset.label]));
   const viewOf = (key) => Bokeh.index.get_by_id(roots.get(key).id);
   const svg = (key) => key === "timeline" ? timeline.svg() : fedactors.svgOf(viewOf(key));
-  const table = (key) => key === "timeline" ? timeline.csv() : fedactors.rowsOf(roots.get(key));
+  const table = (key) => key === "timeline" ? timeline.csv() : fedactors.rowsOf(roots.get(key), labels);
   fedactors.svg = svg;
   fedactors.table = table;
   const name = (key, ending) => `${document.title.split(" · ")[0].replace(/[^\w.-]+/g, "-")}-${key}.${ending}`;
@@ -134,7 +136,21 @@
     for (const button of document.querySelectorAll("button[data-save]")) {
       button.addEventListener("click", () => save(button.dataset.of, button.dataset.save));
     }
+    for (const row of document.querySelectorAll("tbody tr")) {
+      row.addEventListener("pointerenter", () => standOut(row, true));
+      row.addEventListener("pointerleave", () => standOut(row, false));
+    }
     for (const canvas of document.querySelectorAll(".canvas:not(#timeline)")) canvas.addEventListener("dblclick", everything);
+  };
+
+  /* A row of a table of runs or variants, when pointed at, makes its lines stand out. */
+  const standOut = (row, out) => {
+    const name = row.cells[0]?.textContent.trim(), lines = models.filter((model) => model.type === "GlyphRenderer" && model.name);
+    if (!lines.some((line) => line.name === name)) return;
+    for (const {name: other, glyph} of lines) {
+      const alpha = out && other !== name ? 0.1 : 1;
+      if (glyph.type === "Line") glyph.setv({line_alpha: alpha});
+    }
   };
 
   const first = kept();

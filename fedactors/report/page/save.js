@@ -19,13 +19,14 @@ fedactors.download = (name, type, text) => {
 /* A chart as the text of an SVG file. */
 fedactors.svgOf = (view) => view.export("svg").ctx.get_serialized_svg(true);
 
-/* The points of a chart as rows: a row for each, under heads; with a column "series" if it has several. */
-fedactors.rowsOf = (root) => {
+/* The points of a chart as rows: a row for each, under heads; with a column "series" if it has several. `labels` are
+   what columns of progress are called, units included. */
+fedactors.rowsOf = (root, labels) => {
   const drawn = root.renderers.filter(({data_source: source}) => source), sources = [...new Set(drawn.map((one) => one.data_source))];
   const label = (axes, otherwise) => axes.find((axis) => axis.axis_label)?.axis_label || otherwise;
   const switched = (source) => source.tags.includes("switch");
   const called = (source, column) => column === "x" ? label(root.below, "x")
-    : ["y", "top"].includes(column) ? label(root.left, column) : column.replaceAll("_", " ");
+    : ["y", "top"].includes(column) ? label(root.left, column) : labels[column] ?? column.replaceAll("_", " ");
   const heads = [];
   for (const source of sources) {
     for (const column of source.columns()) {
