@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.curves import AXES, ProgressAxis, axes, progress
-from fedactors.report.figure import Chart, blank, hover, legend, tied, zoomable
+from fedactors.report.curves import AXES, ProgressAxis, axes, progress, progressing
+from fedactors.report.figure import Chart, blank, hover, legend
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import RUNS
 from fedactors.run_files.records import Records
@@ -47,8 +47,7 @@ def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | N
     made.xaxis.tags = ["progress"]
     lasts = [_variant(made, name, runs, ends, ways, k) for k, (name, runs) in enumerate(drawn.items())]
     legend(made, "bottom_right")
-    tied(made, "chosen", (0.0, float(max(one.rounds for runs in drawn.values() for one in runs))))
-    zoomable(made)
+    progressing(made, [one for runs in drawn.values() for one in runs])
     said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
     text = "Mean over seeds, and its confidence interval (on the scale of logits, so it stays within 0 and 100 %)."
     text += " Other axes show the mean progress at each round."

@@ -99,7 +99,7 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
     said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k], len(runs)) for k in drawn}
-    _progressing(made, runs)
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
     way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
         runs[drawn[0]].rises(column) if drawn else None
@@ -123,7 +123,7 @@ def _clients(runs: Sequence[Records]) -> Chart:
         _line(made, records, AT_CLIENTS + group.name, ways, look, f"mean of {group.name}")
     legend(made, "bottom_right")
     made.legend.visible = True
-    _progressing(made, runs)
+    progressing(made, runs)
     variances = records.metrics["client_accuracy_variance"]
     spread = float(np.sqrt(variances[np.isfinite(variances)][-1]))
     text = f"Each client on data of its own; the last standard deviation between clients is {spread:.1%}."
@@ -131,7 +131,7 @@ def _clients(runs: Sequence[Records]) -> Chart:
     return Chart("clients-accuracy", "Accuracy at clients", text, made, said, _sampled(runs))
 
 
-def _progressing(made: Any, runs: Sequence[Records]) -> None:
+def progressing(made: Any, runs: Sequence[Records]) -> None:
     """Let a chart be moved and zoomed along the axis of progress that the reader has chosen."""
     tied(made, "chosen", (0.0, float(max(records.rounds for records in runs))))
     zoomable(made)
@@ -154,7 +154,7 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     for records in runs if len(runs) == 1 else ():
         _decisions(made, records, ways)
         _moves(made, records, ways)
-    _progressing(made, runs)
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.1%}" for name, value in zip(names, said, strict=True) if value == value)
     text = "Share of the test set that the global model gets right."
     return Chart("accuracy", "Accuracy", text, made, f"Accuracy against progress: {last}.", _sampled(runs))
@@ -178,7 +178,7 @@ def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     if alone:
         legend(made, "top_right")
         made.legend.visible = True
-    _progressing(made, runs)
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in zip(names, said, strict=True) if value == value)
     return Chart("loss", "Loss", "Lower is better.", made, f"Loss against progress: {last}.", _sampled(runs))
 

@@ -30,7 +30,7 @@ def best_variant(
     compared = [_against(values, best, other, measure, confidence) for other in others if other not in (best, None)]
     if not compared:
         return f"{first}; there is nothing to compare it with."
-    lucky = "; the best of many is better by luck now and then" if len(means) > 2 else ""
+    lucky = "; of many variants one is better by luck now and then" if len(means) > 2 else ""
     return f"{first}. {' '.join(compared)[:-1]}{lucky}."
 
 

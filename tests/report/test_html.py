@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.html import write, write_many
 from tests.report.conftest import HOSTILE, made_up
@@ -90,6 +91,25 @@ def test_runs_are_compared(finished, replayed, tmp_path):
     assert str(finished) in text
     assert str(replayed) in text
     assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss"]
+
+
+@pytest.mark.parametrize(
+    ("more", "accuracy", "said"),
+    [
+        ([], 1 - (1 / 20 + 1 / 21) / 2, "means over the last tenth of the rounds"),
+        (["--metric", "last-round"], 1 - 1 / 21, "of the last round"),
+        (["--window", "3"], 1 - (1 / 19 + 1 / 20 + 1 / 21) / 3, "means over the last 3 rounds"),
+    ],
+)
+def test_what_is_compared_is_chosen(tmp_path, capsys, more, accuracy, said):
+    """Accuracies of the made-up runs are 1 - 1 / (round + 1), of 20 rounds."""
+    folders = [str(made_up(tmp_path / name, rounds=20, cohort=4, devices=9)) for name in ("a", "b")]
+    assert main(["report", *folders, "--out", str(tmp_path / "page.html"), *more]) == 0
+    text = text_of(tmp_path / "page.html")
+    assert f"has the highest accuracy, {accuracy:.2%}, 0.00 points above" in text
+    assert said in text
+    assert main(["report", *folders, "--window", "0"]) == 2
+    assert "--window 0" in capsys.readouterr().err
 
 
 def test_a_million_orders_fit(tmp_path):

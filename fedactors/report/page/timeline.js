@@ -86,6 +86,11 @@ fedactors.timeline = async (root, data, theme, moved) => {
     for (let k = first; k < last; k++) trips(pen, view.rows[k], k * box.row - box.top, box);
     for (let k = first; k < last; k++) beside(pen, view.rows[k], k * box.row - box.top, box);
     if (box.row < 11) groups(pen, box, first, last);
+    if (data.until !== null && data.until < view.end) {
+      const x = Math.max(box.x, place(data.until, box));
+      pen.rect(x, 0, 2, box.height, theme().line);
+      if (box.x + box.width - x > 240) pen.text(x + 10, box.height / 2, "trips that begin later are not in this page", theme().text);
+    }
     if (!view.rows.length) pen.text(box.x + box.width / 2, box.height / 2, "no device is found", theme().text, "center");
   };
   const paintAxis = (pen, box, y, from, to) => {

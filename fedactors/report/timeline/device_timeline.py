@@ -34,10 +34,12 @@ def timeline(records: Records) -> Chart | None:
     rows = choose(records)
     unit = _unit(records)
     trips, drawn, of = _within(records, rows.devices, unit)
+    missing = records.orders["started"][np.isin(records.orders["client"], rows.devices)][drawn:]
     windows = presence_bands.read(records.path)
     data = {
         "unit": unit / _MS,
         "end": int(records.orders["finished"].max()) // unit + 1,
+        "until": int(missing.min()) // unit if len(missing) else None,
         "first": _first_window(records) // unit,
         "groups": [group.name for group in records.groups],
         "outcomes": [{"name": label(name), "color": OUTCOME[name]} for name in OUTCOMES],
