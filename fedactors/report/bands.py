@@ -41,13 +41,14 @@ def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | N
     drawn = {name: runs for name, runs in variants.items() if runs and _evaluated(runs)}
     if not drawn:
         return None
-    ways = axes([one for runs in drawn.values() for one in runs])
+    every_run = [one for runs in drawn.values() for one in runs]
+    ways = axes(every_run)
     made = blank(340, "round", "accuracy on the test set")
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
     lasts = [_variant(made, name, runs, ends, ways, k) for k, (name, runs) in enumerate(drawn.items())]
     legend(made, "bottom_right")
-    progressing(made, [one for runs in drawn.values() for one in runs])
+    progressing(made, every_run)
     said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
     text = "Mean over seeds, and its confidence interval (on the scale of logits, so it stays within 0 and 100 %)."
     text += " Other axes show the mean progress at each round."

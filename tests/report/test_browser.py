@@ -126,7 +126,10 @@ def test_a_million_orders_are_drawn_from_a_small_page(tmp_path):
 
 def test_a_row_that_is_pointed_at_makes_its_line_stand_out(finished, replayed, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "again")
-    lines = f"{MODEL}.filter((m) => m.type === 'GlyphRenderer' && m.name).map((m) => [m.name, m.glyph.line_alpha.value ?? m.glyph.line_alpha])"
+    lines = (
+        f"{MODEL}.filter((m) => m.type === 'GlyphRenderer' && m.name)"
+        ".map((m) => [m.name, m.glyph.line_alpha.value ?? m.glyph.line_alpha])"
+    )
     point = "document.querySelectorAll('tbody tr')[1].dispatchEvent(new PointerEvent('pointer{}'))"
 
     async def look(page, state):

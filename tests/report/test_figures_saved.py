@@ -125,6 +125,7 @@ def test_on_paper_all_figures_are_drawings_in_light_colours(shown):
         f" {MODEL}[0].below[0].axis_label_text_color]; return found; }})()"
     )
     assert shown.js(paper) == [len(FIGURES), True, LIGHT["text"]]
+    assert shown.js("document.querySelectorAll('.paper img').length") == 0  # names of groups stay text
     shown.js("dispatchEvent(new Event('afterprint'))")
     assert shown.js("document.querySelectorAll('.paper').length") == 0
     assert shown.js(f"{MODEL}[0].below[0].axis_label_text_color") == DARK["text"]

@@ -178,5 +178,9 @@
   page.dataset.charts = String(keys().length);
 })().catch((error) => {
   document.documentElement.dataset.failed = String(error);
+  const said = document.createElement("p");
+  said.className = "warning";
+  said.textContent = `The charts could not be drawn (${error}). They need a browser of 2023 or later.`;
+  document.getElementById("main").prepend(said);
   throw error;
 });
