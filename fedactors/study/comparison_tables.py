@@ -10,7 +10,7 @@ from typing import Any
 
 from fedactors.study.answer import best_variant
 from fedactors.study.comparison import Comparison, Estimate
-from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, measure_of, rises_of
+from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -22,8 +22,8 @@ def columns(comparison: Comparison) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
-    learned = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
-    return learned or _those(_OF_THE_CLOCK, there) or ["accuracy"]
+    of_model = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
+    return of_model or _those(_OF_THE_CLOCK, there) or ["accuracy"]
 
 
 def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
@@ -32,18 +32,9 @@ def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
 
 
 def text(comparison: Comparison) -> str:
-    """Return the table as text, with what a reader has to know below."""
-    return "\n".join(
-        [
-            title(comparison),
-            "",
-            answer(comparison),
-            "",
-            *aligned([heads(comparison), *lines(comparison)]),
-            "",
-            *notes(comparison),
-        ]
-    )
+    """Return the answer and the table as text, with what a reader has to know below."""
+    table = aligned([heads(comparison), *lines(comparison)])
+    return "\n".join([title(comparison), answer(comparison), "", *table, "", *notes(comparison)])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -94,7 +85,8 @@ def notes(comparison: Comparison) -> list[str]:
         found = ["One seed tells no confidence: give --seeds 2 or more."]
     if comparison.target is not None:
         found.append(f'Target: accuracy {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
-    found.append(averaged(comparison.window))
+    if any(map(learned, columns(comparison))):
+        found.append(averaged(comparison.window))
     found += _directions(comparison)
     unlike = comparison.unlike()
     if not unlike:
