@@ -151,3 +151,58 @@ def test_windows_of_devices_are_those_of_the_file(tmp_path):
     assert (known, starts) == ([2, -1, 0, 1], [0, 2, 2, 2, 3])
     assert on == pytest.approx([0, 90, 30], abs=0.1)
     assert off == pytest.approx([60, 120, 240], abs=0.1)
+
+
+VIEW = "[fedactors.shown.view.start, fedactors.shown.view.end]"
+
+
+def test_pointer_and_wheel_move_and_zoom_what_is_shown(tmp_path):
+    """The wheel with Ctrl zooms around the pointer, a drag takes the time along, and the strip jumps to a time."""
+    with window(write(made_up(tmp_path / "run", rounds=60, cohort=8, devices=30))) as shown:
+        shown.js("document.getElementById('timeline').scrollIntoView()")
+        corner = "(({{left, top}}) => [left, top])(document.querySelector('[data-part={}]').getBoundingClientRect())"
+        left, top = shown.js(corner.format("rows"))
+        x, width = shown.js("(({x, width}) => [x, width])(fedactors.shown.frame())")
+        begun, ended = shown.js(VIEW)
+        middle = {"x": left + x + width / 2, "y": top + 40}
+        shown.ask("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=-200, modifiers=2, **middle)
+        length = ended - begun
+        assert shown.js(VIEW) == pytest.approx([begun + length / 4, ended - length / 4])
+        shown.ask("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **middle)
+        shown.ask("Input.dispatchMouseEvent", type="mouseMoved", buttons=1, x=middle["x"] + width / 4, y=middle["y"])
+        shown.ask(
+            "Input.dispatchMouseEvent", type="mouseReleased", button="left", x=middle["x"] + width / 4, y=middle["y"]
+        )
+        assert shown.js(VIEW) == pytest.approx([begun + length / 8, begun + 5 * length / 8], rel=0.01)
+        left, top = shown.js(corner.format("strip"))
+        there = {"x": left + x + 0.8 * width, "y": top + 10}
+        shown.ask("Input.dispatchMouseEvent", type="mousePressed", button="left", clickCount=1, **there)
+        shown.ask("Input.dispatchMouseEvent", type="mouseReleased", button="left", clickCount=1, **there)
+        end = shown.js("fedactors.shown.data.end")
+        assert sum(shown.js(VIEW)) / 2 == pytest.approx(0.8 * end, rel=0.01)
+
+
+def test_what_is_pointed_at_is_told(made):
+    """The first trip of the first row that has one, pointed at in its middle."""
+    records, js = made
+    js(chosen("find", "", "input"))
+    js(chosen("order", "device"))
+    orders = records.orders
+    device = int(orders["client"].min())
+    first = min(np.flatnonzero(orders["client"] == device), key=lambda k: orders["started"][k])
+    row = {"row": device, "trip": f"fedactors.shown.model.trips.starts[{device}]"}
+    told = js(f"fedactors.shown.words({{row: {row['row']}, trip: {row['trip']}}})")
+    outcome = OUTCOMES[orders["outcome"][first]].replace("_", " ")
+    assert told[0] == f"device {device}, all"
+    assert told[1] == (
+        f"round {orders['version'][first] + 1}: {outcome}, {orders['steps'][first]} of {orders['wanted'][first]} steps"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step", "said"),
+    [(0, 1, "00:00:00"), (3661, 1, "01:01:01"), (90061, 60, "1 d 01:01:01"), (1.25, 0.05, "00:00:01.25"),
+     (59.96, 0.1, "00:01:00.0"), (172800, 86400, "2 d")],
+)  # fmt: skip
+def test_times_are_read_as_on_a_clock(made, seconds, step, said):
+    assert made[1](f"fedactors.clock({seconds}, {step})") == said
