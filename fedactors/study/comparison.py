@@ -16,7 +16,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of, row
 from fedactors.study.runs import StudyMachines, StudyRun, folder_of, played
 from fedactors.study.statistics import Interval, paired
-from fedactors.study.study_cells import StudyAxis, StudyCell, axis, crossed
+from fedactors.study.study_cells import SEED, Label, StudyAxis, StudyCell, axis, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -129,7 +129,7 @@ def compare(
     axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
     base = Scenario.load(path, changes)
     cells = list(crossed(axes, seeds_of(base, seeds)))
-    variants = list(dict.fromkeys(variant_of(cell, axes) for cell in cells))
+    variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
     first = variants[0] if baseline is None else baseline
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
@@ -137,7 +137,7 @@ def compare(
     rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
     named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
     for cell, one in zip(cells, rows, strict=True):
-        named[variant_of(cell, axes)].append(one)
+        named[variant_of(_labels(cell))].append(one)
     wanted = common_target(named[first], window) if target is None else target
     return Comparison(base.name, named, first, wanted, confidence, window)
 
@@ -147,14 +147,18 @@ def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
     return range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds
 
 
-def variant_of(cell: StudyCell, axes: Sequence[StudyAxis]) -> str:
+def variant_of(labels: Mapping[str, Label]) -> str:
     """Return what a variant is called: its value if one key is varied, else each key's last word with its value."""
-    shorts = [one.name.rpartition(".")[2] for one in axes]
-    names = [short if shorts.count(short) == 1 else one.name for short, one in zip(shorts, axes, strict=True)]
-    values = [cell.at(one.name) for one in axes]
-    if len(axes) == 1:
-        return str(values[0])
-    return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+    shorts = [name.rpartition(".")[2] for name in labels]
+    names = [short if shorts.count(short) == 1 else name for short, name in zip(shorts, labels, strict=True)]
+    if len(labels) == 1:
+        return str(*labels.values())
+    return ", ".join(f"{name}={value}" for name, value in zip(names, labels.values(), strict=True))
+
+
+def _labels(cell: StudyCell) -> dict[str, Label]:
+    """Return where a cell stands, without its seed."""
+    return {name: label for name, label in cell.labels if name != SEED}
 
 
 def run_all(

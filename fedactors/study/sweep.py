@@ -15,7 +15,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import Tell, run_all, seeds_of
+from fedactors.study.comparison import Tell, run_all, seeds_of, variant_of
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of, rises_of
 from fedactors.study.runs import StudyMachines
@@ -55,7 +55,7 @@ class Swept:
         """Return the measure of each place, in words, by seed."""
         found: dict[str, dict[int, float | None]] = {}
         for row in self.rows:
-            place = ", ".join(f"{name} = {label}" for name, label in row.labels.items())
+            place = variant_of(row.labels)
             found.setdefault(place, {})[row.seed] = figures(row, self.target, self.window).get(self.measure)
         return found
 

@@ -190,8 +190,7 @@ def test_what_is_pointed_at_is_told(made):
     orders = records.orders
     device = int(orders["client"].min())
     first = min(np.flatnonzero(orders["client"] == device), key=lambda k: orders["started"][k])
-    row = {"row": device, "trip": f"fedactors.shown.model.trips.starts[{device}]"}
-    told = js(f"fedactors.shown.words({{row: {row['row']}, trip: {row['trip']}}})")
+    told = js(f"fedactors.shown.words({{row: {device}, trip: fedactors.shown.model.trips.starts[{device}]}})")
     outcome = OUTCOMES[orders["outcome"][first]].replace("_", " ")
     assert told[0] == f"device {device}, all"
     assert told[1] == (

@@ -18,6 +18,8 @@
         model.setv({axis_label_text_color: now.text, major_label_text_color: now.text});
       } else if (model.type === "Grid") {
         model.grid_line_color = model.grid_line_color == null ? null : now.grid;
+      } else if (model.type === "ColorBar") {
+        model.setv({major_label_text_color: now.text, major_tick_line_color: now.line});
       } else if (model.type === "Legend") {
         model.label_text_color = now.text;
       }
