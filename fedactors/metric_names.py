@@ -53,6 +53,10 @@ METRICS: dict[str, MetricInfo] = {
     "spearman": MetricInfo(True, (VALUES,)),
 }
 _OTHERS = {"loss": False, "train_loss": False, "spreadout": False, "auc": True, "recall10": True}
+_NOT_SHARES = {  # measures whose values are not between 0 and 1
+    "loss", "train_loss", "spreadout", "matthews", "cohen_kappa", "perplexity", "mse", "rmse", "mae", "mape", "r2",
+    "explained_variance", "pearson", "spearman",
+}  # fmt: skip
 WRITTEN = ("accuracy", "loss", "auc", "recall10", "spreadout")  # measures that need not be named
 
 
@@ -75,3 +79,9 @@ def higher_is_better(name: str) -> bool | None:
         return _OTHERS[bare]
     known = info_of(bare)
     return None if known is None else known.higher_is_better
+
+
+def is_share(name: str) -> bool:
+    """Return whether the values of a column of metrics are known to be shares, between 0 and 1."""
+    bare = without_part(name)
+    return higher_is_better(bare) is not None and bare not in _NOT_SHARES

@@ -14,17 +14,19 @@ def extend_report(command: argparse.ArgumentParser) -> None:
     """Declare the options of `report`."""
     command.add_argument("runs", nargs="+", metavar="RUN", help="run folder; several are compared")
     command.add_argument("--out", metavar="FILE", help="HTML file (default: RUN/report.html, or comparison.html)")
+    shared_options.averaging(command)
 
 
 def report(options: argparse.Namespace) -> int:
     """Write the page of a run, or of several, and print its path. Raises RunFolderError if one cannot be drawn."""
     from fedactors.report import html
 
+    window = shared_options.window_of(options)
     try:
         if len(options.runs) == 1 and options.out is None:
             print(html.write(options.runs[0]))
         else:
-            print(html.write_many(options.runs, options.out or "comparison.html"))
+            print(html.write_many(options.runs, options.out or "comparison.html", window))
     except ValueError as error:  # of the drawing library, for numbers that give no picture
         raise RunFolderError(f"{', '.join(options.runs)}: cannot be drawn: {error}") from error
     return 0

@@ -6,7 +6,11 @@ import argparse
 import json
 from typing import Any
 
+from fedactors.errors import ScenarioError
+
 SCENARIO = "scenario file (YAML), or the name of one that comes with fedactors: see `fedactors scenarios`"
+
+_WINDOWS = {"last-tenth": None, "last-round": 1}  # of --metric: rounds that are averaged over
 
 
 def overrides(command: argparse.ArgumentParser, text: str) -> None:
@@ -54,10 +58,29 @@ def machines(command: argparse.ArgumentParser) -> None:
     address(command)
 
 
-def where(command: argparse.ArgumentParser) -> None:
+def where(command: argparse.ArgumentParser, default: str | None = "ray") -> None:
     """Declare where to compute on this machine."""
-    command.add_argument("--fleet", choices=["ray", "local"], default="ray", help="where to compute")
+    command.add_argument("--fleet", choices=["ray", "local"], default=default, help="where to compute")
     command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
+
+
+def averaging(command: argparse.ArgumentParser) -> None:
+    """Declare over which rounds the measures of a model are averaged."""
+    command.add_argument(
+        "--metric",
+        choices=list(_WINDOWS),
+        help="of accuracy, loss and the like: the mean over the last tenth of the rounds (default), or the last round",
+    )
+    command.add_argument("--window", type=int, metavar="N", help="the mean over the last N rounds instead")
+
+
+def window_of(options: argparse.Namespace) -> int | None:
+    """Return over how many rounds to average; None for a tenth of them. Raises ScenarioError if both are given."""
+    if options.window is not None and not 1 <= options.window <= 1_000_000:
+        raise ScenarioError(f"--window {options.window} (accepted: a whole number from 1 to 1,000,000)")
+    if options.metric and options.window:
+        raise ScenarioError("--metric and --window say the same (accepted: one of the two)")
+    return options.window or _WINDOWS[options.metric or "last-tenth"]
 
 
 def help_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:

@@ -40,8 +40,9 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", metavar="SCENARIO", help=shared_options.SCENARIO)
     command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override in every run")
     command.add_argument("--target", type=float, metavar="A", help="accuracy (for compare: 90 %% of the baseline's)")
-    command.add_argument("--window", type=int, default=1, metavar="N", help="rounds an accuracy is averaged over")
+    shared_options.averaging(command)
     command.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per core)")
+    shared_options.where(command, default=None)
     command.add_argument("--address", metavar="ADDRESS", help="run on this Ray cluster instead")
     command.add_argument("--clock-only", action="store_true", help="replay the clock of each run, without training")
     shared_options.traces(command)
@@ -74,7 +75,8 @@ def run_compare(options: argparse.Namespace) -> int:
     page.write(found, out / "comparison.html")
     if options.plot:
         found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
-    _print(options, text, out / "comparison.html", {"target": found.target, "baseline": found.baseline, "estimates": [
+    _print(options, text, out / "comparison.html", {
+        "answer": comparison_tables.answer(found), "target": found.target, "baseline": found.baseline, "estimates": [
         {"variant": e.variant, "measure": e.measure, "value": e.value and e.value._asdict(),
          "difference": e.difference and e.difference._asdict()} for e in found.estimates()]})  # fmt: skip
     return 0
@@ -100,7 +102,9 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.plot:
         found.plot().savefig(options.plot, dpi=160)
     places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
-    _print(options, text, out / "sweep.html", {"measure": found.measure, "target": found.target, "places": places})
+    _print(options, text, out / "sweep.html", {
+        "answer": sweep_page.answer(found), "measure": found.measure, "target": found.target,
+        "places": places})  # fmt: skip
     return 0
 
 
@@ -137,17 +141,20 @@ def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Cal
 
 
 def _check(options: argparse.Namespace) -> None:
-    limits = {"seeds": (1, 10_000), "jobs": (1, 4096), "window": (1, 1_000_000)}
+    limits = {"seeds": (1, 10_000), "jobs": (1, 4096)}
     for name, (low, high) in limits.items():
         value = getattr(options, name, None)
         if value is not None and not low <= value <= high:
             raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    _check_choices(options)
+
+
+def _check_choices(options: argparse.Namespace) -> None:
     if not 0 < getattr(options, "confidence", 0.95) < 1:
         raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
-    if options.address and options.clock_only:
-        raise ScenarioError("--clock-only replays on this machine (accepted: without --address)")
-    if options.address and options.jobs:
-        raise ScenarioError("--jobs is for this machine; a cluster runs as many as it can (accepted: one of the two)")
+    elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
+    for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
+        raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
@@ -156,8 +163,11 @@ def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
         print(f"{said}, seed {row.seed}: {row.failure or 'done'}", file=sys.stderr, flush=True)
 
     return {
-        "out": out, "overrides": options.set, "target": options.target, "window": options.window,
-        "jobs": options.jobs, "address": options.address, "clock_only": options.clock_only, "tell": tell,
+        "out": out, "overrides": options.set, "target": options.target,
+        "window": shared_options.window_of(options),
+        "jobs": options.jobs, "address": options.address, "actors": options.actors,
+        "fleet": options.fleet or ("ray" if options.actors else "local"),
+        "clock_only": options.clock_only, "tell": tell,
     }  # fmt: skip
 
 

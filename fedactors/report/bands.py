@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.curves import AXES, ProgressAxis, axes, progress
-from fedactors.report.figure import Chart, blank, hover, legend, zoomable
+from fedactors.report.curves import AXES, ProgressAxis, axes, progress, progressing
+from fedactors.report.figure import Chart, blank, hover, legend
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import RUNS
 from fedactors.run_files.records import Records
 
-Half = Callable[[Sequence[float]], float]  # half the width of a mean's confidence interval; NaN if it has none
+Ends = Callable[[Sequence[float]], tuple[float, float]]  # of a mean's confidence interval; NaN if it has none
 _POINTS = 600
 
 
@@ -34,22 +34,24 @@ def mean_curve(runs: Sequence[Records], column: str) -> tuple[Floats, Floats, di
     return means["round"], values, means
 
 
-def accuracy(variants: Mapping[str, Sequence[Records]], half: Half) -> Chart | None:
+def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | None:
     """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated."""
     from bokeh.models import NumeralTickFormatter
 
     drawn = {name: runs for name, runs in variants.items() if runs and _evaluated(runs)}
     if not drawn:
         return None
-    ways = axes([one for runs in drawn.values() for one in runs])
+    every_run = [one for runs in drawn.values() for one in runs]
+    ways = axes(every_run)
     made = blank(340, "round", "accuracy on the test set")
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
-    lasts = [_variant(made, name, runs, half, ways, k) for k, (name, runs) in enumerate(drawn.items())]
+    lasts = [_variant(made, name, runs, ends, ways, k) for k, (name, runs) in enumerate(drawn.items())]
     legend(made, "bottom_right")
-    zoomable(made)
+    progressing(made, every_run)
     said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
-    text = "Mean over seeds, and its confidence interval. Other axes show the mean progress at each round."
+    text = "Mean over seeds, and its confidence interval (on the scale of logits, so it stays within 0 and 100 %)."
+    text += " Other axes show the mean progress at each round."
     return Chart("bands", "Accuracy", text, made, f"Mean accuracy against progress: {said}.")
 
 
@@ -57,21 +59,21 @@ def _evaluated(runs: Sequence[Records]) -> bool:
     return bool(len(mean_curve(runs, "accuracy")[0]))
 
 
-def _variant(made: Any, name: str, runs: Sequence[Records], half: Half, ways: list[ProgressAxis], k: int) -> float:
+def _variant(made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: list[ProgressAxis], k: int) -> float:
     from bokeh.models import ColumnDataSource
 
     rounds, values, means = mean_curve(runs, "accuracy")
     middle = values.mean(axis=0)
-    width = np.array([half(column.tolist()) for column in values.T])
+    low, high = np.array([ends(column.tolist()) for column in values.T]).T
     color = RUNS[k % len(RUNS)]
     columns = {way.key: means[way.key] / way.scale for way in ways}
-    data = {"x": rounds, "y": middle, "low": middle - width, "high": middle + width, "run": [name] * len(rounds)}
+    data = {"x": rounds, "y": middle, "low": low, "high": high}
     source = ColumnDataSource(data | columns, tags=["switch"])
-    if np.isfinite(width).all():
+    if np.isfinite(low).all():
         made.varea("x", "low", "high", source=source, fill_color=color, fill_alpha=0.16, legend_label=name)
     dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
-    line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name)
-    tips = [("", "@run"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
+    line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name, name=name)
+    tips = [("", "$name"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
     made.add_tools(hover([*tips, *((way.label, f"@{way.key}{{0,0.[00]}}") for way in ways)], [line], mode="vline"))
     return float(middle[-1])
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fedactors.report import curves
 from fedactors.report.figure import share
 from fedactors.report.html_page import Page, Section
-from fedactors.report.measures import totals, virtual_span
-from fedactors.report.page_sections import PageTable, TableCell, ended, finals, moved, parts, wall_seconds, warnings
+from fedactors.report.measures import at_end, totals, virtual_span
+from fedactors.report.page_sections import PageTable, TableCell, ended, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import OUTCOME, RUNS, label
 from fedactors.report.terminal_text import size, span
 from fedactors.run_files.records import Records
@@ -16,12 +16,12 @@ from fedactors.run_files.records import Records
 _CURVES = 3 * len(RUNS)  # colours times kinds of line
 
 
-def compared(runs: Sequence[Records]) -> Page:
-    """Return the page that compares `runs`."""
+def compared(runs: Sequence[Records], window: int | None = None) -> Page:
+    """Return the page that compares `runs`, by means over the last `window` rounds or the last tenth of them."""
     names = named(runs)
     shown = runs[:_CURVES]
     sections = [
-        Section("figures", "Side by side", (), (_figures(runs, names),)),
+        Section("figures", "Side by side", (), (_figures(runs, names, window),)),
         Section("learning", "Learning", tuple(curves.learning(shown, names)), (), "two", tuple(curves.axes(shown))),
         Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), _chips(runs)),
     ]
@@ -29,6 +29,7 @@ def compared(runs: Sequence[Records]) -> Page:
         title=f"{len(runs)} runs compared",
         kind="comparison",
         lead=_lead(runs),
+        answer=_answer(runs, names, window),
         sections=[section for section in sections if section.charts or section.tables],
         warnings=[f"{name}: {line}" for name, records in zip(names, runs, strict=True) for line in warnings(records)],
     )
@@ -55,18 +56,42 @@ def _lead(runs: Sequence[Records]) -> str:
     return "The runs did not face the same events: their plans differ."
 
 
-def _figures(runs: Sequence[Records], names: Sequence[str]) -> PageTable:
-    rows = tuple(_row(records, names[k], RUNS[k % len(RUNS)] if k < _CURVES else "") for k, records in enumerate(runs))
+def _answer(runs: Sequence[Records], names: Sequence[str], window: int | None) -> str:
+    """Return which run has the highest accuracy, and which the next; nothing if fewer than two were evaluated."""
+    ends = {name: at_end(records, "accuracy", window) for name, records in zip(names, runs, strict=True)}
+    known = {name: value for name, value in ends.items() if value is not None}
+    if len(known) < 2:
+        return ""
+    best, second = sorted(known, key=lambda name: known[name], reverse=True)[:2]
+    return (
+        f"{best} has the highest accuracy, {known[best]:.2%}, {100 * (known[best] - known[second]):.2f} points above"
+        f" {second}; {averaged(window)}. Single runs tell no interval: `fedactors compare` runs several seeds of each."
+    )
+
+
+def averaged(window: int | None) -> str:
+    """Return over which rounds accuracies and losses are means."""
+    if window is None:
+        return "means over the last tenth of the rounds"
+    return "of the last round" if window == 1 else f"means over the last {window:,} rounds"
+
+
+def _figures(runs: Sequence[Records], names: Sequence[str], window: int | None) -> PageTable:
+    rows = tuple(
+        _row(records, names[k], RUNS[k % len(RUNS)] if k < _CURVES else "", window) for k, records in enumerate(runs)
+    )
     heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because")
-    note = f"The first {_CURVES} runs are drawn below." if len(runs) > _CURVES else ""
+    note = f"Accuracy and loss: {averaged(window)}."
+    note += f" The first {_CURVES} runs are drawn below." if len(runs) > _CURVES else ""
     return PageTable(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
 
 
-def _row(records: Records, name: str, color: str) -> tuple[TableCell, ...]:
-    learned, wall = finals(records), wall_seconds(records)
+def _row(records: Records, name: str, color: str, window: int | None) -> tuple[TableCell, ...]:
+    wall = wall_seconds(records)
+    accuracy, loss = (at_end(records, column, window) for column in ("accuracy", "loss"))
     texts = (
-        f"{learned['accuracy']:.2%}" if "accuracy" in learned else "–",  # noqa: RUF001
-        f"{learned['loss']:.4f}" if "loss" in learned else "–",  # noqa: RUF001
+        "–" if accuracy is None else f"{accuracy:.2%}",  # noqa: RUF001
+        "–" if loss is None else f"{loss:.4f}",  # noqa: RUF001
         f"{records.rounds:,}",
         span(virtual_span(records)),
         span(wall) if wall == wall else "–",  # noqa: RUF001

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.figure import Chart, blank, hover, legend, zoomable
+from fedactors.report.figure import Chart, blank, hover, legend, tied, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
 from fedactors.report.palette import LIGHT, RUNS
 from fedactors.run_files.records import AT_CLIENTS, Records
 
 _POINTS = 2_000
+_FEWEST = 500
+_TIPS = 3  # lines whose values are shown together; of more, only that of the line below the pointer
 _MARKS = 300
+_TICKS = 500
 AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "wall": "wall time"}
 
 
@@ -59,6 +62,13 @@ def progress(records: Records) -> dict[str, Floats]:
     }
 
 
+def clocks(records: Records) -> dict[str, list[float]]:
+    """Return what each axis counts by the end of some rounds, evenly spread, from 0 on; without what is not known."""
+    rows = every(records.rounds, _TICKS)
+    found = {key: values[rows] for key, values in progress(records).items()}
+    return {key: [0.0, *values.tolist()] for key, values in found.items() if np.isfinite(values).all()}
+
+
 def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
     """Return the charts of accuracy and loss; none if nothing was ever evaluated."""
     charts = []
@@ -88,8 +98,8 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     ways = axes(runs)
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
-    said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k]) for k in drawn}
-    zoomable(made)
+    said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k], len(runs)) for k in drawn}
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
     way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
         runs[drawn[0]].rises(column) if drawn else None
@@ -113,12 +123,18 @@ def _clients(runs: Sequence[Records]) -> Chart:
         _line(made, records, AT_CLIENTS + group.name, ways, look, f"mean of {group.name}")
     legend(made, "bottom_right")
     made.legend.visible = True
-    zoomable(made)
+    progressing(made, runs)
     variances = records.metrics["client_accuracy_variance"]
     spread = float(np.sqrt(variances[np.isfinite(variances)][-1]))
     text = f"Each client on data of its own; the last standard deviation between clients is {spread:.1%}."
     said = f"Accuracy at clients against progress: the mean ends at {mean:.1%}, the worst tenth at {worst:.1%}."
     return Chart("clients-accuracy", "Accuracy at clients", text, made, said, _sampled(runs))
+
+
+def progressing(made: Any, runs: Sequence[Records]) -> None:
+    """Let a chart be moved and zoomed along the axis of progress that the reader has chosen."""
+    tied(made, "chosen", (0.0, float(max(records.rounds for records in runs))))
+    zoomable(made)
 
 
 def _any(runs: Sequence[Records], column: str) -> bool:
@@ -132,11 +148,13 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     ways = axes(runs)
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
-    said = [_line(made, records, "accuracy", ways, _look(runs, k), names[k]) for k, records in enumerate(runs)]
+    said = [
+        _line(made, records, "accuracy", ways, _look(runs, k), names[k], len(runs)) for k, records in enumerate(runs)
+    ]
     for records in runs if len(runs) == 1 else ():
         _decisions(made, records, ways)
         _moves(made, records, ways)
-    zoomable(made)
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.1%}" for name, value in zip(names, said, strict=True) if value == value)
     text = "Share of the test set that the global model gets right."
     return Chart("accuracy", "Accuracy", text, made, f"Accuracy against progress: {last}.", _sampled(runs))
@@ -156,11 +174,11 @@ def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     for k, records in enumerate(runs):
         if alone:
             _line(made, records, "train_loss", ways, _TRAIN, "clients, while they train")
-        said.append(_line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k]))
+        said.append(_line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k], len(runs)))
     if alone:
         legend(made, "top_right")
         made.legend.visible = True
-    zoomable(made)
+    progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in zip(names, said, strict=True) if value == value)
     return Chart("loss", "Loss", "Lower is better.", made, f"Loss against progress: {last}.", _sampled(runs))
 
@@ -175,28 +193,43 @@ def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:
     return {"line_color": RUNS[k % len(RUNS)], "line_width": 2, "line_dash": dash}
 
 
-def _line(made: Any, records: Records, column: str, ways: list[ProgressAxis], look: dict[str, Any], name: str) -> float:
-    """Draw one figure of one run; return its last value, NaN if it has none."""
+def _points(runs: int) -> int:
+    """Return how many points of the line of each run are drawn: the more lines, the fewer."""
+    return max(_FEWEST, _POINTS // runs)
+
+
+def _line(
+    made: Any,
+    records: Records,
+    column: str,
+    ways: list[ProgressAxis],
+    look: dict[str, Any],
+    name: str,
+    runs: int = 1,
+) -> float:
+    """Draw one figure of one run, of the `runs` that the chart shows; return its last value, NaN if it has none."""
     from bokeh.models import ColumnDataSource
 
     values = records.metrics[column]
     rows = np.flatnonzero(np.isfinite(values))
     if not len(rows):
         return float("nan")
-    rows = rows[every(len(rows), _POINTS)]
+    rows = rows[every(len(rows), _points(runs))]
     reached = progress(records)
-    columns = {way.key: reached[way.key][rows] / way.scale for way in ways}
-    data = {"x": columns["round"], "y": values[rows], "run": [name] * len(rows), **columns}
+    columns = {way.key: (reached[way.key][rows] / way.scale).astype(np.float32) for way in ways}
+    data = {"x": columns["round"], "y": values[rows].astype(np.float32), **columns}
     source = ColumnDataSource(data, tags=["switch"])
     tags = look.get("tags", [])
-    line = made.line("x", "y", source=source, legend_label=name, **{k: v for k, v in look.items() if k != "tags"})
+    plain_look = {k: v for k, v in look.items() if k != "tags"}
+    line = made.line("x", "y", source=source, legend_label=name, name=name, **plain_look)
     line.glyph.tags = tags
     if len(rows) == 1:
         made.scatter("x", "y", source=source, size=7, color=look["line_color"]).glyph.tags = tags
     form = "@y{0.0%}" if "accuracy" in column else "@y{0.000}"
     tips = [(way.label, f"@{way.key}{{0,0.[00]}}") for way in ways]
-    shown = [("", "@run"), (column.replace("_", " "), form), *tips]
-    made.add_tools(hover(shown, [line], mode="vline", line_policy="nearest"))
+    shown = [("", "$name"), (column.replace("_", " "), form), *tips]
+    mode = "vline" if runs <= _TIPS else "mouse"
+    made.add_tools(hover(shown, [line], mode=mode, line_policy="nearest"))
     made.legend.visible = False
     return float(values[rows[-1]])
 
@@ -258,4 +291,5 @@ def _numbers(found: Any) -> str:
 
 def _sampled(runs: Sequence[Records]) -> str:
     most = max(records.rounds for records in runs)
-    return f"{_POINTS:,} of {most:,} rounds drawn, evenly spread." if most > _POINTS else ""
+    points = _points(len(runs))
+    return f"{points:,} of {most:,} rounds drawn, evenly spread." if most > points else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,10 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing and the words around it. `said` is what a screen reader says; `note` tells what is sampled."""
+    """A drawing and the words around it. `said` is what a screen reader says; `note` tells what is sampled.
+
+    `model` is a Bokeh figure, or None if the script of the page draws the `data`.
+    """
 
     key: str
     title: str
@@ -27,6 +30,7 @@ class Chart:
     model: Any
     said: str
     note: str = ""
+    data: Mapping[str, Any] | None = None
 
 
 def blank(height: int, x_label: str, y_label: str, **options: Any) -> Any:
@@ -76,12 +80,26 @@ def hover(tips: Sequence[tuple[str, str]], renderers: Sequence[Any], **options: 
     return HoverTool(tooltips=list(tips), renderers=list(renderers), **options)
 
 
-def zoomable(made: Any, dimensions: Literal["width", "both"] = "width") -> None:
+def tied(made: Any, key: str, ends: tuple[float, float], scale: float = 1.0, offset: float = 0.0) -> None:
+    """Tie the window of a chart to those of the other charts that show progress.
+
+    `key` is what its axis shows, one of `curves.AXES`, in `scale` and shifted by `offset`; "chosen" is the one that the
+    reader has chosen.
+    """
+    from bokeh.models import Range1d
+
+    start, end = ends
+    pad = 0.01 * (end - start) or 0.5
+    made.window_axis = "x"  # the other axis fits what is in view
+    made.x_range = Range1d(start=start - pad, end=end + pad, tags=["tied", key, scale, offset])
+
+
+def zoomable(made: Any) -> None:
     """Let a chart be dragged, and zoomed by the wheel with Ctrl held (the wheel alone scrolls the page)."""
     from bokeh.models import PanTool, WheelZoomTool
 
-    wheel = WheelZoomTool(dimensions=dimensions, modifiers="ctrl")
-    made.add_tools(PanTool(dimensions=dimensions), wheel)
+    wheel = WheelZoomTool(dimensions="width", modifiers="ctrl")
+    made.add_tools(PanTool(dimensions="width"), wheel)
     made.toolbar.active_scroll = wheel
 
 

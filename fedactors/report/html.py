@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedactors.report import costs, curves, page_sections, participation_figures, presence_bands, traffic
+from fedactors.report import costs, curves, page_sections, participation_figures, traffic
 from fedactors.report.compare import compared
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.measures import totals
 from fedactors.report.palette import OUTCOME, label
-from fedactors.report.timeline_rows import timeline
+from fedactors.report.timeline import presence_bands
+from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import Records, read
 
 _SCENARIO_CHARACTERS = 100_000
@@ -35,16 +36,19 @@ def write(folder: str | Path) -> Path:
         warnings=page_sections.warnings(records),
         digests=page_sections.digests(records),
         scenario=_cut(records.scenario),
+        progress=curves.clocks(records),
     )
     return save(page, records.path / "report.html")
 
 
-def write_many(folders: Sequence[str | Path], out: str | Path) -> Path:
+def write_many(folders: Sequence[str | Path], out: str | Path, window: int | None = None) -> Path:
     """Write one page that compares several runs to the file `out`, and return its path.
 
+    Accuracies and losses are means over the last `window` rounds, by default over the last tenth of the rounds.
     Raises RunFolderError if a folder is not a run folder or is damaged, or if `out` cannot be written.
     """
-    return save(compared([read(folder) for folder in folders]), Path(out))
+    runs = [read(folder, tables=len(folders) == 1) for folder in folders]
+    return save(compared(runs, window), Path(out))
 
 
 def _sections(records: Records) -> list[Section]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from fedactors.report import curves
 from fedactors.report.figure import Chart
+from fedactors.report.page.script import script
+from fedactors.report.page.style import css
+from fedactors.report.page.template import PAGE
 from fedactors.report.page_sections import Card, PageTable, Part
 from fedactors.report.palette import THEMES
-from fedactors.report.script import SCRIPT
-from fedactors.report.style import css
-from fedactors.report.template import PAGE
 from fedactors.run_files.writing import write_page
 from fedactors.version import VERSION
 
@@ -45,6 +45,8 @@ class Page:
     digests: Sequence[tuple[str, Any]] = ()
     parts: Sequence[Part] = ()
     scenario: str = ""
+    progress: Mapping[str, Sequence[float]] | None = None  # of one run: what ties axes of different kinds
+    answer: str = ""  # to the question of a study, in a sentence or two
     source: str = "the records of the run folder alone"
 
 
@@ -63,9 +65,9 @@ def render(page: Page) -> str:
     return template.render(
         {field.name: getattr(page, field.name) for field in fields(page)},
         css=Markup(css()),
-        script=Markup(SCRIPT),
+        script=Markup(script()),
         library=Markup(_library()) if drawn else "",
-        data=Markup(_data(drawn)) if drawn else "",
+        data=Markup(_data(drawn, page.progress)) if drawn else "",
         foot=f"Written by fedactors {VERSION} from {page.source}.",
     )
 
@@ -76,11 +78,13 @@ def _library() -> str:
     return "\n".join(Resources(mode="inline", components=["bokeh"], minified=True).js_raw)
 
 
-def _data(charts: list[Chart]) -> str:
+def _data(charts: list[Chart], progress: Mapping[str, Sequence[float]] | None) -> str:
     """Return the charts as JSON that cannot end the element it stands in."""
     from bokeh.core.types import ID
     from bokeh.embed import json_item
 
-    items = [json_item(chart.model, ID(chart.key)) for chart in charts]
-    text = json.dumps({"items": items, "themes": THEMES}, separators=(",", ":"))
+    items = [json_item(chart.model, ID(chart.key)) for chart in charts if chart.model is not None]
+    timeline = next((chart.data for chart in charts if chart.data is not None), None)
+    shown = {"items": items, "themes": THEMES, "progress": progress, "timeline": timeline}
+    text = json.dumps(shown, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

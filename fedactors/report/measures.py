@@ -125,6 +125,24 @@ def _share(records: Records, name: str, low: int, high: int) -> GroupShare:
     )
 
 
+def last_rounds(records: Records, window: int | None = None) -> int:
+    """Return how many rounds figures at the end are means over: `window`, or a tenth of the rounds, rounded up."""
+    return max(1, -(-records.rounds // 10)) if window is None else window
+
+
+def at_end(records: Records, column: str, window: int | None = None) -> float | None:
+    """Return the mean of a column of metrics over rounds up to the last one that has a value; None if none has.
+
+    Rounds without a value are left out. How many rounds these are is what `last_rounds` says.
+    """
+    values = records.metrics[column]
+    rows = np.flatnonzero(np.isfinite(values))
+    if not len(rows):
+        return None
+    at = records.metrics["round"][rows]
+    return float(values[rows[at > at[-1] - last_rounds(records, window)]].mean())
+
+
 def totals(records: Records) -> dict[str, int]:
     """Return the number of orders by outcome, from the summary or, if the run was interrupted, from the metrics."""
     written = records.summary.get("outcomes")

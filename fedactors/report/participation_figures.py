@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.figure import Chart, blank, hover, listed, share, stacked, zoomable
+from fedactors.report.figure import Chart, blank, hover, listed, share, stacked, tied, zoomable
 from fedactors.report.measures import (
     HEARD_NAMES,
     by_hour,
@@ -34,7 +34,7 @@ def rounds(records: Records) -> Chart | None:
         return None
     many = width > 1
     made = blank(300, "round", "clients asked" + (", mean of a bar" if many else ""))
-    made.x_range.range_padding = 0.01
+    tied(made, "round", (0.5, records.rounds + 0.5), offset=0.5)
     stacked(made, x, width * (1.0 if len(x) > 150 else 0.86), counts, [("round", "@x{0,0}")])
     _thousands(made.xaxis, made.yaxis)
     zoomable(made)

@@ -6,21 +6,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedactors.report.figure import blank
+from fedactors.report.figure import Chart, blank, legend
+from fedactors.report.html_page import Page, Section, save
 from fedactors.report.palette import RUNS
-from fedactors.run_files.writing import write_page
 
 PARTS = ("clock", "broadcast", "compute", "reduce", "evaluate")  # of a round's time
 
 
 def write(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     """Write the page to `path` and return it: speed and efficiency by actors, and where the time of a round goes."""
-    from bokeh.embed import file_html
-    from bokeh.layouts import column
-    from bokeh.resources import INLINE
-
-    page = column(_speed(rows), _efficiency(rows), _parts(rows), sizing_mode="stretch_width")
-    return write_page(path, file_html(page, INLINE, "fedactors scale"))
+    against = "Speed per actor, against the fewest actors with as many clients."
+    charts = (
+        Chart("speed", "Speed", "", _speed(rows), "Local steps per second by actors."),
+        Chart("efficiency", "Efficiency", against, _efficiency(rows), "Strong efficiency by actors."),
+    )
+    parts = Chart("parts", "Where the time of a round goes", "", _parts(rows), "Seconds of a round by part.")
+    sections = [Section("speed-up", "More actors", charts, (), "two"), Section("rounds", "Rounds", (parts,))]
+    page = Page("fedactors scale", "scaling", "", sections, source="the runs of `fedactors scale`")
+    return save(page, path)
 
 
 def _lines(made: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:
@@ -33,7 +36,7 @@ def _lines(made: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:
             made.line(actors, values, **look)
             made.scatter(actors, values, size=7, **look)
     if made.legend:
-        made.legend.location = "top_left"
+        legend(made, "bottom_right")
 
 
 def _speed(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -53,4 +56,6 @@ def _parts(rows: Sequence[Mapping[str, Any]]) -> Any:
     made = blank(300, "clients / actors", "seconds of a round", x_range=names)
     data = {"point": names, **{part: [row[part] for row in rows] for part in PARTS}}
     made.vbar_stack(PARTS, x="point", width=0.8, color=RUNS[: len(PARTS)], source=data, legend_label=list(PARTS))
+    legend(made, "top_right")
+    made.add_layout(made.legend[0], "right")
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedactors.report.figure import Chart, blank, hover, legend, share, zoomable
+from fedactors.report.figure import Chart, blank, hover, legend, share, tied, zoomable
 from fedactors.report.measures import Floats, byte_unit, every, heard, time_unit
 from fedactors.report.terminal_text import size
 from fedactors.run_files.records import Records
@@ -28,6 +28,7 @@ def traffic(records: Records) -> Chart | None:
         _line(made, metrics["virtual_seconds"][rows] / length, sums[column][rows] / scale, name, color, unit)
     legend(made, "top_left")
     made.y_range.start = 0
+    tied(made, "virtual", (0.0, float(metrics["virtual_seconds"][-1]) / length), length)
     zoomable(made)
     down, up = (size(float(values[-1])) for values in sums.values())
     text = f"{down} to devices, {up} to the server.{_wasted(records)}"
@@ -36,7 +37,7 @@ def traffic(records: Records) -> Chart | None:
 
 
 def _line(made: object, x: Floats, y: Floats, name: str, color: str, unit: str) -> None:
-    line = made.line(x, y, color=color, line_width=2, legend_label=name)  # type: ignore[attr-defined]
+    line = made.line(x, y, color=color, line_width=2, legend_label=name, name=name)  # type: ignore[attr-defined]
     tips = [(name, f"@y{{0,0.[00]}} {unit}"), ("virtual time", "@x{0,0.[00]}")]
     made.add_tools(hover(tips, [line], mode="vline"))  # type: ignore[attr-defined]
 

@@ -6,18 +6,20 @@ differences are taken seed by seed, where most of the chance cancels.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, row
-from fedactors.study.runs import StudyRun, each, finished, folder_of, on_cluster
-from fedactors.study.statistics import Interval, interval, paired
-from fedactors.study.study_cells import StudyAxis, StudyCell, axis, crossed
+from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of, row
+from fedactors.study.runs import StudyMachines, StudyRun, folder_of, played
+from fedactors.study.statistics import Interval, paired
+from fedactors.study.study_cells import SEED, Label, StudyAxis, StudyCell, axis, crossed
+
+if TYPE_CHECKING:
+    from fedactors.simulation.fleet_choice import FleetKind
 
 Tell = Callable[[StudyRow], None]
 
@@ -41,7 +43,7 @@ class Comparison:
     baseline: str
     target: float | None
     confidence: float
-    window: int
+    window: int | None
 
     @property
     def rows(self) -> list[StudyRow]:
@@ -69,7 +71,7 @@ class Comparison:
 
     def _estimate(self, found: Mapping[str, Sequence[Figures]], variant: str, measure: str) -> Estimate:
         values, base = ([one.get(measure) for one in found[name]] for name in (variant, self.baseline))
-        mean = interval([value for value in values if value is not None], self.confidence)
+        mean = measure_of(measure).interval([value for value in values if value is not None], self.confidence)
         apart = None if variant == self.baseline else paired(values, base, self.confidence)
         return Estimate(variant, measure, mean, apart)
 
@@ -102,37 +104,40 @@ def compare(
     baseline: str | None = None,
     target: float | None = None,
     confidence: float = 0.95,
-    window: int = 1,
+    window: int | None = None,
     jobs: int | None = None,
     address: str | None = None,
+    fleet: FleetKind = "local",
+    actors: int | None = None,
     clock_only: bool = False,
     tell: Tell = lambda row: None,
 ) -> Comparison:
     """Run every variant of `scenario` with every seed, as far as that is not done, and compare them.
 
     `vary` gives the values of each key; all combinations are run. `seeds` are the seeds, or how many, counted from the
-    scenario's own. Runs lie in `out`, by default runs/studies/NAME; `jobs` are run at a time, by default one per core,
-    or on the Ray cluster at `address`. The `baseline` is the first variant unless named; `target` is by default 90 % of
-    the baseline's final accuracy. Accuracies are means over `window` rounds. With `clock_only` nothing is trained: runs
-    are replays, with participation, time and traffic alone.
+    scenario's own. Runs lie in `out`, by default runs/studies/NAME; `StudyMachines` says where they are computed, by
+    `jobs`, `address`, `fleet` and `actors`. The `baseline` is the first variant unless named; `target` is by default
+    90 % of the baseline's accuracy at the end. Accuracies, losses and other measures of the model are means over the
+    last `window` rounds, by default over the last tenth of the rounds. With `clock_only` nothing is trained: runs are
+    replays, with participation, time and traffic alone.
 
     Raises UsageError for what the user can mend.
     """
     path = Path(scenario)
     changes = tuple(overrides)
+    machines = StudyMachines(jobs, address, fleet, actors)
     axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
     base = Scenario.load(path, changes)
     cells = list(crossed(axes, seeds_of(base, seeds)))
-    variants = list(dict.fromkeys(variant_of(cell, axes) for cell in cells))
+    variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
     first = variants[0] if baseline is None else baseline
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
-    rows = run_all(
-        path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell, clock_only=clock_only
-    )
+    where = Path(out or f"runs/studies/{base.name}")
+    rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
     named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
     for cell, one in zip(cells, rows, strict=True):
-        named[variant_of(cell, axes)].append(one)
+        named[variant_of(_labels(cell))].append(one)
     wanted = common_target(named[first], window) if target is None else target
     return Comparison(base.name, named, first, wanted, confidence, window)
 
@@ -142,14 +147,18 @@ def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
     return range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds
 
 
-def variant_of(cell: StudyCell, axes: Sequence[StudyAxis]) -> str:
+def variant_of(labels: Mapping[str, Label]) -> str:
     """Return what a variant is called: its value if one key is varied, else each key's last word with its value."""
-    shorts = [one.name.rpartition(".")[2] for one in axes]
-    names = [short if shorts.count(short) == 1 else one.name for short, one in zip(shorts, axes, strict=True)]
-    values = [cell.at(one.name) for one in axes]
-    if len(axes) == 1:
-        return str(values[0])
-    return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+    shorts = [name.rpartition(".")[2] for name in labels]
+    names = [short if shorts.count(short) == 1 else name for short, name in zip(shorts, labels, strict=True)]
+    if len(labels) == 1:
+        return str(*labels.values())
+    return ", ".join(f"{name}={value}" for name, value in zip(names, labels.values(), strict=True))
+
+
+def _labels(cell: StudyCell) -> dict[str, Label]:
+    """Return where a cell stands, without its seed."""
+    return {name: label for name, label in cell.labels if name != SEED}
 
 
 def run_all(
@@ -157,8 +166,7 @@ def run_all(
     cells: Sequence[StudyCell],
     out: Path,
     changes: tuple[str, ...],
-    jobs: int | None,
-    address: str | None,
+    machines: StudyMachines,
     tell: Tell,
     *,
     clock_only: bool = False,
@@ -168,11 +176,12 @@ def run_all(
     Cells that make one scenario, as where one change undoes another, share its run.
     With `clock_only` they are replayed, without training.
     """
+    machines.check()
     work = [StudyRun(scenario, (*changes, *cell.overrides), out, clock_only) for cell in cells]
     folders = [folder_of(Scenario.load(one.scenario, one.overrides), out) for one in work]
     once = dict(zip(reversed(folders), reversed(work), strict=True))  # cells may have a run in common
     wanted = [once[folder] for folder in dict.fromkeys(folders)]
-    runs = on_cluster(wanted, address) if address else each(finished, wanted, jobs or os.cpu_count() or 1)
+    runs = played(wanted, machines)
     done: dict[Path, Path] = {}
     rows = []
     for cell, folder in zip(cells, folders, strict=True):

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedactors.study.answer import best_variant
 from fedactors.study.comparison import Comparison, Estimate
-from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, measure_of
+from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -21,8 +22,8 @@ def columns(comparison: Comparison) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
-    learned = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
-    return learned or _those(_OF_THE_CLOCK, there) or ["accuracy"]
+    of_model = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
+    return of_model or _those(_OF_THE_CLOCK, there) or ["accuracy"]
 
 
 def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
@@ -31,8 +32,9 @@ def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
 
 
 def text(comparison: Comparison) -> str:
-    """Return the table as text, with what a reader has to know below."""
-    return "\n".join([title(comparison), "", *aligned([heads(comparison), *lines(comparison)]), "", *notes(comparison)])
+    """Return the answer and the table as text, with what a reader has to know below."""
+    table = aligned([heads(comparison), *lines(comparison)])
+    return "\n".join([title(comparison), answer(comparison), "", *table, "", *notes(comparison)])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -61,16 +63,30 @@ def title(comparison: Comparison) -> str:
     return f"{comparison.name}: {len(comparison.variants)} variants, {seeds} seed{'s' * (seeds != 1)} each"
 
 
+def answer(comparison: Comparison) -> str:
+    """Return what the comparison answers: which variant is best, and how sure that is."""
+    first = columns(comparison)[0]
+    values = {
+        name: {one.seed: found.get(first) for one, found in zip(rows, comparison.figures(name), strict=True)}
+        for name, rows in comparison.variants.items()
+    }
+    rises = rises_of(first, comparison.rows[0].records)
+    return best_variant(values, comparison.baseline, measure_of(first), rises, comparison.confidence)
+
+
 def notes(comparison: Comparison) -> list[str]:
     """Return what the figures mean, and whether all variants faced the same events."""
     percent = f"{comparison.confidence:.0%}"
-    found = [f"± and differences from {comparison.baseline}: {percent} confidence, Student's t; * leaves out 0."]
+    found = [
+        f"±, [] and differences from {comparison.baseline}: {percent} confidence, Student's t (of shares in [] on the"
+        " scale of logits); * leaves out 0."
+    ]
     if len(comparison.seeds) < 2:
         found = ["One seed tells no confidence: give --seeds 2 or more."]
     if comparison.target is not None:
         found.append(f'Target: accuracy {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
-    if comparison.window > 1:
-        found.append(f"Accuracies are means over the last {comparison.window} rounds.")
+    if any(map(learned, columns(comparison))):
+        found.append(averaged(comparison.window))
     found += _directions(comparison)
     unlike = comparison.unlike()
     if not unlike:
@@ -82,6 +98,14 @@ def notes(comparison: Comparison) -> list[str]:
         )
     failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
     return [*found, *(f"Not finished: {why}" for why in failed)]
+
+
+def averaged(window: int | None) -> str:
+    """Return over which rounds the measures of the model are means, as a sentence."""
+    if window == 1:
+        return "Accuracy, loss and other measures of the model are those of the last round."
+    which = "the last tenth of the rounds" if window is None else f"the last {window:,} rounds"
+    return f"Accuracy, loss and other measures of the model are means over {which}."
 
 
 def _directions(comparison: Comparison) -> list[str]:
@@ -115,9 +139,17 @@ def written(value: Interval | None, measure: Measure, runs: int) -> str:
     """Return a mean with its interval, and in how many of the runs there was one if not in all."""
     if value is None:
         return _NONE
-    half = "" if value.half is None else f" ± {measure.show(value.half)}"
     few = "" if value.n == runs else f" ({value.n} of {runs})"
-    return f"{measure.show(value.mean)}{half}{few}"
+    return f"{measure.show(value.mean)}{_width(value, measure)}{few}"
+
+
+def _width(value: Interval, measure: Measure) -> str:
+    """Return how sure a mean is: its interval if it is a share, else half its width."""
+    if value.half is None or value.low is None or value.high is None:
+        return ""
+    if measure.kind == "share":
+        return f" [{measure.show(value.low)}, {measure.show(value.high)}]"
+    return f" ± {measure.show(value.half)}"
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -142,7 +174,7 @@ def _ends(value: Interval | None) -> list[Any]:
     return [0, None, None, None] if value is None else [value.n, value.mean, value.low, value.high]
 
 
-def runs_csv(rows: Sequence[StudyRow], target: float | None, window: int) -> str:
+def runs_csv(rows: Sequence[StudyRow], target: float | None, window: int | None) -> str:
     """Return a line for each run: where it stands, its figures, its folder, and why it failed if it did."""
     axes = list(dict.fromkeys(axis for one in rows for axis in one.labels))
     names = dict.fromkeys((*MEASURES, *(name for one in rows for name in one.records.measures)))

@@ -9,7 +9,7 @@ from fedactors.extras import needed
 from fedactors.study.run_figures import StudyRow, figures
 
 
-def frame(rows: Sequence[StudyRow], target: float | None, window: int) -> Any:
+def frame(rows: Sequence[StudyRow], target: float | None, window: int | None) -> Any:
     """Return a DataFrame with a row for each run: its labels, its seed, its figures and its folder."""
     pandas = needed("pandas", "notebook")
     return pandas.DataFrame(

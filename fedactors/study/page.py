@@ -12,13 +12,13 @@ from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.palette import RUNS
 from fedactors.study import comparison_tables
 from fedactors.study.comparison import Comparison
-from fedactors.study.statistics import interval
+from fedactors.study.statistics import share_interval
 
 
 def write(comparison: Comparison, path: Path) -> Path:
     """Write the page and return its path. Raises RunFolderError if it cannot be written."""
     records = {name: [one.records for one in rows if not one.failure] for name, rows in comparison.variants.items()}
-    drawn = bands.accuracy(records, lambda values: _half(values, comparison.confidence))
+    drawn = bands.accuracy(records, lambda values: _ends(values, comparison.confidence))
     apart = bands.differences(_apart(comparison), comparison.baseline, "accuracy")
     charts = tuple(chart for chart in (drawn, apart) if chart is not None)
     shown = axes([one for runs in records.values() for one in runs])
@@ -26,6 +26,7 @@ def write(comparison: Comparison, path: Path) -> Path:
         title=comparison.name,
         kind="comparison",
         lead=comparison_tables.title(comparison).partition(": ")[2] + ".",
+        answer=comparison_tables.answer(comparison),
         sections=[
             Section("figures", "Side by side", (), (_sheet(comparison),)),
             *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),
@@ -34,9 +35,12 @@ def write(comparison: Comparison, path: Path) -> Path:
     return save(page, path)
 
 
-def _half(values: Sequence[float], confidence: float) -> float:
-    found = interval(values, confidence)
-    return float("nan") if found is None or found.half is None else found.half
+def _ends(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of shares; NaN where there is none."""
+    found = share_interval(values, confidence)
+    if found is None or found.low is None or found.high is None:
+        return float("nan"), float("nan")
+    return found.low, found.high
 
 
 def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:

@@ -60,7 +60,8 @@ def replay_each(
     base = Scenario.load(scenario, overrides)
     cells = list(crossed([recordings_axis(base, recordings)], [base.seed]))
     folder = Path(out or f"runs/studies/{base.name}")
-    return run_all(Path(scenario), cells, folder, tuple(overrides), jobs, None, lambda row: None, clock_only=True)
+    machines = StudyMachines(jobs)
+    return run_all(Path(scenario), cells, folder, tuple(overrides), machines, lambda row: None, clock_only=True)
 
 
 def _change(group: GroupOptions, path: Path) -> str:

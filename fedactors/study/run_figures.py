@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedactors.metric_names import is_share
+from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
 from fedactors.simulation.record.learning_curve import rolling
 from fedactors.study.runs import failure
+from fedactors.study.statistics import Interval, interval, share_interval
 from fedactors.study.study_cells import SEED, Label, StudyCell
 
 Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
@@ -23,19 +26,23 @@ class Measure(NamedTuple):
     """A figure of a run: what it is called, and how it is written in tables."""
 
     name: str
-    kind: str  # share, number, seconds, bytes, joules
+    kind: str  # share (between 0 and 1), figure (of any size), number, seconds, bytes, joules
 
     def show(self, value: float) -> str:
         """Return a value as a person reads it."""
         shown = {"seconds": span, "bytes": size, "joules": joules}.get(self.kind)
         if shown is None:
-            return f"{value:.3f}" if self.kind == "share" else f"{value:,.1f}"
+            return f"{value:.3f}" if self.kind in ("share", "figure") else f"{value:,.1f}"
         return f"-{shown(-value)}" if value < 0 else shown(value)
+
+    def interval(self, values: Sequence[float], confidence: float) -> Interval | None:
+        """Return the mean of values with its interval, which stays within 0 and 1 if they are shares."""
+        return (share_interval if self.kind == "share" else interval)(values, confidence)
 
 
 MEASURES = {
     "accuracy": Measure("accuracy", "share"),
-    "loss": Measure("loss", "share"),
+    "loss": Measure("loss", "figure"),
     "client_accuracy": Measure("accuracy at clients", "share"),
     "client_accuracy_worst": Measure("accuracy at the worst tenth of clients", "share"),
     "heard": Measure("heard of asked", "share"),
@@ -57,7 +64,21 @@ AT_CLIENTS = ("client_accuracy", "client_accuracy_worst")  # where the scenario 
 
 def measure_of(name: str) -> Measure:
     """Return what is known of a measure: one of the above, or one that a scenario names."""
-    return MEASURES.get(name) or Measure(name.replace("_", " "), "share")
+    return MEASURES.get(name) or Measure(name.replace("_", " "), "share" if is_share(name) else "figure")
+
+
+def learned(name: str) -> bool:
+    """Return whether a measure is one of the model: what is compared of it is its mean over the last rounds."""
+    return name in ("accuracy", "loss", *AT_CLIENTS) or name not in MEASURES
+
+
+def rises_of(name: str, records: Records) -> bool | None:
+    """Return whether higher values of a measure of a run are better; None if neither is."""
+    if name in AT_CLIENTS:
+        return True
+    if name in MEASURES and name not in ("accuracy", "loss"):
+        return False if name.endswith("_to") else None
+    return records.rises(name)
 
 
 @dataclass(frozen=True)
@@ -82,11 +103,12 @@ def row(cell: StudyCell, folder: Path) -> StudyRow:
     return StudyRow(labels, int(cell.at(SEED) or 0), folder, read(folder, tables=False), failure(folder))
 
 
-def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figures:
+def figures(one: StudyRow, target: float | None = None, window: int | None = None) -> Figures:
     """Return the figures of a run, and what its scenario measures besides.
 
-    Accuracies are means over the last `window` rounds. `target` is the accuracy that the measures ending in `_to` tell
-    the way to. A run that diverged has no figures.
+    Accuracies, losses and other measures of the model are means over the last `window` rounds, by default over the last
+    tenth of the rounds. `target` is the accuracy that the measures ending in `_to` tell the way to: of one round, or
+    the mean over a `window`. A run that diverged has no figures.
     """
     found: dict[str, float | None] = dict.fromkeys((*MEASURES, *one.records.measures))
     if one.failure or not one.records.rounds:
@@ -101,18 +123,17 @@ def figures(one: StudyRow, target: float | None = None, window: int = 1) -> Figu
     return found | _learned(one.records, spent, np.inf if target is None else target, window)
 
 
-def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int) -> dict[str, float]:
+def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int | None) -> dict[str, float]:
     """Return all measures at the end, and what was spent until the accuracy reached `target`."""
     metrics = records.metrics
-    ends = {name: metrics[name][np.isfinite(metrics[name])] for name in ("loss", *AT_CLIENTS, *records.measures)}
-    found = {name: float(values[-1]) for name, values in ends.items() if len(values)}
+    ends = {name: at_end(records, name, window) for name in ("accuracy", "loss", *AT_CLIENTS, *records.measures)}
+    found = {name: value for name, value in ends.items() if value is not None}
     seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
     if not len(seen):
         return found
     accuracy = metrics["accuracy"][seen]
-    if window > 1:
+    if window is not None and window > 1:
         accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
-    found["accuracy"] = float(accuracy[-1])
     reached = np.flatnonzero(accuracy >= target)
     return found | _spent_until(int(seen[reached[0]]), spent) if len(reached) else found
 
@@ -143,7 +164,7 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
     }
 
 
-def common_target(rows: Sequence[StudyRow], window: int) -> float | None:
+def common_target(rows: Sequence[StudyRow], window: int | None) -> float | None:
     """Return 90 % of the mean final accuracy of `rows`, in whole percent; None if none was evaluated."""
     finals = [value for one in rows if (value := figures(one, None, window)["accuracy"]) is not None]
     return int(90 * mean(finals)) / 100 if finals else None

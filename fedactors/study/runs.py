@@ -6,12 +6,13 @@ import gc
 import hashlib
 import json
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fedactors.errors import DivergedError, RunFolderError
+from fedactors.errors import ClusterError, DivergedError, RunFolderError
 from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import replacing_folder, write
@@ -19,8 +20,35 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
 from fedactors.simulation.record.code_files import code_digests
 
+if TYPE_CHECKING:
+    from fedactors.simulation.fleet_choice import FleetKind
+
 _FAILURE = "failure.json"
 T = TypeVar("T")
+
+
+class StudyMachines(NamedTuple):
+    """Where the runs of a study are computed.
+
+    On the fleet "local" each run is one process, and `jobs` of them run at a time (by default one per core), or as many
+    as the Ray cluster at `address` can. On the fleet "ray" one run at a time has `actors`, there or on this machine.
+    """
+
+    jobs: int | None = None
+    address: str | None = None
+    fleet: FleetKind = "local"
+    actors: int | None = None
+
+    def check(self) -> None:
+        """Raise ClusterError if parts of it exclude each other."""
+        if self.fleet == "ray" and self.jobs not in (None, 1):
+            raise ClusterError(f"--jobs {self.jobs}: on the fleet ray one run at a time has all actors (accepted: 1)")
+        if self.fleet == "local" and self.actors not in (None, 1):
+            raise ClusterError(f"--actors {self.actors}: each run is one process (accepted: --fleet ray, or --jobs)")
+        if self.fleet == "local" and self.address and self.jobs:
+            raise ClusterError(
+                "--jobs is for this machine; a cluster runs what it can at a time (accepted: one of the two)"
+            )
 
 
 class StudyRun(NamedTuple):
@@ -30,6 +58,7 @@ class StudyRun(NamedTuple):
     overrides: tuple[str, ...]
     out: Path
     clock_only: bool = False  # replayed, without training
+    machines: StudyMachines = StudyMachines()
 
 
 def finished(work: StudyRun) -> Path:
@@ -43,7 +72,7 @@ def finished(work: StudyRun) -> Path:
     folder = folder_of(scenario, work.out)
     if not complete(folder):
         try:
-            _play(scenario, folder)
+            _play(scenario, folder, work.machines)
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
             write(folder / _FAILURE, json.dumps(said) + "\n")
@@ -62,17 +91,20 @@ def _replayed(scenario: Scenario, out: Path) -> Path:
     return folder
 
 
-def _play(scenario: Scenario, folder: Path) -> None:
+def _play(scenario: Scenario, folder: Path, machines: StudyMachines) -> None:
     """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
     from fedactors.simulation import runner
 
+    ray = machines.fleet == "ray"
+    where: dict[str, Any] = {"fleet": "ray", "actors": machines.actors, "address": machines.address} if ray else {}
+    options: dict[str, Any] = {"fleet": "local", "report": False, **where}
     if (folder / CHECKPOINT).exists():
         try:
-            runner.resume(folder, fleet="local", report=False)
+            runner.resume(folder, **options)
             return
         except RunFolderError:
             pass  # damaged, or of other recordings: it is set aside, not lost
-    runner.run(scenario, _fresh(folder), fleet="local", report=False)
+    runner.run(scenario, _fresh(folder), **options)
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
@@ -94,6 +126,15 @@ def failure(folder: Path) -> str:
     """Return why a run could not be finished, and never can; nothing if it was."""
     path = folder / _FAILURE
     return str(object_of(path).get("text", "")) if path.exists() else ""
+
+
+def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
+    """Yield the folder of each run, in order; what is not there is run on `machines`."""
+    if machines.fleet == "ray":
+        return each(finished, [one._replace(machines=machines) for one in work], 1)
+    if machines.address:
+        return on_cluster(work, machines.address)
+    return each(finished, work, machines.jobs or os.cpu_count() or 1)
 
 
 def each(function: Callable[[StudyRun], T], work: Sequence[StudyRun], jobs: int) -> Iterator[T]:

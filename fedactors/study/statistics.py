@@ -1,29 +1,24 @@
-"""Means, differences in pairs, and their confidence intervals by Student's t."""
+"""Means, differences in pairs, and their confidence intervals by Student's t; those of shares stay within 0 and 1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import log, sqrt, tanh
 from statistics import mean, stdev
 from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """A mean of `n` values and its confidence interval; of one value the interval is unknown."""
+    """A mean of `n` values and its confidence interval; of one value the interval is unknown.
+
+    `half` is half the width. The interval of a share is longer on the side of 1/2, others are as long on both sides.
+    """
 
     n: int
     mean: float
-    half: float | None  # half its width
-
-    @property
-    def low(self) -> float | None:
-        """The lower end."""
-        return None if self.half is None else self.mean - self.half
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
-        return None if self.half is None else self.mean + self.half
+    half: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def apart(self) -> bool:
@@ -36,8 +31,26 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval | No
     if not values:
         return None
     if len(values) == 1:
-        return Interval(1, values[0], None)
-    return Interval(len(values), mean(values), _t(len(values) - 1, confidence) * stdev(values) / sqrt(len(values)))
+        return Interval(1, values[0])
+    middle = mean(values)
+    half = _t(len(values) - 1, confidence) * stdev(values) / sqrt(len(values))
+    return Interval(len(values), middle, half, middle - half, middle + half)
+
+
+def share_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Return mean and interval of shares: Student's t on the scale of logits, around the mean of the shares.
+
+    The ends are expit(logit(m) ± h / (m (1 - m))), where m ± h is the interval of `interval`: the delta method, as for
+    `svyciprop(method = "logit")` of R's package `survey`. Values outside 0 to 1 are no shares, and treated as others.
+    """
+    found = interval(values, confidence)
+    if found is None or found.half is None or not 0 < found.mean < 1 or min(values) < 0 or max(values) > 1:
+        return found
+    middle = log(found.mean / (1 - found.mean))
+    reach = found.half / (found.mean * (1 - found.mean))
+    low = _expit(middle - reach)
+    high = _expit(middle + reach)
+    return Interval(found.n, found.mean, (high - low) / 2, low, high)
 
 
 def paired(
@@ -52,3 +65,7 @@ def _t(freedom: int, confidence: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
+
+
+def _expit(x: float) -> float:
+    return (1 + tanh(x / 2)) / 2

@@ -14,7 +14,7 @@ from fedactors.report.palette import RUNS
 from fedactors.run_files.records import Records
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import Measure
-from fedactors.study.statistics import interval
+from fedactors.study.statistics import share_interval
 
 
 def accuracies(variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None) -> Any:
@@ -27,16 +27,19 @@ def accuracies(variants: Mapping[str, Sequence[Records]], confidence: float, tit
         color = RUNS[k % len(RUNS)]
         middle = values.mean(axis=0)
         axes.plot(rounds, middle, color=color, label=name)
-        half = np.array([_half(column.tolist(), confidence) for column in values.T])
-        axes.fill_between(rounds, middle - half, middle + half, color=color, alpha=0.16, linewidth=0)
+        low, high = np.array([_ends(column.tolist(), confidence) for column in values.T]).T
+        axes.fill_between(rounds, low, high, color=color, alpha=0.16, linewidth=0)
     axes.set(xlabel="round", ylabel="accuracy on the test set", title=title)
     axes.legend(frameon=False)
     return axes
 
 
-def _half(values: list[float], confidence: float) -> float:
-    found = interval(values, confidence)
-    return 0.0 if found is None or found.half is None else found.half
+def _ends(values: list[float], confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of shares; where there is none, their mean."""
+    found = share_interval(values, confidence)
+    if found is None or found.low is None or found.high is None:
+        return values[0], values[0]
+    return found.low, found.high
 
 
 def heat_maps(maps: Sequence[HeatMap], measure: Measure, figure: Any = None) -> Any:

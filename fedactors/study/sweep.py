@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +15,18 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import Tell, run_all, seeds_of
+from fedactors.study.comparison import Tell, run_all, seeds_of, variant_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import AT_CLIENTS, MEASURES, StudyRow, figures, measure_of
-from fedactors.study.statistics import Interval, interval
+from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of, rises_of
+from fedactors.study.runs import StudyMachines
+from fedactors.study.statistics import Interval
 from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
 
+if TYPE_CHECKING:
+    from fedactors.simulation.fleet_choice import FleetKind
+
 VARIANT = "variant"
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Swept:
     rows: Sequence[StudyRow]
     measure: str
     target: float | None
-    window: int
+    window: int | None
 
     def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
         """Return a measure of the runs at a place, of all seeds that have it."""
@@ -42,7 +48,16 @@ class Swept:
 
     def places(self) -> list[tuple[dict[str, Label], Interval | None]]:
         """Return each place of the sweep with the mean of the measure there."""
-        return [(at, interval(self.values(self.measure, at))) for at in _places(self.axes)]
+        measure = measure_of(self.measure)
+        return [(at, measure.interval(self.values(self.measure, at), CONFIDENCE)) for at in _places(self.axes)]
+
+    def by_seed(self) -> dict[str, dict[int, float | None]]:
+        """Return the measure of each place, in words, by seed."""
+        found: dict[str, dict[int, float | None]] = {}
+        for row in self.rows:
+            place = variant_of(row.labels)
+            found.setdefault(place, {})[row.seed] = figures(row, self.target, self.window).get(self.measure)
+        return found
 
     def best(self) -> tuple[dict[str, Label], Interval] | None:
         """Return the place with the best mean of the measure; None if there is no figure, or no better and worse."""
@@ -54,11 +69,7 @@ class Swept:
 
     def rises(self) -> bool | None:
         """Return whether higher values of the measure are better; None if neither is."""
-        if self.measure in AT_CLIENTS:
-            return True
-        if self.measure in MEASURES and self.measure not in ("accuracy", "loss"):
-            return False if self.measure.endswith("_to") else None
-        return self.rows[0].records.rises(self.measure) if self.rows else None
+        return rises_of(self.measure, self.rows[0].records) if self.rows else None
 
     def maps(self) -> list[HeatMap]:
         """Return heat maps of the measure over the first two axes, one for each place on the others."""
@@ -69,8 +80,8 @@ class Swept:
     def _map(self, at: Mapping[str, Label], across: StudyAxis, up: StudyAxis) -> Floats:
         def mean(x: Label, y: Label) -> float:
             place = {**at, across.name: x, **({up.name: y} if up.name else {})}
-            found = interval(self.values(self.measure, place))
-            return float("nan") if found is None else found.mean
+            found = self.values(self.measure, place)
+            return fmean(found) if found else float("nan")
 
         return np.array([[mean(x, y) for x in across.values] for y in up.values], np.float64)
 
@@ -108,9 +119,11 @@ def sweep(
     overrides: Iterable[str] = (),
     measure: str | None = None,
     target: float | None = None,
-    window: int = 1,
+    window: int | None = None,
     jobs: int | None = None,
     address: str | None = None,
+    fleet: FleetKind = "local",
+    actors: int | None = None,
     clock_only: bool = False,
     further: Sequence[StudyAxis] = (),
     tell: Tell = lambda row: None,
@@ -129,9 +142,9 @@ def sweep(
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
-    rows = run_all(
-        path, cells, Path(out or f"runs/studies/{base.name}"), changes, jobs, address, tell, clock_only=clock_only
-    )
+    where = Path(out or f"runs/studies/{base.name}")
+    machines = StudyMachines(jobs, address, fleet, actors)
+    rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
     return Swept(base.name, axes, rows, shown, target, window)
 
 

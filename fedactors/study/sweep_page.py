@@ -10,11 +10,12 @@ from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
-from fedactors.study.comparison_tables import aligned, written
+from fedactors.study.answer import best_variant
+from fedactors.study.comparison_tables import aligned, averaged, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import measure_of
-from fedactors.study.sweep import Swept
+from fedactors.study.run_figures import learned, measure_of
+from fedactors.study.sweep import CONFIDENCE, Swept
 
 NOTE = (
     "What holds, by differences in pairs (same seed, same place; 95% confidence over seeds, Student's t; of many"
@@ -28,8 +29,15 @@ def text(found: Swept) -> str:
     failed = [f"Not finished: {row.failure.splitlines()[0]} ({row.folder})" for row in found.rows if row.failure]
     target = [] if found.target is None else [f"Target: accuracy {found.target:g}."]
     held = sentences(found)
-    told = [*best(found), *(target if found.measure.endswith("_to") else []), *failed]
-    return "\n".join([title(found), "", *lines, "", *told, *(["", NOTE, *held] if held else [])]).rstrip()
+    averages = [averaged(found.window)] if learned(found.measure) else []
+    told = [*best(found), *averages, *(target if found.measure.endswith("_to") else []), *failed]
+    below = ["", NOTE, *held] if held else []
+    return "\n".join([title(found), answer(found), "", *lines, "", *told, *below]).rstrip()
+
+
+def answer(found: Swept) -> str:
+    """Return which place is best, and how sure that is, against the second best."""
+    return best_variant(found.by_seed(), None, measure_of(found.measure), found.rises(), CONFIDENCE)
 
 
 def best(found: Swept) -> list[str]:
@@ -73,7 +81,8 @@ def write(found: Swept, path: Path) -> Path:
         Section("maps", measure_of(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),
     ]
-    return save(Page(found.name, "sweep", f"{title(found).partition(': ')[2]}.", sections), path)
+    lead = f"{title(found).partition(': ')[2]}."
+    return save(Page(found.name, "sweep", lead, sections, answer=answer(found)), path)
 
 
 def _chart(found: Swept, one: HeatMap, number: int, limits: tuple[float, float]) -> Chart:

@@ -100,3 +100,29 @@ def _address(browser):
             with urllib.request.urlopen(f"http://{host}/json/list") as answer:
                 return next(tab["webSocketDebuggerUrl"] for tab in json.load(answer) if tab["type"] == "page")
     raise AssertionError("chromium did not start")
+
+
+class Window:
+    """A page that stays open for several tests; `js` waits for its answers."""
+
+    def __init__(self, runner, page, state):
+        self._run, self.page, self.state = runner.run, page, state
+
+    def js(self, expression):
+        return self._run(self.page.js(expression))
+
+    def ask(self, method, **parameters):
+        return self._run(self.page.ask(method, **parameters))
+
+
+@contextlib.contextmanager
+def window(path, scheme="light"):
+    """Open a file for tests that are no coroutines. Fails when it is closed if the page has complained."""
+    with asyncio.Runner() as runner:
+        context = opened(path, scheme)
+        page, state = runner.run(context.__aenter__())
+        try:
+            yield Window(runner, page, state)
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+        assert page.trouble == []

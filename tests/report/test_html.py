@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.html import write, write_many
 from tests.report.conftest import HOSTILE, made_up
@@ -26,7 +27,10 @@ def text_of(path):
 def charts_of(path):
     page = path.read_text(encoding="utf-8")
     found = re.search(r'<script type="application/json" id="charts">(.*?)</script>', page, re.S)
-    return json.loads(found.group(1))["items"] if found else []
+    if not found:
+        return []
+    shown = json.loads(found.group(1))
+    return [*shown["items"], *([{"target_id": "timeline"}] if shown["timeline"] else [])]
 
 
 def test_a_run_is_told_whole(finished):
@@ -43,12 +47,12 @@ def test_a_run_is_told_whole(finished):
     for outcome, count in summary["outcomes"].items():
         assert (re.search(rf" {outcome.replace('_', ' ')} +{count:,} ", text) is not None) == (count > 0)
     drawn = [item["target_id"] for item in charts_of(page)]
-    assert drawn == ["accuracy", "loss", "rounds", "timeline", "steps", "clients", "traffic"]
+    assert drawn == ["accuracy", "loss", "rounds", "steps", "clients", "traffic", "timeline"]
 
 
 def test_a_replay_leaves_out_what_was_not_learned(replayed):
     page = write(replayed)
-    assert [item["target_id"] for item in charts_of(page)] == ["rounds", "timeline", "steps", "clients", "traffic"]
+    assert [item["target_id"] for item in charts_of(page)] == ["rounds", "steps", "clients", "traffic", "timeline"]
     text = text_of(page)
     assert "Learning" not in text
     assert "Final accuracy" not in text
@@ -89,6 +93,25 @@ def test_runs_are_compared(finished, replayed, tmp_path):
     assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss"]
 
 
+@pytest.mark.parametrize(
+    ("more", "accuracy", "said"),
+    [
+        ([], 1 - (1 / 20 + 1 / 21) / 2, "means over the last tenth of the rounds"),
+        (["--metric", "last-round"], 1 - 1 / 21, "of the last round"),
+        (["--window", "3"], 1 - (1 / 19 + 1 / 20 + 1 / 21) / 3, "means over the last 3 rounds"),
+    ],
+)
+def test_what_is_compared_is_chosen(tmp_path, capsys, more, accuracy, said):
+    """Accuracies of the made-up runs are 1 - 1 / (round + 1), of 20 rounds."""
+    folders = [str(made_up(tmp_path / name, rounds=20, cohort=4, devices=9)) for name in ("a", "b")]
+    assert main(["report", *folders, "--out", str(tmp_path / "page.html"), *more]) == 0
+    text = text_of(tmp_path / "page.html")
+    assert f"has the highest accuracy, {accuracy:.2%}, 0.00 points above" in text
+    assert said in text
+    assert main(["report", *folders, "--window", "0"]) == 2
+    assert "--window 0" in capsys.readouterr().err
+
+
 def test_a_million_orders_fit(tmp_path):
     folder = made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000)
     began = time.perf_counter()
@@ -96,16 +119,16 @@ def test_a_million_orders_fit(tmp_path):
     assert time.perf_counter() - began < 20
     assert page.stat().st_size < FIVE_MB
     text = text_of(page)
-    assert re.search(r"Drawn: [\d,]+ of the [\d,]+ devices asked, evenly spread", text)
+    assert re.search(r"2,\d\d\d of 100,000 devices have a row: the 100 most asked,", text)
     assert "2,000 of 5,000 rounds drawn" in text
     assert "Each bar is the mean of 13 rounds." in text
     assert "500 of 100,000 devices drawn" in text
 
 
-def test_few_busy_devices_are_cut_in_time(tmp_path):
+def test_trips_that_do_not_fit_are_cut_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedactors.report.timeline.device_timeline.BYTES", 100_000)
     page = write(made_up(tmp_path / "busy", rounds=3_000, cohort=10, devices=10))
-    assert "Drawn: the first 6,666 of their 30,000 trips" in text_of(page)
-    assert page.stat().st_size < FIVE_MB
+    assert re.search(r"Their first \d{1,2},\d{3} of 30,000 trips are drawn; counts are of all.", text_of(page))
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(finished, tmp_path):

@@ -51,3 +51,14 @@ def test_an_hour_is_a_mean_over_the_days_that_had_it(tmp_path):
 )
 def test_a_share_never_rounds_to_all_or_nothing(part, whole, read_as):
     assert share(part, whole) == read_as
+
+
+def test_what_is_compared_is_the_mean_over_the_last_tenth_of_the_rounds(tmp_path):
+    """Accuracies of the made-up run are 1 - 1 / (round + 1): of 25 rounds, the last tenth are rounds 23 to 25."""
+    records = read(made_up(tmp_path / "run", rounds=25, cohort=4, devices=9))
+    assert measures.at_end(records, "accuracy") == pytest.approx(1 - (1 / 24 + 1 / 25 + 1 / 26) / 3)
+    assert measures.at_end(records, "accuracy", 1) == pytest.approx(1 - 1 / 26)
+    records.metrics["accuracy"][[24, 22]] = np.nan  # not evaluated: rounds 22 to 24 are left, without 23
+    assert measures.at_end(records, "accuracy") == pytest.approx(1 - (1 / 25 + 1 / 23) / 2)
+    records.metrics["accuracy"][:] = np.nan
+    assert measures.at_end(records, "accuracy") is None

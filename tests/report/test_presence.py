@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedactors.errors import RunFolderError
-from fedactors.report import costs, presence_bands
+from fedactors.report import costs
 from fedactors.report.html import write
-from fedactors.report.presence_bands import WindowTable, by_hour, pauses
+from fedactors.report.timeline import presence_bands
+from fedactors.report.timeline.presence_bands import WindowTable, by_hour
 from fedactors.run_files.records import read
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import prepare
@@ -57,26 +58,11 @@ def test_windows_are_those_of_the_clock(phones):
             assert off == end or not availability.is_on(client, off)
 
 
-def columns(*windows):
-    client, on, off = np.array(windows, np.int64).T
-    return WindowTable(client, on, off, np.unique(client))
-
-
-def test_pauses_are_where_no_window_is():
-    """Device 4 is on in [0, 10), [20, 30) and [50, 60); a trip from 5 to 55 pauses in [10, 20) and [30, 50)."""
-    windows = columns((4, 0, 10), (4, 20, 30), (4, 50, 60), (6, 0, 100))
-    taken = {key: np.array(values) for key, values in {
-        "client": [4, 6, 4, 4, 9], "started": [5, 5, 22, 25, 0], "finished": [55, 90, 30, 45, 9],
-    }.items()}  # fmt: skip
-    found = list(zip(*(column.tolist() for column in pauses(windows, taken)), strict=True))
-    assert found == [(0, 10, 20), (0, 30, 50), (3, 30, 45)]
-
-
 def test_a_share_is_of_the_time_that_an_hour_went_by():
     """Of 26 hours, hours 0 and 1 went by twice. One device of two is on from 0:30 to 2:00, then from 24:00 on."""
     half = HOUR // 2
     windows = WindowTable(
-        np.array([0, 0]), np.array([half, 24 * HOUR]), np.array([2 * HOUR, 99 * HOUR]), np.array([0, 1])
+        np.array([0, 0]), np.array([half, 24 * HOUR]), np.array([2 * HOUR, 99 * HOUR]), np.array([0, 1]), np.array([0])
     )
     shares = by_hour(windows, 26 * HOUR)
     assert shares[:3] == pytest.approx([(0.5 + 1) / 4, (1 + 1) / 4, 0])
@@ -87,8 +73,8 @@ def test_the_page_has_availability_energy_and_pauses(phones):
     page = write(phones[1])
     assert "available" in [item["target_id"] for item in charts_of(page)]
     text = text_of(page)
-    assert "Bands tell when a device is on." in text
-    assert "Hatched: the trip pauses" in text
+    assert "Bands tell when a device is on" in text
+    assert "hatched: its trip pauses" in text
     assert "Energy" in text
     assert "of devices, " in text
     assert page.stat().st_size < 5_000_000

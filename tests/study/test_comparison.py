@@ -70,8 +70,11 @@ def test_tables_say_the_same_in_text_csv_and_latex(comparison):
     text, latex = comparison_tables.text(comparison), comparison_tables.latex(comparison)
     rows = list(csv.DictReader(comparison_tables.as_csv(comparison).splitlines()))
     [fsl] = [row for row in rows if (row["variant"], row["measure"]) == ("fsl", "accuracy")]
-    assert f"{float(fsl['mean']):.3f} ±" in text
-    assert f"{float(fsl['mean']):.3f} $\\pm$" in latex
+    shown = "{:.3f} [{:.3f}, {:.3f}]".format(*(float(fsl[name]) for name in ("mean", "low", "high")))
+    assert shown in text
+    assert shown in latex
+    assert f"fsl has the highest accuracy, {float(fsl['mean']):.3f}. It" in text
+    assert "the last tenth of the rounds" in text
     assert "Plans other than those of fedavg: scaffold" in text
     assert latex.count(r"\\") == 1 + len(comparison.variants)
     assert latex.count("&") == (1 + len(comparison.variants)) * (1 + len(comparison_tables.columns(comparison)))
@@ -185,6 +188,10 @@ def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, caps
         (["--confidence", "1"], "--confidence 1"),
         (["--jobs", "2", "--address", "auto"], "one of the two"),
         (["--vary", "server.algorithm"], "KEY=VALUE,VALUE"),
+        (["--metric", "last-round", "--window", "3"], "--metric and --window"),
+        (["--fleet", "ray", "--clock-only"], "without --fleet"),
+        (["--fleet", "ray", "--jobs", "2", "--vary", "server.algorithm=fedavg"], "--jobs 2"),
+        (["--fleet", "local", "--actors", "2", "--vary", "server.algorithm=fedavg"], "--actors 2"),
     ],
 )
 def test_mistakes_are_told(scenario, more, named, capsys):
@@ -208,6 +215,17 @@ def test_the_page_is_drawn(comparison, tmp_path):
 
 
 @pytest.mark.slow
+def test_actors_of_ray_compute_the_same_runs(scenario, out, comparison, tmp_path, capsys):
+    """Two actors for each run compute what one process computed: the same folders, the same bits."""
+    words = ["compare", str(scenario), "--vary", "server.algorithm=fedavg,fsl", "--set", "server.participation=uniform"]
+    assert main([*words, "--seeds", "1", "--actors", "2", "--out", str(tmp_path)]) == 0
+    for name in ("fedavg", "fsl"):
+        here = comparison.variants[name][0].folder
+        digests = [json.loads((base / here.name / "summary.json").read_text())["digests"] for base in (tmp_path, out)]
+        assert digests[0] == digests[1]
+
+
+@pytest.mark.slow
 def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
     from fedactors.fleet.ray.ray_start import connected
 
@@ -224,7 +242,8 @@ def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
 def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tmp_path, capsys):
     words = ["compare", "quickstart", "--clock-only", "--vary", "server.deadline=20s,40s", "--seeds", "2"]
     assert main([*words, "--set", "server.rounds=2", "--out", str(tmp_path)]) == 0
-    heads, *rows = capsys.readouterr().out.splitlines()[2:5]
+    _, answer, _, heads, *rows = capsys.readouterr().out.splitlines()[:6]
+    assert "has the highest heard of asked" in answer
     assert heads.split("  ")[-1].strip() == "traffic"
     assert "heard of asked" in heads
     assert "accuracy" not in heads

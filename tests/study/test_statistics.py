@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedactors.study.statistics import interval, paired
+from fedactors.study.statistics import interval, paired, share_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 
@@ -40,7 +40,43 @@ def test_pairs_that_lack_one_are_left_out():
 
 
 def test_one_value_has_no_interval_and_none_has_nothing():
-    assert interval([0.5]) == (1, 0.5, None)
+    assert interval([0.5]) == (1, 0.5, None, None, None)
     assert interval([0.5]).low is None
     assert interval([]) is None
     assert paired([None], [1.0]) is None
+
+
+SHARES = st.lists(st.floats(0, 1).map(lambda x: round(x, 3)), min_size=2, max_size=9)
+
+
+def test_an_interval_of_shares_is_that_of_logits():
+    """Shares .9 and .98: m = .94, s = .0566, h = 12.706 * .04 = .5082; logit .94 = 2.7515, h / (m (1 - m)) = 9.011.
+
+    The ends are expit(-6.260) = .00191 and expit(11.763) = .9999922; on the scale of shares the upper end were 1.45.
+    """
+    found = share_interval([0.9, 0.98])
+    assert found.mean == pytest.approx(0.94)
+    assert found.low == pytest.approx(0.00191, rel=0.01)
+    assert 1 - found.high == pytest.approx(7.8e-6, rel=0.02)
+    assert interval([0.9, 0.98]).high > 1.4
+
+
+@given(SHARES, st.sampled_from([0.8, 0.95, 0.99]))
+def test_an_interval_of_shares_lies_within_0_and_1_and_mirrors(values, confidence):
+    found = share_interval(values, confidence)
+    assert 0 <= found.low <= found.mean + 1e-12
+    assert found.mean - 1e-12 <= found.high <= 1
+    mirrored = share_interval([1 - value for value in values], confidence)
+    assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx((found.low, found.high), abs=1e-9)
+
+
+@given(st.floats(0.3, 0.7), st.lists(st.floats(-1, 1), min_size=4, max_size=9))
+def test_narrow_intervals_of_shares_are_students(middle, apart):
+    values = [middle + 1e-4 * one for one in apart]
+    plain, found = interval(values), share_interval(values)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
+
+
+def test_what_is_no_share_has_students_interval():
+    assert share_interval([0.5, 1.5, 1.0]) == interval([0.5, 1.5, 1.0])
+    assert share_interval([1.0, 1.0]) == (2, 1.0, 0, 1.0, 1.0)

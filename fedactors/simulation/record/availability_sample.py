@@ -16,7 +16,7 @@ import numpy as np
 from fedactors.clock.clock import Clock
 from fedactors.plan import Time
 from fedactors.report.measures import every
-from fedactors.report.timeline_rows import choose
+from fedactors.report.timeline.device_choice import choose
 from fedactors.run_files.records import read
 from fedactors.run_files.tables import write_table
 from fedactors.simulation.prepare import Prepared
@@ -24,6 +24,7 @@ from fedactors.simulation.prepare import Prepared
 FILE = "windows.parquet"
 _SAMPLE = 400  # devices
 _WINDOWS = 2_000  # of one device
+_IN_ALL = 150_000  # of all devices; those of the sample are written in any case
 
 
 def write_windows(folder: Path, prepared: Prepared, clock: Clock) -> None:
@@ -33,8 +34,16 @@ def write_windows(folder: Path, prepared: Prepared, clock: Clock) -> None:
     records = read(folder)
     end = int(max(records.plans["ready"].max(initial=0), records.orders["finished"].max(initial=0)))
     sample = every(len(prepared.population), _SAMPLE)
-    clients = np.union1d(sample, choose(records).devices).tolist()
-    spans = [list(islice(_spans(prepared, clock, client, end), _WINDOWS)) for client in clients]
+    found = {client: list(islice(_spans(prepared, clock, client, end), _WINDOWS)) for client in sample.tolist()}
+    shown = np.setdiff1d(choose(records).devices, sample)
+    left = _IN_ALL - sum(map(len, found.values()))
+    for client in shown.tolist():
+        if left <= 0:
+            break
+        found[client] = list(islice(_spans(prepared, clock, client, end), _WINDOWS))
+        left -= len(found[client])
+    clients = sorted(found)
+    spans = [found[client] for client in clients]
     table = pa.table({
         "client": pa.array(clients, pa.int64()),
         "sampled": pa.array(np.isin(clients, sample)),

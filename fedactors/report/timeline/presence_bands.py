@@ -1,24 +1,20 @@
-"""When devices were on: bands behind their timelines, pauses inside their trips, and shares by time of day."""
+"""When devices were on: their windows as a run folder has them, and shares by time of day."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover
 from fedactors.report.measures import DAY, Floats, Ints, virtual_span
-from fedactors.report.palette import LIGHT
 from fedactors.run_files.files import damaged
 from fedactors.run_files.records import Records
 from fedactors.run_files.tables import columns_of
 
-_BANDS = 12_000
 _HOUR = DAY // 24
 _SHOWN_FROM = 2 * 3600.0
-_MS = 1_000_000  # ns
 
 
 @dataclass(frozen=True)
@@ -29,6 +25,7 @@ class WindowTable:
     on: Ints
     off: Ints
     sampled: Ints
+    known: Ints  # devices whose windows are here, also those that have none
 
 
 def read(folder: Path) -> WindowTable | None:
@@ -49,7 +46,7 @@ def read(folder: Path) -> WindowTable | None:
         raise damaged(path, str(error).splitlines()[0]) from None
     if len(on) != len(off):
         raise damaged(path, "on and off differ in length")
-    return WindowTable(np.repeat(client, counts), on, off, sampled)
+    return WindowTable(np.repeat(client, counts), on, off, sampled, client)
 
 
 def by_hour(windows: WindowTable, end: int) -> Floats:
@@ -89,48 +86,3 @@ def hours(records: Records) -> Chart | None:
     text = f"Share of the time on, of {len(windows.sampled):,} devices evenly spread over the population."
     low, high = float(np.nanmin(share)), float(np.nanmax(share))
     return Chart("available", "Availability", text, made, f"Availability by hour: {low:.0%} to {high:.0%}.")
-
-
-def bands(made: Any, windows: WindowTable, devices: Ints) -> bool:
-    """Draw behind a timeline when each of its `devices` was on; return whether all windows could be drawn."""
-    rows = np.flatnonzero(np.isin(windows.client, devices))
-    drawn = rows[:_BANDS]
-    middle = (windows.on[drawn] + windows.off[drawn]) / 2 / _MS
-    width = (windows.off[drawn] - windows.on[drawn]) / _MS
-    place = np.searchsorted(devices, windows.client[drawn])
-    band = made.rect(middle, place, width, 0.98, fill_color=LIGHT["grid"], line_color=None, level="underlay")
-    band.glyph.tags = ["band"]
-    return len(drawn) == len(rows)
-
-
-def pauses(windows: WindowTable, taken: dict[str, Any]) -> tuple[Ints, Ints, Ints]:
-    """Return (order, from, to) of the times in which a trip's device was off: it paused, or was lost."""
-    found: list[tuple[int, int, int]] = []
-    starts = np.searchsorted(windows.client, taken["client"], side="left")
-    ends = np.searchsorted(windows.client, taken["client"], side="right")
-    for order, (low, high) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        began, ended = int(taken["started"][order]), int(taken["finished"][order])
-        at = low + int(np.searchsorted(windows.off[low:high], began, side="right"))
-        reached = began
-        while at < high and windows.on[at] < ended:
-            if windows.on[at] > reached:
-                found.append((order, reached, int(windows.on[at])))
-            reached, at = int(windows.off[at]), at + 1
-        if low < high and reached < ended:
-            found.append((order, reached, ended))
-    columns = np.array(found, np.int64).reshape(-1, 3).T
-    return columns[0], columns[1], columns[2]
-
-
-def overlay(made: Any, windows: WindowTable, taken: dict[str, Any], rows: Ints) -> int:
-    """Hatch the times in which trips paused; return how many there are."""
-    order, began, ended = pauses(windows, taken)
-    if len(order):
-        drawn = made.rect(
-            (began + ended) / 2 / _MS, rows[order], (ended - began) / _MS, 0.9, fill_color=LIGHT["page"],
-            fill_alpha=0.55, line_color=None, hatch_pattern="right_diagonal_line", hatch_color=LIGHT["text"],
-            hatch_alpha=0.7, hatch_scale=6,
-        )  # fmt: skip
-        drawn.glyph.tags = ["pause"]
-        made.add_tools(hover([("", "device off: the trip pauses")], [drawn]))
-    return len(order)

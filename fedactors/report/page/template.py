@@ -15,19 +15,41 @@ PAGE = """\
 {% endmacro %}
 {% macro chart(c) %}
 <figure class="chart" id="figure-{{ c.key }}">
-  <figcaption><h3>{{ c.title }}</h3><p>{{ c.text }}</p></figcaption>
-  {% if c.key == "timeline" %}
+  <figcaption>
+    <div class="head"><h3>{{ c.title }}</h3>
+      <span class="saves" role="group" aria-label="Save this figure">
+        <button type="button" data-save="svg" data-of="{{ c.key }}" title="Save {{ c.title }} as SVG">SVG</button>
+        <button type="button" data-save="csv" data-of="{{ c.key }}" title="Save its numbers as CSV">CSV</button>
+      </span></div>
+    <p>{{ c.text }}</p>
+  </figcaption>
+  {% if c.data %}
+  <div class="tools">
+    <label>find<input type="search" data-tool="find" placeholder="17, 20-40, a group, late, never" \
+title="Numbers and ranges of devices, names of groups, outcomes that happened to them; never: \
+those never heard"></label>
+    <label>order<select data-tool="order"></select></label>
+    <label>rows<select data-tool="size">
+      <option value="tall">readable</option><option value="low">low</option><option value="all">all at once</option>
+    </select></label>
+    <output data-tool="found" aria-live="polite"></output>
+  </div>
   <div class="buttons" role="group" aria-label="Window of the timeline">
     <button type="button" data-move="-0.5" title="Earlier (left arrow)">◀ earlier</button>
     <button type="button" data-move="0.5" title="Later (right arrow)">later ▶</button>
     <button type="button" data-zoom="0.5" title="Zoom in (+)">zoom in</button>
     <button type="button" data-zoom="2" title="Zoom out (-)">zoom out</button>
     <button type="button" data-zoom="all" title="Everything (0)">all</button>
-    <span class="hint">drag to move · Ctrl + wheel zooms · keys: ← → + - 0</span>
+    <span class="hint">drag to move · Ctrl + wheel zooms, all charts with it · keys: ← → ↑ ↓ + - 0</span>
   </div>
+  <div id="timeline" class="canvas" role="img" aria-label="{{ c.said }}" tabindex="0">
+    <div class="scroll" data-part="scroll"><canvas data-part="rows"></canvas><div data-part="space"></div></div>
+    <canvas data-part="axis"></canvas><canvas data-part="strip"></canvas>
+    <div class="tip" data-part="tip" hidden></div>
+  </div>
+  {% else %}
+  <div id="{{ c.key }}" class="canvas" role="img" aria-label="{{ c.said }}"></div>
   {% endif %}
-  <div id="{{ c.key }}" class="canvas" role="img" aria-label="{{ c.said }}"
-    {%- if c.key == "timeline" %} tabindex="0"{% endif %}></div>
   {% if c.note %}<p class="note">{{ c.note }}</p>{% endif %}
 </figure>
 {% endmacro %}
@@ -71,8 +93,14 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <body>
 <a class="skip" href="#main">Skip to the report</a>
 <header>
-  <p class="brand">fedactors <span>{{ kind }}</span></p>
+  <div class="head"><p class="brand">fedactors <span>{{ kind }}</span></p>
+    {% if data %}
+    <span class="acts"><button type="button" id="theme" title="Change the colours">dark</button>
+      <button type="button" id="print" title="Print, or save as PDF">print</button></span>
+    {% endif %}
+  </div>
   <h1>{{ title }}</h1>
+  {% if answer %}<p class="answer">{{ answer }}</p>{% endif %}
   <p class="lead">{{ lead }}</p>
   {% for line in warnings %}<p class="warning">{{ line }}</p>{% endfor %}
   {% if cards %}
@@ -93,7 +121,8 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
     {% if s.axes %}
     <fieldset class="switch"><legend>against</legend>
       {% for axis in s.axes %}
-      <label><input type="radio" name="axis" value="{{ axis.key }}" data-label="{{ axis.label }}"
+      <label><input type="radio" name="axis" value="{{ axis.key }}" data-label="{{ axis.label }}" \
+data-scale="{{ axis.scale }}"
         {%- if loop.first %} checked{% endif %}><span>{{ axis.name }}</span></label>
       {%- endfor %}
     </fieldset>
