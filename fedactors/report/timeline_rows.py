@@ -58,7 +58,7 @@ def _pool(records: Records) -> tuple[Ints, str]:
     """Return the devices to choose from: of a large population those asked early, lest the first view be empty."""
     version, client = records.orders["version"], records.orders["client"]
     asked = np.unique(client)
-    early = np.unique(client[version < version[0] + _ROUNDS_AT_FIRST])
+    early = np.unique(client[version < version[:1] + _ROUNDS_AT_FIRST])
     if len(asked) <= DEVICES or len(early) < _FEW:
         return asked, ""
     return early, f" over those that the first {_ROUNDS_AT_FIRST} rounds asked"
@@ -72,7 +72,7 @@ def timeline(records: Records) -> Chart | None:
 
     shown = choose(records)
     taken = {name: column[shown.orders] for name, column in records.orders.items()}
-    end = float(taken["finished"].max()) / _MS
+    end = max(1.0, float(taken["finished"].max()) / _MS)  # a picture has a width, though no time passed
     made = blank(
         int(np.clip(6.2 * len(shown.devices) + 70, 240, 780)), "virtual time (h:min:s)", "device",
         x_range=Range1d(start=0, end=_first_window(records, end), bounds=(0, end), name="window"),

@@ -36,6 +36,7 @@ from fedactors.simulation.checks.scenario_checks import (
     check_samples,
     check_variants,
     check_work,
+    no_round,
 )
 from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.user_errors import user_errors
@@ -260,7 +261,22 @@ def _check_lookahead(prepared: Prepared) -> None:
         )
 
 
-_LAST_CHECKS = (_check_personal, _check_reallocation, _check_deadline, _check_lookahead)  # in this order
+def check_first_round(prepared: Prepared) -> None:
+    """Refuse a run that would end without a round, where that may be: let the clock play one. Raises ScenarioError."""
+    idle = not all(work.wanted for work in prepared.workloads)
+    if idle or prepared.population.behaving or prepared.scenario.server.until is not None:
+        clock = prepared.clock()
+        if next(clock, None) is None:
+            raise no_round(prepared.scenario, clock)
+
+
+_LAST_CHECKS = (
+    _check_personal,
+    _check_reallocation,
+    _check_deadline,
+    _check_lookahead,
+    check_first_round,
+)  # in this order
 
 
 def check_files(scenario: Scenario) -> None:
