@@ -62,7 +62,7 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
 
 
 def _rows(path: Path) -> list[Row]:
-    rows = list(objects_in(path, whole_lines(path)))
+    rows: list[Row] = list(objects_in(path, whole_lines(path)))
     for number, row in enumerate(rows, start=1):
         _check(path, number, row)
     return rows

@@ -33,7 +33,7 @@ from io import FileIO
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import yaml
@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of, reading
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
 from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
@@ -50,6 +50,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import Prepared
 from fedactors.simulation.record.code_files import write_code
 
+_File = TypeVar("_File", FileIO, BinaryIO)
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
@@ -207,7 +208,14 @@ def check_resumable(path: Path) -> None:
                 _claim(file, path)
 
 
-def _claim(file: FileIO, path: Path) -> FileIO:
+def _refuse_claimed(path: Path) -> None:
+    """Raise RunFolderError if another process is writing to the folder `path`, or if its metrics are no file."""
+    if os.path.lexists(path / METRICS):
+        with reading(path / METRICS) as file:
+            _claim(file, path)
+
+
+def _claim(file: _File, path: Path) -> _File:
     """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -230,6 +238,7 @@ def check_free(path: Path) -> None:
     """Raise RunFolderError if `path` cannot become a run folder: it holds something, or is none and cannot be made."""
     try:
         if path.exists() and any(path.iterdir()):
+            _refuse_claimed(path)
             raise RunFolderError(f"{path}: {_NOT_EMPTY}")
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None
