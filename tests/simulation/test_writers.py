@@ -51,6 +51,34 @@ def test_what_is_no_folder_is_not_resumed(tmp_path, capsys):
         assert f"fedactors: {tmp_path / name}: {found} (accepted: " in capsys.readouterr().err
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+def test_a_read_only_file_system_is_told(tmp_path, capsys):
+    folder, disk = tmp_path / "run", tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(disk)], check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        run(scenario_of("server.rounds=1"), folder)
+        shutil.copytree(folder, disk / "run")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        inside, new = str(disk / "run"), str(disk / "new")
+        for words in (
+            ["resume", inside, "--fleet", "local"],
+            ["report", inside],
+            ["timeline", inside],
+            ["run", str(QUICKSTART), "--fleet", "local", "--out", new],
+            ["replay", str(QUICKSTART), "--out", new],
+        ):
+            assert main(words) == 2, words
+            said = capsys.readouterr().err
+            assert said.startswith(f"fedactors: {disk}/"), said
+            assert said.endswith("cannot be written: Read-only file system\n"), said
+        for command in ("audit", "watch"):
+            assert main([command, inside]) == 0
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 def test_a_run_that_died_before_its_first_checkpoint_starts_again(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     scenario = scenario_of("server.rounds=2")

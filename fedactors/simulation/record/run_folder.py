@@ -23,6 +23,7 @@ appended line by line, so that a run can be followed. See `fedactors.run_files.w
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -52,6 +53,7 @@ from fedactors.simulation.record.code_files import write_code
 
 _File = TypeVar("_File", FileIO, BinaryIO)
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
     SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
@@ -153,7 +155,18 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        _say_where(error, self.path)
+        try:
+            self.close()
+        except OSError as further:
+            _say_where(further, self.path)
+            raise
+
+
+def _say_where(error: BaseException | None, path: Path) -> None:
+    """Give an error of the disk the folder `path`, if it names no file: those of open files do not."""
+    if isinstance(error, OSError) and error.errno in _OF_DISK and error.filename is None:
+        error.filename = str(path)
 
 
 def finite(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,8 +217,16 @@ def check_resumable(path: Path) -> None:
         refuse_folder(path / name)
     for name in (METRICS, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
-            with appending(path / name) as file:
+            with _appending(path / name) as file:
                 _claim(file, path)
+
+
+def _appending(path: Path) -> FileIO:
+    """Open a file to append to it. Raises RunFolderError if that cannot be."""
+    try:
+        return appending(path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _refuse_claimed(path: Path) -> None:
