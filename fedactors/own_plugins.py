@@ -84,7 +84,7 @@ def _add(found: dict[str, dict[str, Any]], source: Source, where: str) -> None:
 def _imported(source: Source) -> ModuleType:
     try:
         return importlib.import_module(source.module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = in_a_line(told(error)) or f"{source.file}: {type(error).__name__}: {error}"
         raise ScenarioError(f"cannot be imported: {text}") from error
 

@@ -266,7 +266,7 @@ def load(kind: str, point: EntryPoint) -> Any:
     """Import what an entry point names. Raises ScenarioError, with its name, if that fails for any reason."""
     try:
         return point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ScenarioError(f"{called(kind, point)} cannot be imported: {type(error).__name__}: {error}") from error
 
 

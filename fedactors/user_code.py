@@ -210,7 +210,7 @@ def telling(reference: Reference, what: str, error_type: type[FedactorsError]) -
         yield
     except FedactorsError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         source = reference.source
         frames = traceback.extract_tb(error.__traceback__)
         mine = [frame for frame in frames if source is not None and frame.filename == source.file]

@@ -64,12 +64,13 @@ def user_errors(kind: type[FedactorsError] = UserCodeError, where: str = "") -> 
     """Raise `kind`, with the user's lines, in place of what code of the user raises in the context.
 
     Exceptions that fedactors raises on purpose, and those that no code of the user had a part in, stay as they are.
+    A script of the user's that ends the program (`sys.exit`, or argparse on import) is one that raises.
     """
     try:
         yield
     except FedactorsError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = told(error)
         if not text:
             raise

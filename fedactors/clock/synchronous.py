@@ -42,8 +42,7 @@ class Rounds:
 
 def synchronous(world: World, rules: Rounds) -> Events:
     """Run rounds until the last one, the end of time or the end of the population; return why it ended."""
-    if rules.first:
-        yield world.at(rules.first, Phase.DISPATCH)
+    yield world.at(rules.first, Phase.DISPATCH)  # at time 0 too: a behaviour may begin with being off
     for version in range(rules.rounds):
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)

@@ -82,7 +82,9 @@ def perform(worker: Any, method: str, args: Sequence[Any]) -> Any:
             return getattr(worker, method)(*args)
     except CallError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and not told(error):
+            raise  # of Ray, which ends an actor so
         where = f"{type(worker).__name__}.{method}, process {os.getpid()}"
         if lines := told(error):
             raise UserCallError(f"{lines}\nin {where}") from None

@@ -26,6 +26,6 @@ def failing_clients(trainer: Trainer, chunk: Chunk, sent: Sequence[Vectors], kep
 def _raises(trainer: Trainer, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None]) -> bool:
     try:
         trainer.learn(chunk, sent, kept)
-    except Exception:
+    except (Exception, SystemExit):
         return True
     return False

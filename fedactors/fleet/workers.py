@@ -152,10 +152,12 @@ class ClientHost(Worker):
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             chunk = joined(chunks)
             text = traceback.format_exc()
             lines = told(error)
+            if isinstance(error, SystemExit) and not lines:
+                raise  # of Ray, which ends an actor so
             clients = failing_clients(self._trainer, chunk, sent, kept)
             where = f"host {os.uname().nodename}, process {os.getpid()}"
             if lines:

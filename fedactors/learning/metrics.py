@@ -146,6 +146,6 @@ def _made(spec: MetricSpec) -> Function:
 def _of_user(spec: MetricSpec, outputs: Tensor, y: Tensor) -> float:
     try:
         return float(_made(spec)(outputs, y))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:300]
         raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {type(error).__name__}: {text}") from error

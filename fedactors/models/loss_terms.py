@@ -155,6 +155,6 @@ def made(loss: LossDescription) -> Callable[[Tensor, Tensor], Tensor]:
     try:
         found = loss.reference.load()
         return found(**arguments) if isinstance(found, type) else partial(found, **arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:300]
         raise DataError(f"task.loss: {loss}: {type(error).__name__}: {text}") from error

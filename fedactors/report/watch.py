@@ -32,6 +32,11 @@ _EVERY = 0.5  # seconds between looks
 _QUIET = 6  # looks without news before asking whether anybody still writes
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
+_LONGEST = 200  # characters that are shown of a name
+_LARGEST = 10**18  # a figure of one round: their sum can be told
+_HIGHEST = 1e100  # a measure that is drawn
+_SPENT = ("bytes_down", "bytes_up", "joules", "wall_seconds", "virtual_seconds")
+_CURVES = ("accuracy", "train_loss")
 
 
 def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> Iterator[list[Row]]:
@@ -57,7 +62,23 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
 
 
 def _rows(path: Path) -> list[Row]:
-    return list(objects_in(path, whole_lines(path)))
+    rows: list[Row] = list(objects_in(path, whole_lines(path)))
+    for number, row in enumerate(rows, start=1):
+        _check(path, number, row)
+    return rows
+
+
+def _check(path: Path, line: int, row: Row) -> None:
+    """Raise RunFolderError if a figure that is shown of a row is no number that can be computed with."""
+    outcomes = row.get("outcomes", {})
+    if not isinstance(outcomes, Mapping):
+        raise problem(path, f"outcomes: found {_short(outcomes)}", "a JSON object", line)
+    for name, value in [*((name, row.get(name, 0)) for name in _SPENT), *outcomes.items()]:
+        if not (isinstance(value, int | float) and 0 <= value <= _LARGEST):
+            raise problem(path, f"{name}: found {_short(value)}", "a finite number, not negative", line)
+    for name in _CURVES:
+        if not isinstance(row.get(name), int | float | None):
+            raise problem(path, f"{name}: found {_short(row[name])}", "a number", line)
 
 
 def _claimed(path: Path) -> bool:
@@ -73,17 +94,19 @@ def _claimed(path: Path) -> bool:
 def lines(folder: str | Path, rows: list[Row]) -> list[str]:
     """Return what is known of a run as lines of text."""
     path, scenario = Path(folder), _scenario(Path(folder))
-    name, wanted = scenario.get("name", path.name), (scenario.get("server") or {}).get("rounds")
-    found = [f"{name}: round {len(rows):,}{f' of {wanted:,}' if wanted else ''}"]
+    server = scenario.get("server")
+    wanted = server.get("rounds") if isinstance(server, Mapping) else None
+    of_all = f" of {wanted:,}" if isinstance(wanted, int) and wanted else ""
+    found = [f"{_shown(scenario.get('name', path.name))}: round {len(rows):,}{of_all}"]
     if rows:
-        found += [*_curve(rows, "accuracy"), *_curve(rows, "train_loss"), _outcomes(rows), _spent(rows)]
+        found += [*(line for name in _CURVES for line in _curve(rows, name)), _outcomes(rows), _spent(rows)]
     if (path / FAULTS).exists():
         found.append(f"  faults     {sum(1 for _ in whole_lines(path / FAULTS)):,} met and mended")
     return [*found, *_ended(path)]
 
 
 def _curve(rows: list[Row], column: str) -> list[str]:
-    values = [row[column] for row in rows if row.get(column) is not None]
+    values = [row[column] for row in rows if row.get(column) is not None and abs(row[column]) <= _HIGHEST]
     if not values:
         return []
     shown = [values[k * len(values) // _WIDTH] for k in range(_WIDTH)] if len(values) > _WIDTH else values
@@ -94,25 +117,34 @@ def _curve(rows: list[Row], column: str) -> list[str]:
 
 
 def _outcomes(rows: list[Row]) -> str:
-    counts = {name: sum(row["outcomes"].get(name, 0) for row in rows) for name in OUTCOME}
+    counts = {name: sum(row.get("outcomes", {}).get(name, 0) for row in rows) for name in OUTCOME}
     asked = max(1, sum(counts.values()))
     said = [f"{label(name)} {count:,} ({count / asked:.0%})" for name, count in counts.items() if count]
     return f"  outcomes   {', '.join(said) or 'nobody asked'}"
 
 
 def _spent(rows: list[Row]) -> str:
-    moved = sum(row["bytes_down"] + row["bytes_up"] for row in rows)
+    moved = sum(row.get("bytes_down", 0) + row.get("bytes_up", 0) for row in rows)
     energy = sum(row.get("joules", 0.0) for row in rows)
     wall = f"; {span(rows[-1]['wall_seconds'])} here" if "wall_seconds" in rows[-1] else ""
     burnt = f", {joules(energy)}" if energy else ""
-    return f"  spent      {span(rows[-1]['virtual_seconds'])} of virtual time, {size(moved)}{burnt}{wall}"
+    return f"  spent      {span(rows[-1].get('virtual_seconds', 0))} of virtual time, {size(moved)}{burnt}{wall}"
 
 
 def _ended(path: Path) -> list[str]:
     try:
-        return [f"  ended      {summary_of(path)['ended_because']}"]
+        return [f"  ended      {_shown(summary_of(path)['ended_because'])}"]
     except (RunFolderError, KeyError):
         return []
+
+
+def _shown(text: object) -> str:
+    """Return a text of a folder of others without characters that steer a terminal."""
+    return "".join(one if one.isprintable() else "?" for one in str(text)[:_LONGEST])
+
+
+def _short(value: object) -> str:
+    return repr(value)[:40]
 
 
 def _scenario(path: Path) -> Mapping[str, Any]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import Plan
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.prepared import Prepared
 from fedactors.workload import WorkloadTable
-
-if TYPE_CHECKING:
-    from fedactors.simulation.prepare import Prepared
 
 
 class MembershipTimes(Protocol):

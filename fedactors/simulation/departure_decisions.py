@@ -10,7 +10,7 @@ from fedactors.algorithms.departure import constants, exclude, excludes, fitted,
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, membership_of, settled
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.tasks import task_of, with_last
 

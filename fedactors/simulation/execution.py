@@ -33,7 +33,7 @@ from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.run_folder import RunFolder, finite

@@ -12,7 +12,7 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.population import GroupOptions
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 
 FleetKind = Literal["ray", "local"]
 

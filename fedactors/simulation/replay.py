@@ -15,7 +15,8 @@ from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
-from fedactors.simulation.prepare import Prepared, prepare
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import RunFolder

@@ -35,7 +35,8 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
-from fedactors.simulation.prepare import Prepared, check_files, prepare
+from fedactors.simulation.prepare import check_files, prepare
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.code_files import code_changes, code_digests

@@ -32,7 +32,8 @@ from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
-from fedactors.simulation.prepare import Prepared, prepare
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.runner import load
 from fedactors.simulation.tasks import task_of
 

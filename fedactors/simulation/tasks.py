@@ -21,7 +21,7 @@ from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
 from fedactors.simulation.dealt import Dealt
 from fedactors.simulation.objective_state import ObjectiveState
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose, stream
 
 T = TypeVar("T")

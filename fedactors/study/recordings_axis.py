@@ -13,6 +13,7 @@ from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.trace_options import Trace
 from fedactors.study.comparison import run_all
 from fedactors.study.run_figures import StudyRow
+from fedactors.study.runs import StudyMachines
 from fedactors.study.study_cells import StudyAxis, change, crossed
 from fedactors.traces.format_registry import format_of
 

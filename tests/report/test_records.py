@@ -4,8 +4,13 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from fedactors.report.timeline_rows import choose
 
+from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.run_files.records import OUTCOMES, read
 
@@ -115,3 +120,23 @@ def test_refuses_what_is_not_a_run_folder(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="a file"):
         read(tmp_path / "file")
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_a_run_in_which_no_time_passed_is_drawn(rounds, replayed, tmp_path):
+    """Of no round, or of rounds that all end when the run begins: folders of others may hold either."""
+    folder = shutil.copytree(replayed, tmp_path / "run")
+    for name in ("plans.parquet", "orders.parquet"):
+        table = pq.read_table(folder / name)
+        table = table.filter(pc.less(table["version"], rounds))
+        for column in ("opened", "closed", "ready", "started", "downloaded", "computed", "finished"):
+            if column in table.column_names:
+                table = table.set_column(
+                    table.column_names.index(column), table.field(column), pa.array([0] * len(table), pa.int64())
+                )
+        pq.write_table(table, folder / name)
+    lines = (folder / "metrics.jsonl").read_text().splitlines()[:rounds]
+    (folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert main(["report", str(folder)]) == 0
+    assert ("Device by device" in (folder / "report.html").read_text()) == bool(rounds)
+    assert len(choose(read(folder)).devices) == 0 or rounds

@@ -82,3 +82,40 @@ def test_damage_is_named(going_on):
     (folder / "metrics.jsonl").write_bytes(rows[0] + b"{oops\n" + rows[1])
     with pytest.raises(RunFolderError, match=r"metrics\.jsonl, line 2: damaged"):
         next(follow(folder))
+
+
+WRONG = {
+    "outcomes": ([], "outcomes: found []"),
+    "bytes_up": ("x", "bytes_up: found 'x'"),
+    "bytes_down": (-1, "bytes_down: found -1"),
+    "joules": (float("inf"), "joules: found inf"),
+    "wall_seconds": (None, "wall_seconds: found None"),
+    "virtual_seconds": (float("nan"), "virtual_seconds: found nan"),
+    "accuracy": ({}, "accuracy: found {}"),
+}
+
+
+@pytest.mark.parametrize("figure", WRONG)
+def test_a_figure_that_is_no_number_is_named_with_its_line(figure, finished, tmp_path, capsys):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    value, words = WRONG[figure]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows[1][figure] = value
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert main(["watch", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"metrics.jsonl, line 2: {words} (accepted: " in said
+    assert said.count("\n") == 1
+
+
+def test_measures_that_cannot_be_drawn_and_words_that_steer_a_terminal_are_left_out(finished, tmp_path, capsys):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows[-1]["accuracy"] = float("nan")
+    rows[0]["train_loss"] = 1e308
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "scenario.yaml").write_text('name: "a\\e]0;title\\a"\nserver: [3]\n')
+    assert main(["watch", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("a?]0;title?: round 6\n")
+    assert f"accuracy   {rows[-2]['accuracy']:.4f}" in said

@@ -9,13 +9,14 @@ import time
 import pytest
 
 from fedactors.cli.main import main
+from fedactors.report import watch
 from tests.simulation.damage import damage
 from tests.simulation.test_checkpoints import run, scenario_of
 
 LONGEST = 20.0  # s of a processor: on a busy machine the wall clock also counts what others do
 LARGEST = 2 * 10**6  # kB
 SMALL = ("server.rounds=4", "server.cohort=2", "task.model=logistic")
-READING = {"audit": (), "diff": ("{whole}",), "timeline": ()}
+READING = {"audit": (), "diff": ("{whole}",), "timeline": (), "watch": ()}
 DRAWING = {"report": ()}
 GOING_ON = {
     "resume": ("--fleet", "local"),
@@ -28,6 +29,12 @@ def whole(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "run"
     run(scenario_of(*SMALL), path, stop_after=3)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    """Let `watch` look again at once, and so find at once that nobody writes to the folder."""
+    monkeypatch.setattr(watch, "_EVERY", 0.0)
 
 
 def damaged_folder(whole, folder, seed):

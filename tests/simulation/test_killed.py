@@ -120,7 +120,9 @@ def test_a_disk_that_is_full_ends_the_run_and_loses_no_checkpoint(tmp_path, litt
     before = checkpoint.checkpoints(tmp_path / "full")
     little_room(150_000)
     assert main(["resume", str(tmp_path / "full"), "--fleet", "local"]) == 1
-    assert "File too large" in capsys.readouterr().err
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"fedactors: {tmp_path / 'full'}")
+    assert "File too large" in said
     assert checkpoint.checkpoints(tmp_path / "full") == before
     assert checkpoint.load(tmp_path / "full").plans == 2
     little_room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
@@ -135,7 +137,9 @@ def test_a_disk_that_is_full_in_the_middle_of_a_line_loses_no_checkpoint(tmp_pat
     run(scenario_of(*changes), tmp_path / "full", stop_after=80)
     little_room((tmp_path / "full/metrics.jsonl").stat().st_size + 100)
     assert main(["resume", str(tmp_path / "full"), "--fleet", "local"]) == 1
-    assert "File too large" in capsys.readouterr().err
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"fedactors: {tmp_path / 'full'}")
+    assert "File too large" in said
     little_room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     assert checkpoint.load(tmp_path / "full").plans == 80
     resume(tmp_path / "full", fleet="local", report=False)

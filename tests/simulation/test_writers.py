@@ -12,6 +12,7 @@ from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.runner import resume
+from tests.fleet.conftest import QUICKSTART
 from tests.simulation.test_checkpoints import assert_same, run, scenario_of
 
 HOLDING = """
@@ -33,10 +34,49 @@ def test_who_writes_to_the_folder_is_named_by_process_and_machine(tmp_path, caps
         who = f"process {holder.pid} on {os.uname().nodename} is writing to this folder"
         assert main(["resume", str(folder), "--fleet", "local"]) == 2
         assert f"fedactors: {folder}: {who}" in capsys.readouterr().err
-        with pytest.raises(RunFolderError, match="not empty"):
-            RunFolder(folder, scenario_of())
+        for command in ("run", "replay"):
+            fleet = ["--fleet", "local"] if command == "run" else []
+            assert main([command, str(QUICKSTART), *fleet, "--out", str(folder)]) == 2
+            assert f"fedactors: {folder}: {who}" in capsys.readouterr().err
         holder.stdin.close()
+    with pytest.raises(RunFolderError, match="not empty"):
+        RunFolder(folder, scenario_of())
     assert not (folder / "writer.json").exists()
+
+
+def test_what_is_no_folder_is_not_resumed(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for name, found in (("absent", "nothing there"), ("file", "a file")):
+        assert main(["resume", str(tmp_path / name), "--fleet", "local"]) == 2
+        assert f"fedactors: {tmp_path / name}: {found} (accepted: " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+def test_a_read_only_file_system_is_told(tmp_path, capsys):
+    folder, disk = tmp_path / "run", tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(disk)], check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        run(scenario_of("server.rounds=1"), folder)
+        shutil.copytree(folder, disk / "run")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        inside, new = str(disk / "run"), str(disk / "new")
+        for words in (
+            ["resume", inside, "--fleet", "local"],
+            ["report", inside],
+            ["timeline", inside],
+            ["run", str(QUICKSTART), "--fleet", "local", "--out", new],
+            ["replay", str(QUICKSTART), "--out", new],
+        ):
+            assert main(words) == 2, words
+            said = capsys.readouterr().err
+            assert said.startswith(f"fedactors: {disk}/"), said
+            assert said.endswith("cannot be written: Read-only file system\n"), said
+        for command in ("audit", "watch"):
+            assert main([command, inside]) == 0
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_run_that_died_before_its_first_checkpoint_starts_again(tmp_path):

@@ -96,6 +96,8 @@ class EventDevice:
         """Change what a behaviour may change: "willing", "here" or "gone"."""
         if getattr(self, what) == value:
             return
+        if what == "willing":
+            self.world.note_switch()
         if what == "here" and not self.here:
             self.arrive = self.world.now
             self.world.note_move(self.client, arrives=True)

@@ -27,6 +27,10 @@ class EventTime(VirtualTime, ABC):
         """Note that a behaviour lets its device arrive or depart now."""
 
     @abstractmethod
+    def note_switch(self) -> None:
+        """Note that a behaviour lets its device come or go now. Raises ScenarioError if that happens too often."""
+
+    @abstractmethod
     def note_source(self, *, ends: bool) -> None:
         """Note that a process that drives a device which behaves has begun, or ended."""
 

@@ -16,6 +16,7 @@ from fedactors.clock.behaviours.making import BehavingGroup
 from fedactors.clock.device_columns import Population, constant_flows
 from fedactors.clock.events.device import EventDevice
 from fedactors.clock.events.errand import Errand
+from fedactors.clock.events.event_limits import EventLimits
 from fedactors.clock.events.event_time import EventTime
 from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
@@ -25,11 +26,8 @@ from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
-from fedactors.errors import ScenarioError
 from fedactors.plan import Moves, Phase, Time
 from fedactors.workload import Workload
-
-_MOST_AT_ONCE = 1_000  # events at one instant, for each device, and for a hundred others
 
 
 class EventWorld(World, EventTime):
@@ -60,9 +58,8 @@ class EventWorld(World, EventTime):
         self._here = np.zeros(len(population), bool)
         self._moved: tuple[list[int], list[int]] = ([], [])  # arrived and departed by behaviours since the last Plan
         self._sources = 0  # processes that drive devices which behave, and have not ended
-        self._instant: Time = -1
-        self._events = 0
         clients = np.flatnonzero(self.eventful).tolist()
+        self._limits = EventLimits(len(clients), int(self._behaving.sum()))
         self.devices = {
             client: EventDevice(self, client, self._known_stay(client), behaves=bool(self._behaving[client]))
             for client in clients
@@ -88,14 +85,7 @@ class EventWorld(World, EventTime):
 
     @override
     def step(self) -> None:
-        if self.now != self._instant:
-            self._instant = self.now
-            self._events = 0
-        self._events += 1
-        if self._events > _MOST_AT_ONCE * (100 + len(self.devices)):
-            raise ScenarioError(
-                f"population: a behaviour goes on for ever at {self.now} ns (accepted: timeouts above 0)"
-            )
+        self._limits.count(self.now)
         super().step()
 
     @property
@@ -132,11 +122,16 @@ class EventWorld(World, EventTime):
         self._moved[0 if arrives else 1].append(client)
 
     @override
+    def note_switch(self) -> None:
+        self._limits.switch(self.now)
+
+    @override
     def has_departed(self, client: int) -> bool:
         return self._stay(client)[1] <= self.now
 
     @override
     def movements(self, until: Time) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        self._limits.start_over(self.now)  # a Plan is made
         arrived, departed = super().movements(until)
         more, gone = self._moved
         self._moved = ([], [])

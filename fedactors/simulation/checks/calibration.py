@@ -24,7 +24,7 @@ from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
 from fedactors.simulation.checks.budget import Budget
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.workload import workload
 
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation

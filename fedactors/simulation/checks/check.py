@@ -12,7 +12,8 @@ from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
 from fedactors.simulation.fleet_choice import refuse_engine
-from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared, check_files, least_times, prepare
+from fedactors.simulation.prepare import check_files, prepare
+from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
 from fedactors.user_errors import user_errors
 

@@ -23,7 +23,7 @@ from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
-from fedactors.simulation.prepare import BYTES_PER_PARAMETER, Prepared
+from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
 from fedactors.simulation.tasks import task_of
 
 _ROUNDS = 20  # looked at

@@ -6,7 +6,7 @@ from math import prod
 
 from fedactors.errors import ScenarioError
 from fedactors.simulation.checks.machine_memory import machine_bytes
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 
 _NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
 _MODELS = 4  # copies that are there at once whatever runs: the server's, a client's, its gradient, its update

@@ -24,7 +24,7 @@ from fedactors.models.loss_terms import terms
 from fedactors.models.losses import outputs_of
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.user_code import telling
 
 _FEW = 8  # samples

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
 from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
@@ -17,6 +18,7 @@ from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import GroupOptions
+from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.trace_options import Trace
 from fedactors.scenario.units import show_duration
@@ -91,18 +93,39 @@ def check_deadline(deadline: Time, fastest: Time) -> None:
 
 def check_available(scenario: Scenario, people: Population) -> None:
     """Refuse a population of which no device is ever on. Raises ScenarioError."""
-    if people.ever_available():
-        return
-    rules = [f"population.{number}.availability: {_rule(group)}" for number, group in enumerate(scenario.population)]
-    raise ScenarioError(
-        f"{'; '.join(rules)}: no device is ever available under this rule (accepted: one that some device fits at some"
-        " time between its arrival and its departure)"
+    if not people.ever_available():
+        raise ScenarioError(
+            f"{_rules(scenario)}: no device is ever available under this rule (accepted: one that some device fits at"
+            " some time between its arrival and its departure)"
+        )
+
+
+def no_round(scenario: Scenario, clock: Clock) -> ScenarioError:
+    """Return the error for a `clock` that ended without a single Plan."""
+    until = scenario.server.until
+    if until is not None and clock.now >= until:
+        return ScenarioError(
+            f"server.until: no round ends, because no device can be asked before {show_duration(until)}"
+            " (accepted: a later time)"
+        )
+    return ScenarioError(
+        f"{_rules(scenario)}: no device is ever available under this rule ({clock.ended_because}; accepted: one that"
+        " some device with data fits at some time between its arrival and its departure)"
+    )
+
+
+def _rules(scenario: Scenario) -> str:
+    """Return what says when the devices of each group are on."""
+    return "; ".join(
+        f"population.{number}.availability: {_rule(group)}" for number, group in enumerate(scenario.population)
     )
 
 
 def _rule(group: GroupOptions) -> str:
     """Return what says when the devices of a group are on, in words."""
     found = group.availability
+    if isinstance(found, ProcessBehaviour):
+        return str(found.behaviour)
     if not isinstance(found, Trace):
         return found.name
     return f'{found.path}, when "{found.when}"' if found.when else found.path

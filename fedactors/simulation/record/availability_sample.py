@@ -19,7 +19,7 @@ from fedactors.report.measures import every
 from fedactors.report.timeline.device_choice import choose
 from fedactors.run_files.records import read
 from fedactors.run_files.tables import write_table
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 
 FILE = "windows.parquet"
 _SAMPLE = 400  # devices

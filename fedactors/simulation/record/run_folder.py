@@ -23,6 +23,7 @@ appended line by line, so that a run can be followed. See `fedactors.run_files.w
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -33,7 +34,7 @@ from io import FileIO
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import yaml
@@ -42,15 +43,17 @@ from numpy.typing import NDArray
 from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of, reading
 from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
 from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
 
+_File = TypeVar("_File", FileIO, BinaryIO)
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
     SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
@@ -152,7 +155,18 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        _say_where(error, self.path)
+        try:
+            self.close()
+        except OSError as further:
+            _say_where(further, self.path)
+            raise
+
+
+def _say_where(error: BaseException | None, path: Path) -> None:
+    """Give an error of the disk the folder `path`, if it names no file: those of open files do not."""
+    if isinstance(error, OSError) and error.errno in _OF_DISK and error.filename is None:
+        error.filename = str(path)
 
 
 def finite(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,11 +217,26 @@ def check_resumable(path: Path) -> None:
         refuse_folder(path / name)
     for name in (METRICS, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
-            with appending(path / name) as file:
+            with _appending(path / name) as file:
                 _claim(file, path)
 
 
-def _claim(file: FileIO, path: Path) -> FileIO:
+def _appending(path: Path) -> FileIO:
+    """Open a file to append to it. Raises RunFolderError if that cannot be."""
+    try:
+        return appending(path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _refuse_claimed(path: Path) -> None:
+    """Raise RunFolderError if another process is writing to the folder `path`, or if its metrics are no file."""
+    if os.path.lexists(path / METRICS):
+        with reading(path / METRICS) as file:
+            _claim(file, path)
+
+
+def _claim(file: _File, path: Path) -> _File:
     """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -230,6 +259,7 @@ def check_free(path: Path) -> None:
     """Raise RunFolderError if `path` cannot become a run folder: it holds something, or is none and cannot be made."""
     try:
         if path.exists() and any(path.iterdir()):
+            _refuse_claimed(path)
             raise RunFolderError(f"{path}: {_NOT_EMPTY}")
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None

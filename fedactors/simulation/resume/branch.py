@@ -22,7 +22,8 @@ from fedactors.run_files.writing import write
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
-from fedactors.simulation.prepare import Prepared, prepare
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.code_files import code_changes, code_digests, write_code
 from fedactors.simulation.record.digests import Digests, refuse_odd_times

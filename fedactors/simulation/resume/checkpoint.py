@@ -101,6 +101,8 @@ def load(run: Path, *, previous: bool = False) -> Checkpoint:
 
     Raises RunFolderError if there is none, or names the part that is damaged or not ours.
     """
+    if not run.is_dir():
+        raise problem(run, "a file" if run.exists() else "nothing there", "the folder of a `fedactors run`")
     found = checkpoints(run)
     if len(found) <= previous:
         raise RunFolderError(

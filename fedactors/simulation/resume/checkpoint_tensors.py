@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fedactors.models.personal import PERSONAL
 from fedactors.run_files.files import damaged
 from fedactors.run_files.tensors import shapes_of
-from fedactors.simulation.prepare import Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.resume.checkpoint import SERVER, Checkpoint
 
 Shape = tuple[int, ...]

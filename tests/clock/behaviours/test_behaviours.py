@@ -105,6 +105,23 @@ def test_what_a_device_does_depends_on_what_it_is_asked():
     assert plan.orders[0].finished == 18  # less work: never empty
 
 
+class Late(Behaviour):
+    """Off at first, on from 30."""
+
+    def play(self, device):
+        device.off()
+        yield device.timeout(30)
+        device.on()
+
+
+@pytest.mark.parametrize("first", [0, 10])
+def test_a_device_that_is_off_at_first_is_not_asked_before_it_comes(first):
+    """The others settle before a cohort is drawn at time 0 as at any other."""
+    (plan,), _ = play([{"per_sample": 10}], Late, replace(RULES, first=first))
+    assert plan.opened == 30
+    assert plan.orders[0].outcome is Outcome.COMPLETE
+
+
 def test_devices_take_turns_at_an_access_point():
     """Each download takes 5 ns, one after the other; each then computes 10 ns and uploads 3 ns when it is its turn."""
     (plan,), _ = play([{"per_sample": 10}] * 3, lambda: AccessPoint(devices=3), steps=1)
