@@ -5,8 +5,6 @@ from __future__ import annotations
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.papers import (
     fedlamb,
-    flexible,
-    flexible_emerging,
     fsl_conference,
     fsl_full,
     fsl_journal,
@@ -15,18 +13,19 @@ from fedactors.papers import (
     mixed_tasks,
 )
 from fedactors.papers.experiment import Experiment
+from fedactors.papers.flexible import flexible_emerging, flexible_tables
 
 REDUCED: dict[str, Experiment] = {
     **fsl_journal.REDUCED,
     **fsl_conference.REDUCED,
     **fsl_full.IMAGES,
-    **flexible.REDUCED,
+    **flexible_tables.REDUCED,
     **flexible_emerging.REDUCED,
     **mixed_smiles.REDUCED,
     **mixed_tasks.REDUCED,
     **fedlamb.REDUCED,
 }
-FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible.FULL, **mixed_full.FULL, **fedlamb.FULL}
+FULL: dict[str, Experiment] = {**fsl_full.FULL, **flexible_tables.FULL, **mixed_full.FULL, **fedlamb.FULL}
 
 
 def find(name: str, *, reduced: bool) -> Experiment:

@@ -10,31 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedactors import bits
 from fedactors.data.accepted import accepted
-from fedactors.data.base import Data
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import (
-    FineTuning,
     PretrainingWork,
-    SampleVariants,
     ServerExamples,
-    TrainingData,
     TrainingTask,
     share,
 )
-from fedactors.models.layers import REGULARISERS, Model
-from fedactors.models.loss_description import LossDescription
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
+from fedactors.simulation.loaded_data import fine_tuning_of, has_whole_labels, holds_out, own_of, samples_of
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress, Silent
@@ -57,7 +48,7 @@ from fedactors.user_errors import user_errors
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
-    from fedactors.simulation.execution import Execution, Labelled, Loaded
+    from fedactors.simulation.execution import Execution, Loaded
 
 
 @bits.one_thread()
@@ -236,8 +227,8 @@ def load(prepared: Prepared) -> Loaded:
     )
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
-    own = _own(server, data, split, scenario.seed)
-    samples = _samples(data, split)
+    own = own_of(server, data, split, scenario.seed)
+    samples = samples_of(data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
@@ -255,7 +246,7 @@ def load(prepared: Prepared) -> Loaded:
         personal=prepared.personal,
         personal_steps=prepared.personal_steps,
         evaluates_on_all=evaluation is not None and evaluation.on == "test",
-        fine_tuning=_fine_tuning(server),
+        fine_tuning=fine_tuning_of(server),
         evaluates_own=evaluation is None or evaluation.model == "own",
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
@@ -264,38 +255,3 @@ def load(prepared: Prepared) -> Loaded:
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
-
-
-def _fine_tuning(server: ServerOptions) -> FineTuning | None:
-    """Return what clients do before they are evaluated, if they do anything."""
-    fine = server.evaluation.fine_tune if server.evaluation else None
-    return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
-
-
-def _samples(data: Data, split: Split | ReassignedSplit) -> TrainingData:
-    """Return the clients' samples, all variants of each if there are several."""
-    if data.variants is None:
-        return TrainingData(data.x, data.y, split, weights=data.weights)
-    variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
-    y = np.concatenate([data.y] * variants.copies)
-    weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
-    return TrainingData(data.variants, y, split, weights=weights, variants=variants)
-
-
-def has_whole_labels(model: Model) -> bool:
-    """Whether the loss of a model is about classes, so that labels must be whole numbers."""
-    return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
-
-
-def holds_out(server: ServerOptions) -> bool:
-    """Whether test samples are given to clients."""
-    return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
-
-
-def _own(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:
-    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
-    if server.algorithm.central_loss in REGULARISERS:
-        return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
-    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
-        return data.x[:0], data.y[:0]
-    return server.data.draw(data, split, seed)

@@ -15,6 +15,8 @@ REASONS = {
     ("simulation/resume/checkpoint.py", "open"): "to have what was written there reach the disk",
     ("simulation/record/run_folder.py", "unlink"): "removes a name, follows no link",
     ("simulation/objective_state.py", "copy"): "of an object",
+    ("report/page/script.py", "read_text"): "of a file of the package",
+    ("report/page/style.py", "read_text"): "of a file of the package",
 }
 FILES = sorted(path for room in ("simulation", "report", "study") for path in (PACKAGE / room).rglob("*.py"))
 

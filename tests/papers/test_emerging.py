@@ -10,7 +10,7 @@ import pytest
 
 from fedactors.clock.laws import TABLE_2
 from fedactors.papers.catalogue import REDUCED
-from fedactors.papers.flexible_emerging import emerging
+from fedactors.papers.flexible.flexible_emerging import emerging
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import prepare
 from fedactors.traces.format_registry import read_series

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedactors.papers import grid
-from fedactors.papers.flexible_limits import distances, factors, minimiser
+from fedactors.papers.flexible.flexible_limits import distances, factors, minimiser
 from fedactors.scenario.model import Scenario
 from fedactors.study.runs import StudyRun
 

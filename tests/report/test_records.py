@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from fedactors.report.timeline_rows import choose
 
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
+from fedactors.report.timeline.device_choice import choose
 from fedactors.run_files.records import OUTCOMES, read
 
 

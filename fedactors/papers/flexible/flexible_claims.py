@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fedactors.papers.claims import at_least, at_most, counted, less, more, observed, printed, rising
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure
-from fedactors.papers.flexible_measures import accuracy, apart, crossings, gains, middle_of, rebound, shown
-from fedactors.papers.flexible_reported import TABLE_3, TABLE_4, TABLE_5
+from fedactors.papers.flexible.flexible_measures import accuracy, apart, crossings, gains, middle_of, rebound, shown
+from fedactors.papers.flexible.flexible_reported import TABLE_3, TABLE_4, TABLE_5
 from fedactors.papers.verdicts import Claim
 
 SecondLoss = Callable[[ResultTable], list[str]]

@@ -7,7 +7,7 @@ and from the deadline. The recordings have the moments of the paper's traces (`t
 from __future__ import annotations
 
 from fedactors.papers.experiment import Axes, Experiment
-from fedactors.papers.flexible_axes import (
+from fedactors.papers.flexible.flexible_axes import (
     FOLDER,
     LEARNT,
     OPTIONS,
@@ -20,8 +20,14 @@ from fedactors.papers.flexible_axes import (
     spreads,
     synthetic,
 )
-from fedactors.papers.flexible_claims import fig5_claims, table4_claims, table4_of, table5_beside, table5_claims
-from fedactors.papers.flexible_emerging_claims import halves_of, sources_of
+from fedactors.papers.flexible.flexible_claims import (
+    fig5_claims,
+    table4_claims,
+    table4_of,
+    table5_beside,
+    table5_claims,
+)
+from fedactors.papers.flexible.flexible_emerging_claims import halves_of, sources_of
 from fedactors.papers.fsl_axes import Axis
 from fedactors.papers.verdicts import Floor
 

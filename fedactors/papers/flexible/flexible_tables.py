@@ -6,10 +6,10 @@ independent implementation.
 
 from __future__ import annotations
 
-from fedactors.papers import flexible_limits
 from fedactors.papers.claims import reported
 from fedactors.papers.experiment import Axes, Experiment
-from fedactors.papers.flexible_axes import (
+from fedactors.papers.flexible import flexible_limits
+from fedactors.papers.flexible.flexible_axes import (
     FOLDER,
     LEARNT,
     OPTIONS,
@@ -22,7 +22,7 @@ from fedactors.papers.flexible_axes import (
     synthetic,
     traces,
 )
-from fedactors.papers.flexible_claims import (
+from fedactors.papers.flexible.flexible_claims import (
     fig5_claims,
     gaps_of,
     rebounds,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fedactors.papers.claims import at_least, observed
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure
-from fedactors.papers.flexible_measures import accuracy
-from fedactors.papers.flexible_reported import TABLE_3
+from fedactors.papers.flexible.flexible_measures import accuracy
+from fedactors.papers.flexible.flexible_reported import TABLE_3
 from fedactors.papers.verdicts import Claim
 
 EMERGING = "emerging"

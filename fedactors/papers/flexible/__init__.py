@@ -1,0 +1,1 @@
+"""Ruan et al., Towards Flexible Device Participation in Federated Learning: tables, figures and bounds."""

@@ -1,0 +1,57 @@
+"""What of the data that were loaded goes to clients, and what to the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedactors.data.base import Data
+from fedactors.data.partitions.assignment import Split
+from fedactors.data.partitions.reassignment import ReassignedSplit
+from fedactors.learning.training_task import (
+    FineTuning,
+    SampleVariants,
+    TrainingData,
+)
+from fedactors.models.layers import REGULARISERS, Model
+from fedactors.models.loss_description import LossDescription
+from fedactors.scenario.server_options import ServerOptions
+
+if TYPE_CHECKING:
+    from fedactors.simulation.execution import Labelled
+
+
+def fine_tuning_of(server: ServerOptions) -> FineTuning | None:
+    """Return what clients do before they are evaluated, if they do anything."""
+    fine = server.evaluation.fine_tune if server.evaluation else None
+    return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
+
+
+def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
+    """Return the clients' samples, all variants of each if there are several."""
+    if data.variants is None:
+        return TrainingData(data.x, data.y, split, weights=data.weights)
+    variants = SampleVariants(len(data.variants) // len(data.y), len(data.y))
+    y = np.concatenate([data.y] * variants.copies)
+    weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
+    return TrainingData(data.variants, y, split, weights=weights, variants=variants)
+
+
+def has_whole_labels(model: Model) -> bool:
+    """Whether the loss of a model is about classes, so that labels must be whole numbers."""
+    return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
+
+
+def holds_out(server: ServerOptions) -> bool:
+    """Whether test samples are given to clients."""
+    return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
+
+
+def own_of(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:
+    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
+    if server.algorithm.central_loss in REGULARISERS:
+        return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
+    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
+        return data.x[:0], data.y[:0]
+    return server.data.draw(data, split, seed)
