@@ -11,7 +11,6 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
-from fedactors.report.timeline.device_choice import choose
 from fedactors.run_files.records import OUTCOMES, read
 
 
@@ -139,4 +138,3 @@ def test_a_run_in_which_no_time_passed_is_drawn(rounds, replayed, tmp_path):
     (folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
     assert main(["report", str(folder)]) == 0
     assert ("Device by device" in (folder / "report.html").read_text()) == bool(rounds)
-    assert len(choose(read(folder)).devices) == 0 or rounds
