@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock.row_search import RowSearch
 from fedactors.plan import NEVER, Time
 
 Int64 = NDArray[np.int64]
@@ -77,6 +79,16 @@ class Availability:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @cached_property
+    def on_search(self) -> RowSearch:
+        """Finds the window of a row that began last."""
+        return RowSearch(self.windows.on, self.windows.starts)
+
+    @cached_property
+    def before_search(self) -> RowSearch:
+        """Finds the window of a row in which an on-time is reached."""
+        return RowSearch(self.before, self.windows.starts)
 
     def elapsed(self, device: int, time: Time) -> Time:
         """Return the on-time of `device` before `time`, from a fixed origin: only differences mean something."""

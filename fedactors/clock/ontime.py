@@ -34,24 +34,13 @@ def window_end(a: Availability, devices: Int64, time: Time) -> Int64:
     return np.array([a.window_end(device, time) for device in devices.tolist()], np.int64)
 
 
-def search(values: Int64, low: Int64, high: Int64, wanted: Int64) -> Int64:
-    """Return, for each i, the bisect_right of `wanted[i]` in `values[low[i]:high[i]]`, as an index into `values`."""
-    low, high = low.copy(), high.copy()
-    while (open_ := low < high).any():
-        middle = (low + high) >> 1
-        right = open_ & (values[np.where(open_, middle, 0)] <= wanted)
-        low = np.where(right, middle + 1, low)
-        high = np.where(open_ & ~right, middle, high)
-    return low
-
-
 def _elapsed_moving(a: Availability, devices: Int64, times: Int64) -> Int64:
     row, period = a.row[devices], a.period[devices]
-    first, last = a.windows.starts[row], a.windows.starts[row + 1]
+    first = a.windows.starts[row]
     local = times + a.shift[devices]
     turns: Int64 = np.where(period > 0, local // np.maximum(period, 1), np.int64(0))
     local -= turns * period
-    k = search(a.windows.on, first, last, local) - 1
+    k = a.on_search.right(row, local) - 1
     inside = np.zeros_like(local)
     begun = np.flatnonzero(k >= first)
     k = k[begun]
@@ -61,14 +50,14 @@ def _elapsed_moving(a: Availability, devices: Int64, times: Int64) -> Int64:
 
 def _reach_moving(a: Availability, devices: Int64, work: Int64) -> Int64:
     row, period = a.row[devices], a.period[devices]
-    first, last = a.windows.starts[row], a.windows.starts[row + 1]
+    first = a.windows.starts[row]
     total = a.total[row]
     loops = (period > 0) & (total > 0)
     turns: Int64 = np.where(loops, (work - 1) // np.maximum(total, 1), np.int64(0))
     rest: Int64 = work - 1 - turns * total
     result = np.full(len(devices), NEVER, np.int64)
     found = np.flatnonzero((rest < total) & (total > 0) & (turns < NEVER // np.maximum(period, 1) - 1))
-    k = np.maximum(first, search(a.before, first, last, rest) - 1)[found]
+    k = np.maximum(first, a.before_search.right(row, rest) - 1)[found]
     into = a.windows.on[k] + rest[found] + 1 - a.before[k]
     result[found] = np.minimum(turns[found] * period[found] + into - a.shift[devices][found], NEVER)
     return result

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Availability, Int64
-from fedactors.clock.ontime import search
+from fedactors.clock.row_search import search
 from fedactors.plan import NEVER, Time
 
 _FIRST_SLAB = 4_096  # edges, or one per device: each slab looks at every device once

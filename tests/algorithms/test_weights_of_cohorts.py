@@ -71,14 +71,29 @@ def test_fixed_weights_count_those_who_are_not_asked_as_silent(cohort):
         assert found == pytest.approx([cohort / 5] * 5)
 
 
-def test_one_of_six_devices_that_is_on_counts_its_share_alone():
-    """Six equal devices are members and one is on: under B, weights add up to its share, a sixth, not to 1."""
-    made = prepared("B", "fixed", "all", among="available")
+@pytest.mark.parametrize(("weights", "total"), [("fixed", 0.24), ("unbiased", 6 * 0.24), ("share_of_asked", 1.0)])
+def test_of_six_devices_the_one_that_is_on_counts_its_share_alone(tmp_path, weights, total):
+    """Six devices hold 24, 19, 12, 20, 15 and 10 of 100 samples, and the first one is on: `all` that are available.
+
+    The paper counts the others as s = 0: under Scheme B weights add up to .24, not to 1.
+    """
+    later = "".join(f"d{k},7200,86400\n" for k in range(1, 6))
+    (tmp_path / "windows.csv").write_text("device,on_s,off_s\nd0,0,86400\n" + later, encoding="utf-8")
+    data = {
+        "name": "six",
+        "task": {"dataset": "synthetic", "model": "logistic", "partition": "natural"},
+        "population": [{"name": "phones", "count": 6, "availability": {"name": "trace", "path": "windows.csv"}}],
+        "server": {
+            "rounds": 1,
+            "participation": {"name": "B", "weights": weights},
+            "local": {"epochs": 1, "batch": 10},
+        },
+    }
+    made = prepare(Scenario.from_data(data, "six.yaml", folder=tmp_path))
+    made.held[:] = (24, 19, 12, 20, 15, 10)
     (plan,) = made.clock()
-    heard = Plan(0, 0, plan.closed, plan.ready, plan.orders[:1], 1)
-    assert sum(weights_of(heard, made)) == pytest.approx(SIZES[plan.orders[0].client] / sum(SIZES))
-    made = prepared("B", "share_of_asked", "all", among="available")
-    assert sum(weights_of(heard, made)) == 1.0
+    assert [order.client for order in plan.heard()] == [0]
+    assert sum(weights_of(plan, made)) == pytest.approx(total)
 
 
 @pytest.mark.parametrize(
