@@ -14,7 +14,11 @@ _SETS = {
 
 
 def meanings(scenario: Scenario) -> list[str]:
-    """Return sentences about participation schemes that meet a cohort of not all members."""
+    """Return sentences about schemes that meet a cohort of not all members, and about decisions on too few losses."""
+    return [*_shares(scenario), *_losses(scenario)]
+
+
+def _shares(scenario: Scenario) -> list[str]:
     server = scenario.server
     scheme = server.participation
     everybody = server.cohort == "all" and server.among == "members"
@@ -22,3 +26,14 @@ def meanings(scenario: Scenario) -> list[str]:
         return []
     asked = f"{server.cohort} of {scenario.devices}" if server.cohort != "all" else "those that are on"
     return [f"participation {scheme.name}, where {asked} devices are asked: p^k of a device is {_SETS[scheme.weights]}"]
+
+
+def _losses(scenario: Scenario) -> list[str]:
+    server = scenario.server
+    if server.membership is None or server.membership.departures != "auto" or server.evaluate_every == 1:
+        return []
+    every = server.evaluate_every
+    return [
+        f"departures: auto fits the losses since the rate last began anew, of which there is one in {every} rounds"
+        f" (evaluate_every: {every}); with fewer than three a device that left stays included"
+    ]
