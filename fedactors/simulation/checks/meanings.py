@@ -17,8 +17,11 @@ _SETS = {
 
 
 def meanings(scenario: Scenario) -> list[str]:
-    """Return sentences about participation schemes that meet a cohort of not all members, and about lost digits."""
-    return [*_shares(scenario), *_lost_digits(scenario)]
+    """Return sentences about a scenario whose meaning is easily missed.
+
+    About schemes that meet a cohort of not all members, digits lost in mean gradients, and decisions on too few losses.
+    """
+    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
 
 
 def _shares(scenario: Scenario) -> list[str]:
@@ -50,4 +53,15 @@ def _lost_digits(scenario: Scenario) -> list[str]:
     return [
         f"algorithm {server.algorithm.name}: {reason}, so mean gradients come from differences of models, which lose"
         f" digits as the rate falls: at {lowest:g} their relative error is about {_ERROR / lowest:.1g}"
+    ]
+
+
+def _losses(scenario: Scenario) -> list[str]:
+    server = scenario.server
+    if server.membership is None or server.membership.departures != "auto" or server.evaluate_every == 1:
+        return []
+    every = server.evaluate_every
+    return [
+        f"departures: auto fits the losses since the rate last began anew, of which there is one in {every} rounds"
+        f" (evaluate_every: {every}); with fewer than three a device that left stays included"
     ]
