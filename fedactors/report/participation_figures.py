@@ -22,7 +22,7 @@ from fedactors.report.measures import (
 from fedactors.report.palette import OUTCOME
 from fedactors.run_files.records import Records
 
-_BINS = 400
+_BINS = 1_000
 _CLIENTS = 500
 _HOURS_SHOWN_FROM = 2 * 3600.0
 

@@ -110,6 +110,11 @@ def test_all_of_a_thousand_devices_are_reached_by_scrolling(tmp_path):
         assert shown.js(SHOWN) == list(range(1000))
         assert shown.js("fedactors.shown.at(5, 3).row") == 0
         assert shown.js(bottom) == 999
+        shown.js("document.querySelector('button[data-zoom=all]').click()")
+        shown.js(chosen("size", "all"))
+        assert "<image" not in shown.js("fedactors.svg('timeline')")
+        shown.js("fedactors.MOST_SHAPES = 500")
+        assert "<image" in shown.js("fedactors.svg('timeline')")
 
 
 def test_of_more_devices_than_rows_the_extremes_are_kept(tmp_path):
@@ -146,7 +151,9 @@ def test_windows_of_devices_are_those_of_the_file(tmp_path):
         " [...on].map((time) => time * second), [...off].map((time) => time * second)])"
         "(fedactors.shown.model, fedactors.shown.second)"
     )
-    with window(write(folder)) as shown:
+    page = write(folder)
+    assert "Of 1 of them the folder does not say when they were on" in page.read_text()
+    with window(page) as shown:
         known, starts, on, off = shown.js(expression)
     assert (known, starts) == ([2, -1, 0, 1], [0, 2, 2, 2, 3])
     assert on == pytest.approx([0, 90, 30], abs=0.1)

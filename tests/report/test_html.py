@@ -121,7 +121,7 @@ def test_a_million_orders_fit(tmp_path):
     text = text_of(page)
     assert re.search(r"2,\d\d\d of 100,000 devices have a row: the 100 most asked,", text)
     assert "2,000 of 5,000 rounds drawn" in text
-    assert "Each bar is the mean of 13 rounds." in text
+    assert "Each bar is the mean of 5 rounds." in text
     assert "500 of 100,000 devices drawn" in text
 
 

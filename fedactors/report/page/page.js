@@ -11,9 +11,9 @@
   const theme = () => isDark() ? themes.dark : themes.light;
   const tagged = (tag) => models.filter((model) => model.tags.includes(tag));
 
-  const recolor = () => {
-    const now = theme();
-    for (const model of models) {
+  const recolor = (some = models) => {
+    const now = theme(), tagged = (tag) => some.filter((model) => model.tags.includes(tag));
+    for (const model of some) {
       if (/Axis$/.test(model.type)) {
         model.setv({axis_label_text_color: now.text, major_label_text_color: now.text});
       } else if (model.type === "Grid") {
@@ -41,8 +41,8 @@
   let current = document.querySelector("input[name=axis]:checked");
   const axisKey = () => current?.value ?? "round";
   const axisScale = () => Number(current?.dataset.scale ?? 1);
-  const tieCharts = () => {
-    for (const range of tagged("tied")) {
+  const tieCharts = (some) => {
+    for (const range of some.filter(({tags}) => tags.includes("tied"))) {
       const [, key, scale, offset] = range.tags;
       const base = () => key === "chosen" ? axisScale() : scale;
       const member = {
@@ -53,6 +53,8 @@
       tie.members.push(member);
       range.change.connect(() => tie.changed(member));
     }
+  };
+  const tieTimeline = () => {
     if (timeline) {
       tie.members.push(timeline.member = {
         key: () => "virtual",
@@ -96,7 +98,7 @@
   fedactors.svg = svg;
   fedactors.table = table;
   const name = (key, ending) => `${document.title.split(" · ")[0].replace(/[^\w.-]+/g, "-")}-${key}.${ending}`;
-  const save = (key, kind) => kind === "svg"
+  const save = (key, kind) => !keys().includes(key) ? null : kind === "svg"
     ? fedactors.download(name(key, "svg"), "image/svg+xml", svg(key))
     : fedactors.download(name(key, "csv"), "text/csv", fedactors.csv(table(key)));
 
@@ -133,7 +135,7 @@
     addEventListener("beforeprint", toPaper);
     addEventListener("afterprint", toScreen);
     for (const input of document.querySelectorAll("input[name=axis]")) {
-      input.addEventListener("change", () => against(input));
+      input.addEventListener("change", () => tie.quietly(() => against(input)));
     }
     for (const button of document.querySelectorAll("button[data-save]")) {
       button.addEventListener("click", () => save(button.dataset.of, button.dataset.save));
@@ -158,21 +160,32 @@
   const first = kept();
   if (first === "dark" || first === "light") page.dataset.theme = first;
   Bokeh.set_log_level("error");
-  for (const item of items) {
+  const embed = async (item) => {
     await Bokeh.embed.embed_item(item);
-    const [root] = Bokeh.documents.at(-1).roots();
+    const [root] = Bokeh.documents.at(-1).roots(), fresh = [...root.references()];
     roots.set(item.target_id, root);
-    models.push(...root.references());
-  }
+    models.push(...fresh);
+    recolor(fresh);
+    tieCharts(fresh);
+  };
+  const near = (item) => document.getElementById(item.target_id).getBoundingClientRect().top < 2 * innerHeight;
+  const atOnce = items.filter(near), later = items.filter((item) => !near(item));
+  for (const item of atOnce) await embed(item);
   if (rows) {
     const frame = document.getElementById("timeline");
     timeline = fedactors.shown = await fedactors.timeline(frame, rows, theme, () => timeline?.member && tie.changed(timeline.member));
     fedactors.hands(frame, timeline);
   }
+  tieTimeline();
   setTheme(page.dataset.theme);
-  if (current) against(current);
-  tieCharts();
+  if (current) tie.quietly(() => against(current));
   listen();
+  performance.mark("usable");
+  for (const item of later) {
+    await new Promise((next) => setTimeout(next));  // what the reader does comes first
+    await embed(item);
+  }
+  if (current && later.length) tie.quietly(() => against(current));
   for (const drawn of Bokeh.documents) {
     if (!drawn.is_idle) await new Promise((done) => drawn.idle.connect(done));
   }

@@ -44,6 +44,8 @@ fedactors.svgPen = (width, height, page) => {
     text: (x, y, said, color, align = "left") => parts.push(
       `<text x="${number(x)}" y="${number(y)}" fill="${color}" text-anchor="${anchors[align]}"`
       + ` dominant-baseline="central">${escaped(said)}</text>`),
+    image: (x, y, w, h, data) => parts.push(`<image ${box(x, y, w, h)} href="${data}"/>`),
+    size: () => parts.length,
     done: (ink) => `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"`
       + ` viewBox="0 0 ${width} ${height}" font-size="12" font-family="${fedactors.FONT}">`
       + `<defs><pattern id="pause" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`

@@ -27,5 +27,10 @@ fedactors.tie = (progress) => {
     }
     busy = false;
   };
-  return {members, changed, convert: (value, from, to) => known(from) && known(to) ? convert(value, from, to) : null};
+  const quietly = (act) => {
+    busy = true;
+    act();
+    busy = false;
+  };
+  return {members, changed, quietly, convert: (value, from, to) => from === to || (known(from) && known(to)) ? convert(value, from, to) : null};
 };

@@ -1,6 +1,7 @@
 /* The timeline: rows of devices that scroll, a window of time that moves, and a strip of all rounds below. */
 "use strict";
 
+fedactors.MOST_SHAPES = 20000; // of an SVG; a drawing with more is an image in it
 fedactors.SIZES = {tall: 18, low: 6, all: 0}; // pixels of a row; 0: as many as there is room for
 
 fedactors.timeline = async (root, data, theme, moved) => {
@@ -170,8 +171,14 @@ fedactors.timeline = async (root, data, theme, moved) => {
       `${fedactors.clock(began[trip] * second, exact)} to ${fedactors.clock(ended[trip] * second, exact)}`];
   };
   const svg = () => {
-    const box = {...frame()}, width = root.clientWidth, pen = fedactors.svgPen(width, box.height + 24, theme().page);
+    const box = frame(), width = root.clientWidth;
+    let pen = fedactors.svgPen(width, box.height + 24, theme().page);
     paintRows(pen, {...box, top: Math.floor(box.top / box.row) * box.row});
+    if (pen.size() > fedactors.MOST_SHAPES) {
+      paint();
+      pen = fedactors.svgPen(width, box.height + 24, theme().page);
+      pen.image(0, 0, scroll.clientWidth, box.height, canvas.toDataURL("image/png"));
+    }
     pen.rect(0, box.height, width, 24, theme().page);
     paintAxis(pen, box, box.height, view.start, view.end);
     return pen.done(theme().text);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def timeline(records: Records) -> Chart | None:
     trips, drawn, of = _within(records, rows.devices, unit)
     missing = records.orders["started"][np.isin(records.orders["client"], rows.devices)][drawn:]
     windows = presence_bands.read(records.path)
+    bands = None if windows is None else _windows(windows, rows.devices, unit)
     data = {
         "unit": unit / _MS,
         "end": int(records.orders["finished"].max()) // unit + 1,
@@ -46,15 +48,30 @@ def timeline(records: Records) -> Chart | None:
         "heard": [OUTCOMES.index("complete"), OUTCOMES.index("partial")],
         "devices": packed(_devices(records, rows)),
         "trips": trips,
-        "windows": None if windows is None else packed(_windows(windows, rows.devices, unit)),
+        "windows": None if bands is None else packed(bands),
         "strip": _strip(records, unit),
     }
-    text = f"All {len(rows.devices):,} devices" if not rows.note else f"{len(rows.devices):,} devices"
-    text += ", by scrolling and by search. Thick bars compute; thin ones before and after are download and upload."
-    text += " Bands tell when a device is on; hatched: its trip pauses." if windows else ""
-    left = f"Their first {drawn:,} of {of:,} trips are drawn; counts are of all." if drawn < of else ""
     said = f"Timeline of {len(rows.devices):,} devices and {drawn:,} trips, coloured by outcome."
-    return Chart("timeline", "Device by device", text, None, said, f"{rows.note} {left}".strip(), data)
+    text = _text(rows, with_bands=bands is not None)
+    return Chart("timeline", "Device by device", text, None, said, _note(rows, drawn, of, bands), data)
+
+
+def _text(rows: DeviceRows, *, with_bands: bool) -> str:
+    """Return how the timeline is read."""
+    text = f"{'' if rows.note else 'All '}{len(rows.devices):,} devices"
+    text += ", by scrolling and by search. Thick bars compute; thin ones before and after are download and upload."
+    return text + (" Bands tell when a device is on; hatched: its trip pauses." if with_bands else "")
+
+
+def _note(rows: DeviceRows, drawn: int, of: int, bands: Mapping[str, NDArray[Any]] | None) -> str:
+    """Return what is left out."""
+    notes = [rows.note] if rows.note else []
+    if drawn < of:
+        notes.append(f"Their first {drawn:,} of {of:,} trips are drawn; counts are of all.")
+    unknown = 0 if bands is None else int((bands["windows"] < 0).sum())
+    if unknown:
+        notes.append(f"Of {unknown:,} of them the folder does not say when they were on: they have no bands.")
+    return " ".join(notes)
 
 
 def _unit(records: Records) -> int:
