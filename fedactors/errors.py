@@ -20,6 +20,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_CONTROL = {chr(number) for number in (*range(32), *range(127, 160))} - {"\n", "\t"}
+
 
 class FedactorsError(Exception):
     """Base of all exceptions that fedactors raises on purpose."""
@@ -71,3 +73,11 @@ def suggestion(found: object, accepted: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(found), choices, n=1, cutoff=0.5)
     hint = f'; did you mean "{close[0]}"?' if close else ""
     return f"{hint} accepted: {', '.join(choices)}" if hint else f"; accepted: {', '.join(choices)}"
+
+
+def visible(text: str) -> str:
+    """Return `text` with the control characters that steer a terminal, line ends apart, as their numbers.
+
+    Names in files of others stand in messages as they were found.
+    """
+    return "".join(f"\\x{ord(one):02x}" if one in _CONTROL else one for one in text)

@@ -25,7 +25,7 @@ from fedactors.cli import scenarios_command as scenarios
 from fedactors.cli import standard_streams, stopping
 from fedactors.cli import study_commands as study
 from fedactors.cli import trace_commands as traces
-from fedactors.errors import FedactorsError, UsageError, suggestion
+from fedactors.errors import FedactorsError, UsageError, suggestion, visible
 from fedactors.version import VERSION
 
 _INTERRUPTED = 130
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result: int = options.command(options)
     except UsageError as error:
-        print(f"fedactors: {error}", file=sys.stderr)
+        _say(str(error))
         return 2
     except FedactorsError as error:
-        print(f"fedactors: {type(error).__name__}: {error}", file=sys.stderr)
+        _say(f"{type(error).__name__}: {error}")
         return 1
     except KeyboardInterrupt:
         print("fedactors: interrupted", file=sys.stderr)
@@ -69,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result
 
 
+def _say(message: str) -> None:
+    print(f"fedactors: {visible(message)}", file=sys.stderr)
+
+
 def _fault_of_file(error: OSError) -> str:
     """Return which file the system could not read or write, and why."""
     where = f"{error.filename}: " if error.filename else ""
@@ -82,7 +86,7 @@ def _of_the_user(error: Exception, otherwise: str) -> int:
     text = told(error) or otherwise
     if not text:
         raise error
-    print(f"fedactors: {text}", file=sys.stderr)
+    _say(text)
     return 1
 
 
@@ -116,7 +120,7 @@ class _ArgumentParser(argparse.ArgumentParser):
             found, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
             accepted = [choice.strip(" '") for choice in choices.rstrip(")").split(",")]
             message = f'no command "{found[1:-1]}"{suggestion(found[1:-1], accepted)}'
-        print(f"fedactors: {message}", file=sys.stderr)
+        _say(message)
         raise SystemExit(2)
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from fedactors.errors import ScenarioError
+from fedactors.errors import ScenarioError, visible
 
 SCENARIO = "scenario file (YAML), or the name of one that comes with fedactors: see `fedactors scenarios`"
 
@@ -96,7 +96,7 @@ def show(options: argparse.Namespace, figures: dict[str, Any], form: str) -> Non
         return
     from fedactors.report import terminal_text
 
-    print(getattr(terminal_text, form)(figures))
+    print(visible(getattr(terminal_text, form)(figures)))
 
 
 def _positive(text: str) -> int:

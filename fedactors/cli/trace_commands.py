@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fedactors.cli import fetch_command, record_command, shared_options
+from fedactors.errors import visible
 
 if TYPE_CHECKING:
     from fedactors.traces.format_registry import Recording
@@ -123,7 +124,7 @@ def _formats(options: argparse.Namespace) -> int:
 
 
 def _print(options: argparse.Namespace, figures: dict[str, Any], text: str) -> None:
-    print(json.dumps(figures, indent=2) if options.json else text)
+    print(json.dumps(figures, indent=2) if options.json else visible(text))
 
 
 def _json(action: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import os
 from collections.abc import Sequence
 
 from fedactors.learning.trainer import Trainer
@@ -29,3 +30,8 @@ def _raises(trainer: Trainer, chunk: Chunk, sent: Sequence[Vectors], kept: Seque
     except (Exception, SystemExit):
         return True
     return False
+
+
+def this_process() -> str:
+    """Return the machine and the number of this process, for a message about what happened in it."""
+    return f"host {os.uname().nodename}, process {os.getpid()}"

@@ -23,7 +23,7 @@ from fedactors.fleet import freed_memory
 from fedactors.fleet.base import CallError, UserCallError
 from fedactors.fleet.chunk_results import append_or_add, folded, parted
 from fedactors.fleet.deadly_clients import deadly_client
-from fedactors.fleet.failing_clients import failing_clients
+from fedactors.fleet.failing_clients import failing_clients, this_process
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
 from fedactors.fleet.round_results import by_kind, report_of
@@ -153,18 +153,15 @@ class ClientHost(Worker):
             learned = self._trainer.learn_together(chunks, sent, kept, following)
             return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
         except (Exception, SystemExit) as error:
-            chunk = joined(chunks)
             text = traceback.format_exc()
             lines = told(error)
             if isinstance(error, SystemExit) and not lines:
                 raise  # of Ray, which ends an actor so
-            clients = failing_clients(self._trainer, chunk, sent, kept)
-            where = f"host {os.uname().nodename}, process {os.getpid()}"
+            chunk = joined(chunks)
+            where = f"{failing_clients(self._trainer, chunk, sent, kept)}, {this_process()}"
             if lines:
-                raise UserCallError(f"{lines}\n{clients}, {where}") from None
-            raise ChunkError(
-                f"round {chunk.version + 1}, version {chunk.version}, {clients}, {where}:\n{text}"
-            ) from None
+                raise UserCallError(f"{lines}\n{where}") from None
+            raise ChunkError(f"round {chunk.version + 1}, version {chunk.version}, {where}:\n{text}") from None
 
 
 class CentralHost(Worker):

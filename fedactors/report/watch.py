@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedactors.errors import RunFolderError
+from fedactors.errors import RunFolderError, visible
 from fedactors.report.palette import OUTCOME, label
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.files import (
@@ -97,7 +97,7 @@ def lines(folder: str | Path, rows: list[Row]) -> list[str]:
     server = scenario.get("server")
     wanted = server.get("rounds") if isinstance(server, Mapping) else None
     of_all = f" of {wanted:,}" if isinstance(wanted, int) and wanted else ""
-    found = [f"{_shown(scenario.get('name', path.name))}: round {len(rows):,}{of_all}"]
+    found = [f"{visible(str(scenario.get('name', path.name))[:_LONGEST])}: round {len(rows):,}{of_all}"]
     if rows:
         found += [*(line for name in _CURVES for line in _curve(rows, name)), _outcomes(rows), _spent(rows)]
     if (path / FAULTS).exists():
@@ -133,14 +133,9 @@ def _spent(rows: list[Row]) -> str:
 
 def _ended(path: Path) -> list[str]:
     try:
-        return [f"  ended      {_shown(summary_of(path)['ended_because'])}"]
+        return [f"  ended      {visible(str(summary_of(path)['ended_because'])[:_LONGEST])}"]
     except (RunFolderError, KeyError):
         return []
-
-
-def _shown(text: object) -> str:
-    """Return a text of a folder of others without characters that steer a terminal."""
-    return "".join(one if one.isprintable() else "?" for one in str(text)[:_LONGEST])
 
 
 def _short(value: object) -> str:

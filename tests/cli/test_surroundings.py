@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from fedactors.cli.main import main
+
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
 SMALL = ["--set", "server.rounds=2", "--fleet", "local"]
@@ -240,3 +242,20 @@ def test_auto_beside_a_local_run_is_no_cluster(tmp_path):
     assert code == 2, said
     (message,) = said.decode().splitlines()
     assert message.startswith("fedactors: no Ray cluster at auto")
+
+
+def test_names_of_others_do_not_steer_a_terminal(tmp_path, capsys):
+    """They are shown with the numbers of their control characters, in errors as in what is printed."""
+    steering, shown = "\x1b]0;owned\x07x", r"\x1b]0;owned\x07x"
+    (tmp_path / "wrong.csv").write_text(f"device,on_s,off_s\n{steering},5,3\n")
+    assert main(["traces", "describe", str(tmp_path / "wrong.csv")]) == 2
+    (tmp_path / "repaired.csv").write_text(f"device,on_s,off_s\n{steering},1,5\n{steering},2,7\n")
+    assert main(["traces", "describe", str(tmp_path / "repaired.csv")]) == 0
+    text = QUICKSTART.read_text().replace("name: phones", f"name: {json.dumps(steering)}")
+    (tmp_path / "s.yaml").write_text(text.replace("../traces", str(ROOT / "traces")))
+    assert main(["check", str(tmp_path / "s.yaml"), "--quick"]) == 0
+    told = capsys.readouterr()
+    assert f'device "{shown}"' in told.err
+    assert f'device "{shown}"' in told.out
+    assert f"60 {shown}" in told.out
+    assert not {"\x1b", "\x07"} & {*told.out, *told.err}

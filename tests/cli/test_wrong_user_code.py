@@ -145,23 +145,6 @@ def metric_of_one_argument(outputs):
 
 def owner_raises(sample):
     return sample["writer"]
-
-def ends(*arguments):
-    raise SystemExit(3)
-
-class Ends(Good):
-    def forward(self, x):
-        ends()
-"""
-SCRIPT = """
-import argparse
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--data", required=True)
-options = parser.parse_args([])
-
-def load():
-    return options.data
 """
 PLUGIN = """
 from typing import Literal
@@ -261,13 +244,6 @@ CASES = {
     "no direction": (metric("metric_of_rows", higher_is_better=None), "higher_is_better is required"),
     "a name that is taken": (metric("metric_of_rows", name="loss"), "is a column of metrics already"),
     "misspelt metric": ({"metrics": ["f1_makro"]}, 'did you mean "f1_macro"?'),
-    # scripts that end the program: without a message there would be silence
-    "made ends": (model("ends"), "raise SystemExit(3)): raised SystemExit: 3"),
-    "forward ends": (model("Ends"), "raised SystemExit: 3"),
-    "data end": (dataset("ends"), "raised SystemExit: 3"),
-    "loss ends": (loss("ends"), "raised SystemExit: 3"),
-    "metric ends": (metric("ends"), "SystemExit: 3"),
-    "owner ends": (dataset("good_data", {"name": "natural", "by": "own.py:ends"}), "SystemExit: 3"),
     "metric of other labels": ({"metrics": ["rmse"]}, '"rmse" is of labels of the kind value'),
 }
 
@@ -303,7 +279,6 @@ PLUGINS = {
         "NameError: name 'Averagging' is not defined",
     ),
     "a name of ours": ("mine.py", (PLUGIN % "Averaging").replace('"halved"', '"fedavg"'), 'there is already "fedavg"'),
-    "a plugin that ends": ("mine.py", "raise SystemExit(3)\n", "SystemExit: 3"),
     "no annotation": ("mine.py", (PLUGIN % "Averaging").replace(': Literal["halved"]', ""), "PydanticUserError"),
 }
 
@@ -314,17 +289,4 @@ def test_a_wrong_plugin_is_one_message(name, tmp_path, capsys):
     if text:
         (tmp_path / file).write_text(text)
     assert message in (said := told(tmp_path, capsys, {}, plugins=[file])), said
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_script_that_reads_a_command_line_when_it_is_imported_is_one_message(tmp_path, capfd):
-    """Argparse prints its usage and ends the program; the message names the user's file and line."""
-    (tmp_path / "script.py").write_text(SCRIPT)
-    task = dataset("load") | {"dataset": {"name": "torch", "factory": "script.py:load"}}
-    (tmp_path / "wrong.yaml").write_text(yaml.safe_dump(BASE | {"task": BASE["task"] | task}))
-    assert main(["run", str(tmp_path / "wrong.yaml"), "--fleet", "local", "--out", str(tmp_path / "run")]) == 2
-    said = capfd.readouterr().err
-    assert said.count("fedactors: ") == 1
-    assert "script.py:load, line 6" in said
-    assert "SystemExit: 2" in said
     assert not (tmp_path / "run").exists()

@@ -117,5 +117,5 @@ def test_measures_that_cannot_be_drawn_and_words_that_steer_a_terminal_are_left_
     (folder / "scenario.yaml").write_text('name: "a\\e]0;title\\a"\nserver: [3]\n')
     assert main(["watch", str(folder)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("a?]0;title?: round 6\n")
+    assert said.startswith("a\\x1b]0;title\\x07: round 6\n")
     assert f"accuracy   {rows[-2]['accuracy']:.4f}" in said
