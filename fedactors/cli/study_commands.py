@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,9 +72,11 @@ def run_compare(options: argparse.Namespace) -> int:
     page.write(found, out / "comparison.html")
     if options.plot:
         found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
-    _print(options, text, out / "comparison.html", {"target": found.target, "baseline": found.baseline, "estimates": [
+    estimates = [
         {"variant": e.variant, "measure": e.measure, "value": e.value and e.value._asdict(),
-         "difference": e.difference and e.difference._asdict()} for e in found.estimates()]})  # fmt: skip
+         "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
+    said = {"target": found.target, "baseline": found.baseline, "estimates": estimates}
+    _print(options, "compare", text, out / "comparison.html", said)
     return 0
 
 
@@ -97,7 +98,9 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.plot:
         found.plot().savefig(options.plot, dpi=160)
     places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
-    _print(options, text, out / "sweep.html", {"measure": found.measure, "target": found.target, "places": places})
+    _print(
+        options, "sweep", text, out / "sweep.html", {"measure": found.measure, "target": found.target, "places": places}
+    )
     return 0
 
 
@@ -141,5 +144,6 @@ def _write(out: Path, files: dict[str, Callable[[], str]]) -> None:
         write(out / name, content())
 
 
-def _print(options: argparse.Namespace, text: str, page: Path, figures: dict[str, Any]) -> None:
-    print(json.dumps({**figures, "page": str(page)}, indent=2) if options.json else f"{text}\n\n{page}")
+def _print(options: argparse.Namespace, command: str, text: str, page: Path, figures: dict[str, Any]) -> None:
+    said = shared_options.as_text(command, {**figures, "page": str(page)})
+    print(said if options.json else f"{text}\n\n{page}")

@@ -17,6 +17,7 @@ from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
+from fedactors.simulation.progress import Silent
 from fedactors.simulation.record.code_files import code_digests
 
 _FAILURE = "failure.json"
@@ -68,11 +69,11 @@ def _play(scenario: Scenario, folder: Path) -> None:
 
     if (folder / CHECKPOINT).exists():
         try:
-            runner.resume(folder, fleet="local", report=False)
+            runner.resume(folder, fleet="local", report=False, progress=Silent())
             return
         except RunFolderError:
             pass  # damaged, or of other recordings: it is set aside, not lost
-    runner.run(scenario, _fresh(folder), fleet="local", report=False)
+    runner.run(scenario, _fresh(folder), fleet="local", report=False, progress=Silent())
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
