@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from fedactors.cli.main import main
+from fedactors.errors import UsageError
+from fedactors.extras import needed
 from fedactors.simulation.tracking.tracked_progress import flat, numbers
 from tests.fleet.conftest import QUICKSTART
 
@@ -117,7 +119,9 @@ def test_a_server_that_fails_later_is_one_warning_and_no_end(tmp_path, capsys):
 @pytest.fixture
 def unlogged(monkeypatch):
     """Nobody has logged in to Weights & Biases, and nothing is uploaded."""
-    wandb = pytest.importorskip("wandb")
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed (pip install fedactors[wandb])")
+    if wandb.__file__ is None:
+        pytest.skip("wandb is not installed (pip install fedactors[wandb]), and there is a folder of that name")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("NETRC", "/nowhere")
@@ -154,6 +158,14 @@ def test_a_missing_library_is_named_before_anything_runs(library, tmp_path, monk
     assert main([*WORDS, "--out", str(tmp_path / "run"), *option]) == 2
     assert f"{library} is not installed (accepted: pip install 'fedactors[{library}]')" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_that_name_is_no_library(tmp_path, monkeypatch, capsys):
+    (tmp_path / "wandb").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    with pytest.raises(UsageError, match=r"wandb is not installed .*fedactors\[wandb\]"):
+        needed("wandb", "wandb")
 
 
 def test_names_are_flat():
