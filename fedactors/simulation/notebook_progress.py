@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from fedactors.simulation.progress import Progress, Silent, describe
@@ -61,12 +62,11 @@ class NotebookProgress:
         self._draw()
 
     def _draw(self) -> None:
-        from IPython.display import HTML, display
-
+        ipython: Any = import_module("IPython.display")  # whose functions have no types
         self._drawn = time.monotonic()
-        page = HTML(self._html())
+        page = ipython.HTML(self._html())
         if self._shown is None:
-            self._shown = display(page, display_id=True)
+            self._shown = ipython.display(page, display_id=True)
         else:
             self._shown.update(page)
 
