@@ -11,8 +11,11 @@ from fedactors.errors import UsageError
 def needed(library: str, extra: str) -> Any:
     """Return a library. Raises UsageError that says how to install it, if it is not there."""
     try:
-        return importlib.import_module(library)
+        found = importlib.import_module(library)
     except ModuleNotFoundError as error:
         if error.name is None or not library.startswith(error.name):
             raise  # it is installed, and a library that it needs is not
-        raise UsageError(f"{library} is not installed (accepted: pip install 'fedactors[{extra}]')") from None
+        found = None
+    if getattr(found, "__file__", None) is None:  # a mere folder of that name can be imported too: wandb makes one
+        raise UsageError(f"{library} is not installed (accepted: pip install 'fedactors[{extra}]')")
+    return found

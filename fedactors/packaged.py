@@ -1,7 +1,7 @@
 """The scenarios and recordings that come with fedactors, found by name wherever it is installed.
 
-In a checkout they are the folders `scenarios/` and `traces/` at its top; the wheel has the same two folders under
-`fedactors/bundled/` (see `pyproject.toml`), so that paths from one to the other are the same in both.
+In a checkout they are the folders `scenarios/`, `traces/` and `examples/own/` at its top; the wheel has the same ones
+under `fedactors/bundled/` (see `pyproject.toml`), so that paths from one to the other are the same in both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from fedactors.errors import ScenarioError
 
 _PACKAGE = Path(__file__).parent
 _SUFFIX = ".yaml"
+_OWN = Path("examples/own")  # scenarios with a model or data of one's own: a folder each, with a Python file
+_EXAMPLES = "examples"
+_EXAMPLE = "scenario.yaml"
 _LINE = 110  # characters
 _END = re.compile(r"(?<=\.)(?<!al\.)\s")  # of a sentence; that of "et al." is none
 _TRACE = re.compile(r"\.\./(traces/[\w./-]+)")  # how a packaged scenario names a packaged recording
@@ -26,9 +29,11 @@ def scenario_folder() -> Path:
 
 
 def names() -> list[str]:
-    """Return the names of the packaged scenarios, such as quickstart or papers/fsl/fig1, in alphabetical order."""
+    """Return the names of the packaged scenarios, such as quickstart or examples/lstm-text, in alphabetical order."""
     folder = scenario_folder()
-    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_SUFFIX}"))
+    plain = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_SUFFIX}")]
+    own = [f"{_EXAMPLES}/{path.parent.name}" for path in (_root() / _OWN).glob(f"*/{_EXAMPLE}")]
+    return sorted([*plain, *own])
 
 
 def located(scenario: str | Path) -> Path:
@@ -50,7 +55,13 @@ def file_of(name: str) -> Path:
     """Return the file of a packaged scenario. Raises ScenarioError, with the nearest names, if there is none."""
     if name not in names():
         raise ScenarioError(f'no scenario "{name}" comes with fedactors{nearest(name)}')
-    return scenario_folder() / f"{name}{_SUFFIX}"
+    folder, _, example = name.partition("/")
+    return _root() / _OWN / example / _EXAMPLE if folder == _EXAMPLES else scenario_folder() / f"{name}{_SUFFIX}"
+
+
+def code_of(name: str) -> list[Path]:
+    """Return the Python files that lie beside a packaged scenario and belong to it, in order."""
+    return sorted(file_of(name).parent.glob("*.py"))
 
 
 def nearest(name: str) -> str:

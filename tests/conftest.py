@@ -1,5 +1,6 @@
 """Shared by all tests: one torch thread, no deadline on examples, and where real recordings and images lie."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,30 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads give other bits, an
 refused = [HealthCheck.filter_too_much]
 settings.register_profile("fedactors", deadline=None, suppress_health_check=refused)
 settings.load_profile("fedactors")
+
+
+def pytest_collection_finish():
+    """Leave out of later collections of garbage what is there: all libraries, which thousands of tests would visit."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_pages():
+    """Draw no page of a run: it takes four times as long as a small run. Tests that look at pages ask for `pages`."""
+    from fedactors.simulation import runner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "write_report", lambda folder: None)
+        yield
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """Have runs draw their pages, as they do outside of tests."""
+    from fedactors.report.html import write
+
+    monkeypatch.setattr("fedactors.simulation.runner.write_report", write)
 
 
 @pytest.fixture

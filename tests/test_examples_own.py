@@ -97,7 +97,9 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bits(example, tmp_path, na
 
 
 @both
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "algorithm", [pytest.param(name, marks=[pytest.mark.slow] * (name != "scaffold")) for name in ALGORITHMS]
+)
 def test_algorithms_go_with_it(example, tmp_path, name, algorithm):
     if reason := LEFT_OUT.get((name, algorithm)):
         pytest.skip(reason)

@@ -71,6 +71,7 @@ def all_kinds(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
     """An algorithm, a format, a selection, a data set, an engine and a model; engines are made on the actors."""
     scenario = Scenario.load(all_kinds)

@@ -29,7 +29,7 @@ def figures(capsys, *words):
 
 
 def test_every_scenario_of_the_checkout_has_a_name_and_one_short_line():
-    files = sorted((ROOT / "scenarios").rglob("*.yaml"))
+    files = sorted([*(ROOT / "scenarios").rglob("*.yaml"), *(ROOT / "examples/own").glob("*/scenario.yaml")])
     assert sorted(packaged.file_of(name) for name in packaged.names()) == files
     for name in packaged.names():
         assert 20 < len(packaged.summary(name)) <= 110, name
@@ -66,6 +66,15 @@ def test_a_name_stands_for_the_file_from_any_folder(empty, capsys):
 )
 def test_commands_take_names(words, empty, capsys):
     assert main(words) == 0, capsys.readouterr().err
+
+
+def test_an_example_with_code_runs_by_name_and_is_copied_with_its_code(empty, capsys):
+    assert main(["check", "examples/two-inputs"]) == 0
+    assert main(["scenarios", "copy", "examples/two-inputs", "--out", "mine"]) == 0
+    assert {path.name for path in (empty / "mine").iterdir()} == {"two-inputs.yaml", "asked.py"}
+    capsys.readouterr()
+    assert main(["check", "mine/two-inputs.yaml"]) == 0
+    assert "the scenario is sound" in capsys.readouterr().out
 
 
 def test_a_file_of_the_user_comes_before_a_packaged_name(empty):

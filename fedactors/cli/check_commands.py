@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedactors.cli import shared_options
+from fedactors.errors import UsageError, suggestion
 
 if TYPE_CHECKING:
     from fedactors.scenario import Scenario
@@ -119,11 +120,20 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def extend_schema(command: argparse.ArgumentParser) -> None:
-    """Declare the options of `schema`: none."""
+    """Declare the options of `schema`."""
+    command.add_argument("of", nargs="*", metavar="COMMAND", help="of what this command prints with --json")
 
 
 def schema(options: argparse.Namespace) -> int:
-    """Print the JSON schema of scenario files."""
+    """Print the JSON schema of scenario files, or of what a command prints. Raises UsageError if it prints no JSON."""
+    if options.of:
+        from fedactors.cli.outputs import OUTPUTS, json_schema
+
+        command = " ".join(options.of)
+        if command not in OUTPUTS:
+            raise UsageError(f'no command "{command}" with --json{suggestion(command, list(OUTPUTS))}')
+        print(json.dumps(json_schema(command), indent=2))
+        return 0
     from fedactors.scenario import Scenario
 
     print(json.dumps(Scenario.model_json_schema(), indent=2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -52,7 +51,7 @@ def _describe(options: argparse.Namespace) -> int:
     if out is not None:
         _write(figures, out)
     if options.json:
-        print(json.dumps(figures, indent=2))
+        print(shared_options.as_text("data describe", figures))
     else:
         _show(figures)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from contextlib import nullcontext
 
 from fedactors.cli import shared_options
@@ -61,5 +60,5 @@ def diff(options: argparse.Namespace) -> int:
     from fedactors.simulation.inspect.difference import diff, text
 
     found = diff(*options.runs)
-    print(json.dumps(found, indent=2) if options.json else text(found))
+    print(shared_options.as_text("diff", found) if options.json else text(found))
     return 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedactors.errors import UsageError
-from fedactors.extras import needed
 
 if TYPE_CHECKING:
     from fedactors.scenario import Scenario
     from fedactors.simulation.progress import Progress
+    from fedactors.simulation.tracking.base import Tracker
 
 
 def extend(command: argparse.ArgumentParser) -> None:
@@ -50,17 +48,24 @@ def extend_trackers(command: argparse.ArgumentParser) -> None:
     """Declare where else to log metrics."""
     command.add_argument("--tensorboard", action="store_true", help="log into RUN/tensorboard, too")
     command.add_argument("--mlflow", metavar="URI", help="log to this MLflow server or store, too")
+    command.add_argument("--wandb", metavar="PROJECT", help="log to this project of Weights & Biases, too")
 
 
 def tracked(shown: Progress, options: argparse.Namespace, folder: Path, scenario: Scenario | None) -> Progress:
-    """Return progress that is shown, and logged where `options` say. Raises UsageError if a library is missing."""
-    from fedactors.simulation.trackers import MLflow, TensorBoard, Tracked, Tracker, flat
+    """Return progress that is shown, and logged where `options` say. Raises UsageError if that is not possible."""
+    if not (options.tensorboard or options.mlflow or options.wandb):
+        return shown
+    from fedactors.simulation.tracking.mlflow_tracker import MLflow
+    from fedactors.simulation.tracking.tensorboard_tracker import TensorBoard
+    from fedactors.simulation.tracking.tracked_progress import Tracked, flat
+    from fedactors.simulation.tracking.wandb_tracker import WeightsAndBiases
 
-    makers: list[Callable[[], Tracker]] = []
+    parameters = scenario.dump() if scenario else {}
+    trackers: list[Tracker] = []
     if options.tensorboard:
-        needed("tensorboard", "tensorboard")
-        makers.append(partial(TensorBoard, folder / "tensorboard"))
+        trackers.append(TensorBoard(folder / "tensorboard"))
     if options.mlflow:
-        needed("mlflow", "mlflow")
-        makers.append(partial(MLflow, options.mlflow, folder.name, dict(flat(scenario.dump() if scenario else {}))))
-    return Tracked(shown, makers) if makers else shown
+        trackers.append(MLflow(options.mlflow, folder.name, dict(flat(parameters))))
+    if options.wandb:
+        trackers.append(WeightsAndBiases(options.wandb, folder, parameters))
+    return Tracked(shown, trackers)

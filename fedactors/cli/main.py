@@ -145,7 +145,11 @@ _COMMANDS: dict[str, _Command] = {
     "scale": (scale.run, "time a grid of actors and clients", scale.extend),
     "data": (data.run, "look at the data of a scenario: who holds what", data.extend),
     "traces": (traces.run, "look at recordings, convert, sample and make them", traces.extend),
-    "schema": (check.schema, "print the JSON schema of scenario files", check.extend_schema),
+    "schema": (
+        check.schema,
+        "print the JSON schema of scenarios, or of a command's --json",
+        check.extend_schema,
+    ),
     "completion": (
         completion.run,
         "print a script that completes commands in a shell",

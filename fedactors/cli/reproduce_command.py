@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from fedactors import packaged
+from fedactors.cli import shared_options
 from fedactors.errors import ScenarioError
 
 
@@ -47,5 +47,5 @@ def run(options: argparse.Namespace) -> int:
     said = (
         results_text.data(experiment, table, claims) if options.json else results_text.lines(experiment, table, claims)
     )
-    print(json.dumps(said, indent=2) if isinstance(said, dict) else "\n".join(said))
+    print(shared_options.as_text("reproduce", said) if isinstance(said, dict) else "\n".join(said))
     return 0 if succeeded(claims) else 1

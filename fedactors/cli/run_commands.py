@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.simulation.record.run_folder import new_path
     from fedactors.simulation.runner import run
 
-    out = options.out or (new_path(scenario.name) if options.tensorboard else None)
+    out = options.out or (new_path(scenario.name) if options.tensorboard or options.wandb else None)
     return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
 
 
@@ -52,7 +52,7 @@ def resume(options: argparse.Namespace) -> int:
     from fedactors.simulation.runner import resume
 
     path = Path(options.run)
-    scenario = _recorded(path) if options.mlflow else None
+    scenario = _recorded(path) if options.mlflow or options.wandb else None
     past = {"previous": options.previous, "changed_code": options.changed_code}
     return _play(options, path, scenario, lambda where: resume(path, options.set, **past, **where))
 
@@ -74,7 +74,7 @@ def branch(options: argparse.Namespace) -> int:
 
     run = Path(options.run)
     path = Path(options.out or options.run)
-    scenario = _recorded(run) if options.mlflow else None
+    scenario = _recorded(run) if options.mlflow or options.wandb else None
     return _play(options, path, scenario, lambda where: branch(run, options.at, options.set, options.out, **where))
 
 
@@ -101,5 +101,5 @@ def _play(
     progress = follow_commands.tracked(chosen(stopping.asked.is_set), options, folder, scenario)
     with redirect_stdout(sys.stderr):  # Ray prints to stdout, which is for the figures of the run
         result = start({**where, "progress": progress})
-    shared_options.show(options, {**result.summary, "folder": str(result.folder)}, "summary")
+    shared_options.show(options, {**result.summary, "folder": str(result.folder)}, "summary", "run")
     return 0

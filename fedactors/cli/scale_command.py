@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -44,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     rows = [asdict(point) for point in points]
     write(points, out / "scale.csv")
     scaling.write(rows, out / "scale.html")
-    print(json.dumps(rows, indent=2) if options.json else f"{_table(rows)}\n{out}/scale.csv, {out}/scale.html")
+    said = shared_options.as_text("scale", {"points": rows}) if options.json else _table(rows)
+    print(said if options.json else f"{said}\n{out}/scale.csv, {out}/scale.html")
     return 0
 
 

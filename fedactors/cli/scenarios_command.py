@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from fedactors import packaged
@@ -14,7 +13,7 @@ from fedactors.errors import UsageError
 def extend(command: argparse.ArgumentParser) -> None:
     """Declare the options and the action `copy`."""
     command.set_defaults(action=_list)
-    command.add_argument("--all", action="store_true", help="also those of the papers")
+    command.add_argument("--all", action="store_true", help="also those of papers, and examples with Python files")
     shared_options.as_json(command)
     actions = command.add_subparsers(metavar="COMMAND")
     text = "write a scenario, and the recordings it needs, to edit"
@@ -35,12 +34,13 @@ def _list(options: argparse.Namespace) -> int:
     shown = [name for name in every if options.all or "/" not in name]
     about = {name: packaged.summary(name) for name in shown}
     if options.json:
-        print(json.dumps({"scenarios": about}, indent=2, ensure_ascii=False))
+        print(shared_options.as_text("scenarios", {"scenarios": about}))
         return 0
     width = max(map(len, about))
     print("\n".join(f"{name:<{width}}  {text}" for name, text in about.items()))
-    more = len(every) - len(shown)
-    print(f"\nand {more} of papers: fedactors scenarios --all" if more else "")
+    more = {kind: sum(name.startswith(f"{kind}/") for name in every) for kind in ("papers", "examples")}
+    rest = f"and {more['papers']} of papers, {more['examples']} with Python files: fedactors scenarios --all"
+    print("" if options.all else f"\n{rest}")
     print("run one: fedactors run quickstart; write one to edit: fedactors scenarios copy quickstart")
     return 0
 
@@ -49,6 +49,7 @@ def _copy(options: argparse.Namespace) -> int:
     folder = Path(options.out)
     text, traces = packaged.to_edit(options.name)
     files = {folder / f"{options.name.rpartition('/')[2]}.yaml": text.encode()}
+    files |= {folder / path.name: path.read_bytes() for path in packaged.code_of(options.name)}
     files |= {folder / path: packaged.packaged_file(path).read_bytes() for path in traces}
     for path, content in files.items():
         if path.exists() and not (path.is_file() and path.read_bytes() == content):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from fedactors.errors import ScenarioError, visible
 
+VERSIONS: dict[str, int] = {}  # of what commands print with --json, where it is no longer 1
 SCENARIO = "scenario file (YAML), or the name of one that comes with fedactors: see `fedactors scenarios`"
 
 _WINDOWS = {"last-tenth": None, "last-round": 1}  # of --metric: rounds that are averaged over
@@ -89,14 +91,23 @@ def help_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     return 0
 
 
-def show(options: argparse.Namespace, figures: dict[str, Any], form: str) -> None:
-    """Print figures as JSON if that is wanted, else as the text that `form` of `report.terminal_text` gives."""
+def show(options: argparse.Namespace, figures: dict[str, Any], form: str, command: str = "") -> None:
+    """Print figures as JSON if that is wanted, else as the text that `form` of `report.terminal_text` gives.
+
+    They are those of `command`, by default one that has the name of the form.
+    """
     if options.json:
-        print(json.dumps(figures, indent=2))
+        print(as_text(command or form, figures))
         return
     from fedactors.report import terminal_text
 
     print(visible(getattr(terminal_text, form)(figures)))
+
+
+def as_text(command: str, figures: Mapping[str, Any]) -> str:
+    """Return what a command prints with `--json`: figures after the version of their schema, see `outputs`."""
+    said = {"schema": f"fedactors/{command}/{VERSIONS.get(command, 1)}", **figures}
+    return json.dumps(said, indent=2)
 
 
 def _positive(text: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -75,10 +74,16 @@ def run_compare(options: argparse.Namespace) -> int:
     page.write(found, out / "comparison.html")
     if options.plot:
         found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
-    _print(options, text, out / "comparison.html", {
-        "answer": comparison_tables.answer(found), "target": found.target, "baseline": found.baseline, "estimates": [
+    estimates = [
         {"variant": e.variant, "measure": e.measure, "value": e.value and e.value._asdict(),
-         "difference": e.difference and e.difference._asdict()} for e in found.estimates()]})  # fmt: skip
+         "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
+    said = {
+        "answer": comparison_tables.answer(found),
+        "target": found.target,
+        "baseline": found.baseline,
+        "estimates": estimates,
+    }
+    _print(options, "compare", text, out / "comparison.html", said)
     return 0
 
 
@@ -102,9 +107,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.plot:
         found.plot().savefig(options.plot, dpi=160)
     places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
-    _print(options, text, out / "sweep.html", {
-        "answer": sweep_page.answer(found), "measure": found.measure, "target": found.target,
-        "places": places})  # fmt: skip
+    said = {"answer": sweep_page.answer(found), "measure": found.measure, "target": found.target, "places": places}
+    _print(options, "sweep", text, out / "sweep.html", said)
     return 0
 
 
@@ -176,5 +180,6 @@ def _write(out: Path, files: dict[str, Callable[[], str]]) -> None:
         write(out / name, content())
 
 
-def _print(options: argparse.Namespace, text: str, page: Path, figures: dict[str, Any]) -> None:
-    print(json.dumps({**figures, "page": str(page)}, indent=2) if options.json else f"{text}\n\n{page}")
+def _print(options: argparse.Namespace, command: str, text: str, page: Path, figures: dict[str, Any]) -> None:
+    said = shared_options.as_text(command, {**figures, "page": str(page)})
+    print(said if options.json else f"{text}\n\n{page}")

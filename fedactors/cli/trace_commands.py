@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -81,12 +80,12 @@ def _describe(options: argparse.Namespace) -> int:
     summary = summarize(recording)
     found = doubts(recording)
     text = "\n".join([summary.text(), *(f"doubtful: {doubt}" for doubt in found)])
-    _print(options, {"path": options.path, **summary.data(), "doubts": found}, text)
+    _print(options, "describe", {"path": options.path, **summary.data(), "doubts": found}, text)
     return 0
 
 
 def _convert(options: argparse.Namespace) -> int:
-    return _write(options, _read(options))
+    return _write(options, "convert", _read(options))
 
 
 def _sample(options: argparse.Namespace) -> int:
@@ -100,17 +99,17 @@ def _sample(options: argparse.Namespace) -> int:
     if not 1 <= options.devices <= len(recording):
         raise TraceError(f"--devices {options.devices}: {options.path} holds {len(recording):,} (accepted: 1 to that)")
     rows = stream(options.seed, Purpose.TRACE).choice(len(recording), options.devices, replace=False)
-    return _write(options, select(recording, np.sort(rows)))
+    return _write(options, "sample", select(recording, np.sort(rows)))
 
 
-def _write(options: argparse.Namespace, recording: Recording) -> int:
+def _write(options: argparse.Namespace, action: str, recording: Recording) -> int:
     from fedactors.traces.formats import native
 
     native.write(recording, options.out)
     repairs = [{"kind": r.kind, "count": r.count, "first": r.first} for r in recording.repairs]
     figures = {"path": options.path, "out": options.out, "devices": len(recording), "repairs": repairs}
     repaired = "".join(f"\n  repaired: {r['count']:,} x {r['kind']}, first at {r['first']}" for r in repairs)
-    _print(options, figures, f"{options.out}: {len(recording):,} devices{repaired}")
+    _print(options, action, figures, f"{options.out}: {len(recording):,} devices{repaired}")
     return 0
 
 
@@ -119,12 +118,12 @@ def _formats(options: argparse.Namespace) -> int:
 
     kinds = [{"name": f.name, "gives": f.gives, "description": f.description, "rule": f.ruled} for f in formats()]
     lines = [f"{kind['name']:<18}{kind['gives']:<17}{kind['description']}" for kind in kinds]
-    _print(options, {"formats": kinds}, "\n".join(lines))
+    _print(options, "formats", {"formats": kinds}, "\n".join(lines))
     return 0
 
 
-def _print(options: argparse.Namespace, figures: dict[str, Any], text: str) -> None:
-    print(json.dumps(figures, indent=2) if options.json else visible(text))
+def _print(options: argparse.Namespace, action: str, figures: dict[str, Any], text: str) -> None:
+    print(shared_options.as_text(f"traces {action}", figures) if options.json else visible(text))
 
 
 def _json(action: argparse.ArgumentParser) -> None:

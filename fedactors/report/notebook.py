@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from fedactors.errors import RunFolderError
 from fedactors.extras import needed
 from fedactors.plan import SECOND
+from fedactors.report import terminal_text
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
 
+_LABEL = 12  # characters, with the spaces before and after it, of a line on a terminal
 _TIMES = ("opened", "closed", "ready", "started", "downloaded", "computed", "finished")
 
 
@@ -73,6 +76,12 @@ class RunPlots:
             raise RunFolderError("nothing was written (accepted: a run or replay with a folder, out=…)")
         return self.folder
 
+    summary: Mapping[str, Any]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it."""
+        return _page_of(self.summary, self.folder)
+
     def plot_accuracy(self, axes: Any = None, *, against: str = "round", **look: Any) -> Any:
         """Draw test accuracy against `round`, `virtual` time, `bytes`, `joules` or `wall` time."""
         return _plots().curve(read(self._path, tables=False), "accuracy", against, axes, look)
@@ -96,6 +105,29 @@ class RunPlots:
     def plot_timeline(self, axes: Any = None, *, devices: int = 60) -> Any:
         """Draw what each of at most `devices` devices did, and when."""
         return _plots().timeline(read(self._path), axes, devices)
+
+
+def _page_of(figures: Mapping[str, Any], folder: Path | None) -> str:
+    """Return a table of the lines that the command line prints; of a run that was interrupted, its folder alone."""
+    lines = _lines(figures, folder).splitlines()
+    rows = "".join(_row(line) for line in lines[1:])
+    return f"<b>{escape(lines[0])}</b><table>{rows}</table>"
+
+
+def _lines(figures: Mapping[str, Any], folder: Path | None) -> str:
+    if "ended_because" not in figures:
+        return f"a run without a summary\n  folder     {folder}"
+    form = terminal_text.summary if "final" in figures else terminal_text.replay
+    return form({**figures, "folder": folder or "none"})
+
+
+def _row(line: str) -> str:
+    if line.startswith("    "):  # a bar of a replay
+        return f'<tr><td></td><td style="text-align: left"><pre style="margin: 0">{escape(line)}</pre></td></tr>'
+    label, text = line[:_LABEL].strip(), line[_LABEL:].strip()
+    if not text or not line[_LABEL : _LABEL + 1].strip():
+        label, text = "", line.strip()
+    return f'<tr><th style="text-align: left">{escape(label)}</th><td style="text-align: left">{escape(text)}</td></tr>'
 
 
 def _plots() -> Any:

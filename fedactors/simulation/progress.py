@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 _PLAIN_SECONDS = 5.0  # between plain lines
+_TELLING_ROUNDS = 3  # and seconds, after which the pace is known
+_TELLING_SECONDS = 2.0
 
 
 class Progress(Protocol):
@@ -49,6 +51,7 @@ class Plain:
         self._rounds = 0
         self._began = 0.0
         self._said = 0.0
+        self._foreseen = False
 
     @contextmanager
     def over(self, name: str, rounds: int) -> Iterator[None]:
@@ -58,9 +61,10 @@ class Plain:
         yield
 
     def round(self, row: Mapping[str, Any]) -> None:
-        """Print the row if it is time, or the last."""
+        """Print the row if it is time, or the last; once, as soon as the pace is known, how long the run will take."""
         now = time.monotonic()
         self._began = self._began or now  # the first round also waits for the fleet to start: it tells no pace
+        self._forecast(row["round"], now - self._began)
         if now - self._said >= _PLAIN_SECONDS or row["round"] == self._rounds:
             self._said = now
             left = (now - self._began) / max(row["round"] - 1, 1) * (self._rounds - row["round"])
@@ -69,6 +73,15 @@ class Plain:
                 file=sys.stderr,
                 flush=True,
             )
+
+    def _forecast(self, done: int, seconds: float) -> None:
+        """Print how long all rounds will take, if enough of them have told it, and it is worth a line."""
+        if self._foreseen or done < _TELLING_ROUNDS or seconds < _TELLING_SECONDS:
+            return
+        self._foreseen = True
+        left = seconds / (done - 1) * (self._rounds - done)
+        if left > seconds:
+            print(f"forecast: {left:.0f} s more for {self._rounds - done} rounds", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
         """Print the text."""

@@ -26,9 +26,10 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
 from fedactors.simulation.loaded_data import fine_tuning_of, has_whole_labels, holds_out, own_of, samples_of
+from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
-from fedactors.simulation.progress import Progress, Silent
+from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
@@ -65,24 +66,26 @@ def run(
 ) -> Result:
     """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
 
-    `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn; a run
-    that is to `stop_after` some rounds leaves a checkpoint of that moment. Raises UsageError for what the user can
-    mend, FleetError if the fleet fails twice, DivergedError if an update holds NaN or Inf.
+    `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn; without
+    `progress` only a notebook shows any; a run that is to `stop_after` some rounds leaves a checkpoint of that moment.
+    Raises UsageError for what the user can mend, FleetError if the fleet fails twice, DivergedError if an update holds
+    NaN or Inf.
     """
     began = time.perf_counter()
+    shown = progress or unasked()
     prepared = _ready(scenario, address)
     if out is not None:
         check_free(Path(out))
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
-        _note_bits(scenario, progress or Silent())
+        _note_bits(scenario, shown)
         data = load(prepared)
         _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
             save(folder.path, start, None)
-            execution = _execution()(prepared, opened, data, folder, progress or Silent(), start, began)
+            execution = _execution()(prepared, opened, data, folder, shown, start, began)
             result = execution.play([], stop_after)
-    _draw(folder.path, prepared, execution.clock, progress or Silent(), report=report)
+    _draw(folder.path, prepared, execution.clock, shown, report=report)
     return result
 
 
@@ -109,7 +112,7 @@ def resume(
     """
     began = time.perf_counter()
     path = Path(run)
-    shown = progress or Silent()
+    shown = progress or unasked()
     check_resumable(path)
     start = None if not previous and died_at_once(path) else load_checkpoint(path, previous=previous)
     scenario = scenario_of(path, start, overrides) if start else scenario_at_once(path, overrides)

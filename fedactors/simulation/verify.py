@@ -9,6 +9,7 @@ from typing import Any
 
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
+from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import run
 
 FLEETS: tuple[tuple[FleetKind, int], ...] = (("local", 1), ("ray", 1), ("ray", 2), ("ray", 3))
@@ -29,7 +30,7 @@ def verify(
     for kind, actors in fleets:
         tell(f"{kind} fleet, {actors} actor{'s' * (actors != 1)}")
         with tempfile.TemporaryDirectory(prefix="fedactors-verify-") as folder:
-            result = run(scenario, Path(folder) / "run", fleet=kind, actors=actors, address=address)
+            result = run(scenario, Path(folder) / "run", fleet=kind, actors=actors, address=address, progress=Silent())
         runs.append({"fleet": kind, "actors": actors, "digests": result.summary["digests"]})
     return {
         "name": scenario.name,

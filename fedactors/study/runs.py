@@ -18,6 +18,7 @@ from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
+from fedactors.simulation.progress import Silent
 from fedactors.simulation.record.code_files import code_digests
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _play(scenario: Scenario, folder: Path, machines: StudyMachines) -> None:
 
     ray = machines.fleet == "ray"
     where: dict[str, Any] = {"fleet": "ray", "actors": machines.actors, "address": machines.address} if ray else {}
-    options: dict[str, Any] = {"fleet": "local", "report": False, **where}
+    options: dict[str, Any] = {"fleet": "local", "report": False, "progress": Silent(), **where}
     if (folder / CHECKPOINT).exists():
         try:
             runner.resume(folder, **options)

@@ -44,7 +44,7 @@ def assert_works_or_one_message(found):
     assert len(messages) == bool(code), said.decode()
 
 
-@pytest.mark.parametrize("megabytes", [60, 800])
+@pytest.mark.parametrize("megabytes", [60, pytest.param(800, marks=pytest.mark.slow)])
 def test_a_small_address_space(megabytes, tmp_path):
     found = started(
         "run", str(QUICKSTART), *SMALL, "--out", str(tmp_path / "run"), limit=(resource.RLIMIT_AS, megabytes * MB)
@@ -58,6 +58,7 @@ def test_a_check_needs_little_address_space():
     assert started("check", str(QUICKSTART), "--quick", limit=(resource.RLIMIT_AS, 400 * MB))[0] == 0
 
 
+@pytest.mark.slow
 def test_a_run_needs_few_descriptors(tmp_path):
     found = started("run", str(QUICKSTART), *SMALL, "--out", str(tmp_path / "run"), limit=(resource.RLIMIT_NOFILE, 40))
     assert found[0] == 0, found[2]
@@ -106,8 +107,7 @@ def played(tmp_path_factory):
     (folder / "s.yaml").write_text(
         QUICKSTART.read_text().replace("name: phones", "name: téléphones").replace("../traces", str(ROOT / "traces"))
     )
-    code, _, said = started("run", "s.yaml", *SMALL, "--out", "run", cwd=folder)
-    assert code == 0, said
+    assert main(["run", str(folder / "s.yaml"), *SMALL, "--out", str(folder / "run")]) == 0
     return folder
 
 
@@ -117,7 +117,7 @@ def played(tmp_path_factory):
     [
         pytest.param(["run", "s.yaml", *SMALL, "--out", "run-ENCODING"], marks=pytest.mark.slow),
         ["check", "s.yaml", "--quick"],
-        ["report", "run"],
+        pytest.param(["report", "run"], marks=pytest.mark.slow),
         ["watch", "run"],
         ["traces", "describe", str(ROOT / "traces/campus.csv")],
     ],
@@ -158,7 +158,8 @@ REPLAY = f"replay {QUICKSTART} --set server.rounds=2"
 @pytest.mark.parametrize(
     ("words", "closed"),
     [
-        *((REPLAY, closed) for closed in ("2>&-", "1>&-", "<&-", "2>&- 1>&- <&-")),
+        (REPLAY, "2>&- 1>&- <&-"),
+        *(pytest.param(REPLAY, closed, marks=pytest.mark.slow) for closed in ("2>&-", "1>&-", "<&-")),
         *(pytest.param(RUN, closed, marks=pytest.mark.slow) for closed in ("2>&-", "2>&- 1>&- <&-")),
     ],
 )
@@ -181,7 +182,7 @@ def test_stderr_that_nobody_reads_any_more(tmp_path):
     "form",
     [
         "{python} -m fedactors check - --quick < {file}",
-        "cat {file} | {python} -m fedactors check /dev/stdin --quick",
+        pytest.param("cat {file} | {python} -m fedactors check /dev/stdin --quick", marks=pytest.mark.slow),
         "{python} -m fedactors check <(cat {file}) --quick",
     ],
 )

@@ -165,7 +165,7 @@ def populations(draw):
     return people, draw(rulebooks(len(people)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(populations(), st.integers(0, 5))
 def test_every_run_ends_with_a_reason_and_loses_nobody(found, seed):
     members, rules = found

@@ -28,7 +28,7 @@ def members(draw):
     return device
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     st.lists(st.tuples(members(), WORKS | st.just(IDLE)), min_size=1, max_size=6),
     st.integers(0, 50),

@@ -37,7 +37,10 @@ def named(page):
     return str(page.relative_to(ROOT))
 
 
-LONG = ("asynchronous.md", "compare.md", "faults.md", "own-algorithm.md", "plugins.md")  # ten seconds and more
+LONG = {  # three seconds and more
+    "asynchronous.md", "compare.md", "faults.md", "json.md", "own-algorithm.md", "own-behaviour.md", "own-data.md",
+    "own-model.md", "plugins.md", "reproduce.md",
+}  # fmt: skip
 MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES]
 
 
@@ -50,7 +53,7 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if any(block.slow for block in blocks(page))], ids=named)
-def test_a_page_can_be_followed_to_its_end(page, tmp_path, monkeypatch):
+def test_a_page_can_be_followed_to_its_end(page, tmp_path, monkeypatch, pages):
     monkeypatch.chdir(tmp_path)
     if left := follow(page, tmp_path, slow=True):
         pytest.skip("; ".join(left))

@@ -10,7 +10,7 @@ NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 @pytest.mark.filterwarnings("ignore")  # those of Jupyter's own libraries; the cells run in a process of their own
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "fsl-on-phones")) for path in NOTEBOOKS],
+    [pytest.param(path, marks=pytest.mark.slow) for path in NOTEBOOKS],
     ids=[path.stem for path in NOTEBOOKS],
 )
 def test_a_notebook_runs(path):

@@ -115,6 +115,7 @@ class CentralHost(Worker):
         return ray.get_runtime_context().get_assigned_resources()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_running")
 def test_the_central_learner_is_given_the_cores_and_the_gpu_it_is_to_keep():
     """Of a GPU that Ray is told of, whether or not there is one."""

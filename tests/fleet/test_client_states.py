@@ -21,7 +21,6 @@ from fedactors.simulation.verify import verify
 from tests.fleet.conftest import QUICKSTART
 
 ALGORITHMS = ["scaffold", "feddyn"]
-TWO_OF_A_KIND = [ALGORITHMS[0], *(pytest.param(other, marks=pytest.mark.slow) for other in ALGORITHMS[1:])]
 
 
 def scenario_of(algorithm, *more):
@@ -49,7 +48,8 @@ class Killer(Silent):
         self.notes.append(text)
 
 
-@pytest.mark.parametrize("algorithm", TWO_OF_A_KIND)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_host_killed_in_the_middle_changes_no_bit_of_any_clients_state(algorithm, tmp_path, kept, pipelines):
     expected = fedactors.run(scenario_of(algorithm), tmp_path / "calm", fleet="local").summary["digests"]
     calm = kept.pop()

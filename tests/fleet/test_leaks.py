@@ -32,6 +32,7 @@ def no_collector():
 
 
 @pytest.mark.skipif(not POSSIBLE, reason="models lie in memory files on Linux alone")
+@pytest.mark.slow
 def test_models_go_with_the_run(tmp_path, no_collector):
     fedactors.run(Scenario.load(QUICKSTART, ["server.rounds=2"]), tmp_path / "run", actors=2, report=False)
     assert not [name for name in open_files() if "memfd:fedactors" in name]

@@ -110,7 +110,8 @@ def wait_until(condition, seconds=20):
         threading.Event().wait(0.2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_interrupted_run_ends_its_actors_and_closes_its_books(tmp_path, number):
     command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
     process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)

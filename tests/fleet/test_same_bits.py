@@ -25,6 +25,14 @@ def ray_running():
 
 
 @pytest.mark.usefixtures("ray_running")
+def test_digests_are_equal_for_the_local_fleet_and_ray():
+    """A sample, for every day, of the test below."""
+    found = verify(Scenario.load(QUICKSTART, ["server.rounds=4"]), [("local", 1), ("ray", 2)])
+    assert found["equal"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_running")
 def test_digests_are_equal_for_the_local_fleet_and_ray_with_one_two_and_three_actors(scenario):
     found = verify(scenario)
     assert [(run["fleet"], run["actors"]) for run in found["runs"]] == [

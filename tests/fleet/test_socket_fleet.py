@@ -65,6 +65,7 @@ def test_a_host_killed_in_a_run_changes_no_bit(scenario, tmp_path, pipelines):
     assert not [thread for thread in threading.enumerate() if thread.name == "socket calls"]
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_at_the_start_is_told_soon_and_can_be_mended():
     with RayFleet(1, transport=SocketTransport()) as fleet:
         broken = fleet.start(Broken)

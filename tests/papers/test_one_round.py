@@ -11,7 +11,7 @@ from fedactors.papers.catalogue import REDUCED
 from fedactors.papers.verdicts import succeeded
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-QUICK = ("flexible-table3-mnist", "fsl-conf-fig6", "mixed-fig3")
+QUICK = ("fsl-conf-fig6",)
 NO_MODELS = ("mixed-table3",)  # what one round of a client costs
 
 

@@ -13,6 +13,7 @@ from fedactors.papers import grid
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures
 from fedactors.study.runs import StudyRun
+from tests.cli.described import assert_described
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EVERY = [
@@ -23,6 +24,7 @@ EVERY = [
 DIGITS = [
     "task.dataset=digits",
     "task.partition={name: classes, classes: 2, samples: 60}",
+    "task.model=logistic",
     "server.rounds=3",
 ]
 
@@ -57,7 +59,9 @@ def test_the_command_runs_prints_and_keeps_its_runs(tmp_path, capsys, monkeypatc
     assert len(list((tmp_path / "runs").iterdir())) == 6
     monkeypatch.setattr("fedactors.simulation.runner.run", None)  # what is there is not run again
     assert main(command(tmp_path, "--json")) == 1
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert_described("reproduce", said)
+    found = json.loads(said)
     assert len(found["runs"]) == 6
     assert found["claims"][0]["asserted"]
     assert found["claims"][0]["verdict"] == "not learnt"

@@ -201,6 +201,7 @@ def test_the_same_bits_on_any_number_of_hosts(scenario):
     assert verify(scenario(HEAD), [("local", 1), ("ray", 1), ("ray", 3)])["equal"]
 
 
+@pytest.mark.usefixtures("pages")
 def test_the_report_shows_it(scenario, tmp_path):
     run(scenario(), tmp_path / "run", fleet="local")
     records = read(tmp_path / "run")

@@ -37,9 +37,9 @@ def changes_of(rounds, *more):
 
 
 def test_a_driver_killed_at_random_moments(tmp_path):
-    changes = changes_of(40, "server.algorithm=scaffold")
-    reached = lives(tmp_path / "killed", 4, 3, changes)
-    assert len(reached) == 4
+    changes = changes_of(24, "server.algorithm=scaffold")
+    reached = lives(tmp_path / "killed", 2, 3, changes)
+    assert len(reached) == 2
     assert reached == sorted(reached)  # no death loses a checkpoint
     run(scenario_of(*changes), tmp_path / "whole")
     assert_same(tmp_path / "whole", tmp_path / "killed")

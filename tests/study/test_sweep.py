@@ -13,6 +13,7 @@ from fedactors.errors import UsageError
 from fedactors.study import sweep_page
 from fedactors.study.run_figures import figures
 from fedactors.study.sweep import sweep
+from tests.cli.described import assert_described
 from tests.report.chromium import BINARY, opened
 from tests.study.conftest import SCENARIO
 
@@ -53,7 +54,9 @@ def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, 
     assert len(list(csv.DictReader((out / "runs.csv").open()))) == 16
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert_described("sweep", said)
+    found = json.loads(said)
     assert found["measure"] == "accuracy"
     assert len(found["places"]) == 8
 

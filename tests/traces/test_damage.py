@@ -100,7 +100,7 @@ def test_every_format_has_a_sample_that_it_recognises(tmp_path):
 def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     path = tmp_path / "trace"
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(HARMS, st.sampled_from([None, kind.replace("gzip", "csv")]), st.booleans())
     def check(harms, named, strict):
         data = SAMPLES[kind]
@@ -117,7 +117,7 @@ def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     check()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.binary(max_size=200))
 def test_any_bytes_at_all(data):
     with tempfile.TemporaryDirectory() as folder:
@@ -129,10 +129,10 @@ def test_any_bytes_at_all(data):
 
 
 def test_a_flipped_bit_in_parquet_is_never_another_timeline(tmp_path):
-    """Each byte in turn: read as written, or refused."""
+    """Every eleventh byte in turn: read as written, or refused."""
     path = tmp_path / "trace"
     whole = read(_put(path, SAMPLES["parquet"]))
-    for at in range(0, len(SAMPLES["parquet"]), 3):
+    for at in range(0, len(SAMPLES["parquet"]), 11):
         try:
             back = read(_put(path, _flip(SAMPLES["parquet"], at, SAMPLES["parquet"][at] ^ 4)))
         except TraceError:

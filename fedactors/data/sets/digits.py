@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.data.base import Data, Info, verified
 from fedactors.options import Options
@@ -29,13 +31,18 @@ class Digits(Options):
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the images; every fifth of each class is a test image, whatever the arguments."""
-        from sklearn.datasets import load_digits  # slow to import
-
-        x, y = load_digits(return_X_y=True)
-        images = (x / 16).astype(np.float32).reshape(-1, 1, 8, 8)
-        labels = y.astype(np.int64)
+        images, labels = _bundled()
         by_class = np.argsort(labels, kind="stable")  # writers follow one another: take test images from all of them
         test = np.zeros(len(labels), dtype=bool)
         test[by_class[::5]] = True
         data = Data(images[~test], labels[~test], images[test], labels[test], classes=10)
         return verified(data, self.info(seed, clients))
+
+
+@cache
+def _bundled() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return all images and labels, parsed once in a process; to be read only."""
+    from sklearn.datasets import load_digits  # slow to import
+
+    x, y = load_digits(return_X_y=True)
+    return (x / 16).astype(np.float32).reshape(-1, 1, 8, 8), y.astype(np.int64)

@@ -92,14 +92,14 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(POPULATIONS, LIMITS, st.integers(1, 3) | st.none(), st.integers(1, 3) | st.none(), st.booleans(), SIZES)
 def test_synchronous_rounds_agree(chosen, limits, ask, quorum, early, sizes):
     rules = Rounds(**limits, ask=ask, quorum=quorum, early=early)
     agree(chosen, lambda world: synchronous(world, rules), sizes, once=4 if early else 0)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     POPULATIONS,
     LIMITS,

@@ -1,0 +1,189 @@
+"""What `--json` prints, command by command: a type for each, from which `fedactors schema COMMAND` makes a JSON schema.
+
+Within a version, keys may be added; none is taken away, renamed or given another meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from fedactors.cli.run_outputs import (
+    AuditOutput,
+    CheckOutput,
+    DiffOutput,
+    Output,
+    ReplayOutput,
+    RunOutput,
+    VerifyOutput,
+)
+
+
+class IntervalFigures(TypedDict):
+    """A mean of `n` values, and half the width of its confidence interval; of one value that is unknown."""
+
+    n: int
+    mean: float
+    half: float | None
+
+
+class ScaleOutput(Output):
+    """`scale`. A point is a row of scale.csv."""
+
+    points: list[dict[str, Any]]
+
+
+class ScenariosOutput(Output):
+    """`scenarios`: what each is about, by name."""
+
+    scenarios: dict[str, str]
+
+
+class EstimateFigures(TypedDict):
+    """A measure of a variant, and its difference from the baseline seed by seed."""
+
+    variant: str
+    measure: str
+    value: IntervalFigures | None
+    difference: IntervalFigures | None
+
+
+class CompareOutput(Output):
+    """`compare`."""
+
+    target: float | None
+    baseline: str
+    estimates: list[EstimateFigures]
+    page: str
+
+
+class PlaceFigures(TypedDict):
+    """A place of a sweep's grid."""
+
+    at: dict[str, Any]
+    value: IntervalFigures | None
+
+
+class SweepOutput(Output):
+    """`sweep`."""
+
+    measure: str
+    target: float | None
+    places: list[PlaceFigures]
+    page: str
+
+
+class ClaimFigures(TypedDict):
+    """A claim of a paper, and what the runs say of it."""
+
+    text: str
+    ours: str
+    verdict: str
+    asserted: bool
+
+
+class ReproduceOutput(Output):
+    """`reproduce`."""
+
+    title: str
+    reported: Any  # what the paper printed
+    runs: list[dict[str, Any]]
+    beside: list[str]
+    claims: list[ClaimFigures]
+    wall_seconds: float
+
+
+class DataOutput(Output):
+    """`data describe`. Counts of samples: by label, by client, and by both for the clients that are shown."""
+
+    name: str
+    dataset: str
+    partition: str
+    kind: str
+    train: int
+    test: int
+    held: int
+    input_shape: list[int]
+    inputs: list[Any]
+    clients: int
+    client_names: list[str]
+    sizes: list[int]
+    smallest: int
+    median: float
+    largest: int
+    without: int
+    labels: list[str]
+    of_label: list[int]
+    labels_per_client: float | None
+    label_distance: float | None
+    counts: list[list[int]]
+
+
+class RepairFigures(TypedDict):
+    """What was mended in a recording, how often, and where first."""
+
+    kind: str
+    count: int
+    first: str
+
+
+class TraceOutput(Output):
+    """`traces describe`. Further keys depend on what the recording holds; times in ns."""
+
+    path: str
+    repairs: list[Any]
+    doubts: list[str]
+
+
+class TraceFileOutput(Output):
+    """`traces convert` and `traces sample`."""
+
+    path: str
+    out: str
+    devices: int
+    repairs: list[RepairFigures]
+
+
+class TraceFormatFigures(TypedDict):
+    """A format that can be read."""
+
+    name: str
+    gives: str
+    description: str
+    rule: bool
+
+
+class FormatsOutput(Output):
+    """`traces formats`."""
+
+    formats: list[TraceFormatFigures]
+
+
+OUTPUTS: dict[str, Any] = {
+    "run": RunOutput,
+    "resume": RunOutput,
+    "branch": RunOutput,
+    "replay": ReplayOutput,
+    "check": CheckOutput,
+    "verify": VerifyOutput,
+    "audit": AuditOutput,
+    "diff": DiffOutput,
+    "scale": ScaleOutput,
+    "scenarios": ScenariosOutput,
+    "compare": CompareOutput,
+    "sweep": SweepOutput,
+    "reproduce": ReproduceOutput,
+    "data describe": DataOutput,
+    "traces describe": TraceOutput,
+    "traces convert": TraceFileOutput,
+    "traces sample": TraceFileOutput,
+    "traces formats": FormatsOutput,
+}
+
+
+def json_schema(command: str) -> dict[str, Any]:
+    """Return the JSON schema of what a command prints with `--json`."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(OUTPUTS[command]).json_schema()
