@@ -9,6 +9,7 @@ from typing import Any
 
 from fedactors.clock.clock import Clock
 from fedactors.errors import ScenarioError
+from fedactors.plan import Plan
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
@@ -83,9 +84,7 @@ def play(
         digests.plan(plan)
         for order in plan.heard():
             fractions[order.steps * 10 // order.wanted] += 1
-        if folder is not None:
-            folder.plan(plan)
-            folder.metrics(row)
+        _write(folder, plan, row)
         if rounds is not None and totals.plans >= rounds:
             stopped = f"asked for {rounds} rounds"
             break
@@ -105,3 +104,10 @@ def play(
         "ended_because": clock.ended_because or stopped,
         "digests": {"plans": digests.values()["plans"]},
     }
+
+
+def _write(folder: RunFolder | None, plan: Plan, row: dict[str, Any]) -> None:
+    """Write a plan and its row of metrics to the folder, if there is one."""
+    if folder is not None:
+        folder.plan(plan)
+        folder.metrics(row)
