@@ -62,7 +62,8 @@ def with_moves(prepared: Prepared, plan: Plan) -> Prepared:
     if plan.moves is None or not (plan.arrived or plan.departed):
         return prepared
     people = prepared.population
-    arrive, depart = np.array(people.arrive), np.array(people.depart)
+    arrive = np.array(people.arrive)
+    depart = np.array(people.depart)
     instants = np.array(plan.moves.instants, np.int64)
     arrive[list(plan.arrived)] = instants[: len(plan.arrived)]
     depart[list(plan.departed)] = instants[len(plan.arrived) :]

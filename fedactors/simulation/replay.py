@@ -11,6 +11,7 @@ import numpy as np
 
 from fedactors.clock.clock import Clock
 from fedactors.errors import ScenarioError
+from fedactors.plan import Plan
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
@@ -86,9 +87,7 @@ def play(
         digests.plan(plan)
         heard = plan.heard()
         fractions += np.bincount(heard.steps * 10 // heard.wanted, minlength=len(fractions))
-        if folder is not None:
-            folder.plan(plan)
-            folder.metrics(row)
+        _write(folder, plan, row)
         if rounds is not None and totals.plans >= rounds:
             stopped = f"asked for {rounds} rounds"
             break
@@ -108,3 +107,10 @@ def play(
         "ended_because": clock.ended_because or stopped,
         "digests": {"plans": digests.values()["plans"]},
     }
+
+
+def _write(folder: RunFolder | None, plan: Plan, row: dict[str, Any]) -> None:
+    """Write a plan and its row of metrics to the folder, if there is one."""
+    if folder is not None:
+        folder.plan(plan)
+        folder.metrics(row)
