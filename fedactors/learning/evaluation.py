@@ -18,7 +18,7 @@ from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.network import forward, views
 
-_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
+EVALUATION_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
 _RECALL = 10  # answers that a recommender may give
 _HIDDEN = ("margin", "positive", "counted")  # columns that make the AUC, and how much samples count in the loss
 
@@ -54,7 +54,7 @@ class ModelEvaluator:
         samples, labels = (part if rows is None else part[torch.from_numpy(rows)] for part in (self._x, self._y))
         if not len(labels):
             return {}
-        batches = zip(torch.split(samples, _BATCH), torch.split(labels, _BATCH), strict=True)
+        batches = zip(torch.split(samples, EVALUATION_BATCH), torch.split(labels, EVALUATION_BATCH), strict=True)
         answers: list[Tensor] = []
         found = [self._batch(tensors, *batch, answers) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}

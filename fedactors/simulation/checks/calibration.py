@@ -19,7 +19,7 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.evaluation import EVALUATION_BATCH, ModelEvaluator
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
@@ -69,7 +69,7 @@ def measure(
         clip=server.local.clip,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
-    if (found := _unaffordable(prepared, trainer, tasks, _sent(prepared), budget)) is not None:
+    if (found := _unaffordable(prepared, trainer, tasks, budget)) is not None:
         return found
     step = sample = 0.0
     chunk = _longest(trainer, tasks, hosts)
@@ -126,31 +126,33 @@ def _evaluated(prepared: Prepared, x: NDArray[np.float32], y: NDArray[Any], devi
 
 
 def _unaffordable(
-    prepared: Prepared,
-    trainer: Trainer,
-    tasks: Sequence[RoundTask],
-    sent: dict[str, NDArray[np.float32]],
-    budget: Budget | None,
+    prepared: Prepared, trainer: Trainer, tasks: Sequence[RoundTask], budget: Budget | None
 ) -> Speeds | None:
     """Return an estimate, and note it, if timing would take longer than the budget allows; else None.
 
-    It is made from one step of one client, or from the model's operations where that step is too long itself.
+    It is made from one step of one client, or from the model's operations where that step is too long itself. What a
+    step takes beyond its operations, as calls of many layers do, is taken once for clients that train together and
+    for samples that are evaluated together.
     """
-    chunk = next((chunk for task in tasks for chunk in task.chunks if chunk.cost), None)
-    if budget is None or chunk is None:
+    chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
+    if budget is None or chunk is None or not chunk.cost:
         return None
     allowed = max(budget.left, min(budget.seconds, _LEAST_SECONDS))
     batch = prepared.workloads[chunk.clients[0]].batch
-    step = prepared.model.flops * batch / _SLOW_FLOPS
+    operations = step = prepared.model.flops * batch / _SLOW_FLOPS
     basis = "the operations of its model"
     if step < allowed:
-        step = _one_step(trainer, chunk, sent, allowed)
+        step = _one_step(trainer, chunk, _sent(prepared), allowed)
         basis = "one step of one client"
         if _STEPS * step < allowed:
             return None
-    central = prepared.scenario.server.algorithm.central_work(prepared.setting)
-    budget.note(f"a local step takes about {step:.2g} s: the forecast is an upper estimate from {basis}")
-    return Speeds(step, central.wanted * step, step / batch / 3, step / batch)
+    budget.note(f"a local step of one client takes about {step:.2g} s: the forecast is an estimate from {basis}")
+    central = prepared.scenario.server.algorithm.central_work(prepared.setting).wanted
+    growing = min(step, operations)
+    fixed = step - growing
+    together = growing + fixed * max(chunk.steps) / chunk.cost
+    evaluated = (growing / batch + fixed / min(EVALUATION_BATCH, max(1, prepared.info.test_size))) / 3
+    return Speeds(together, central * step, evaluated, step / batch)
 
 
 def _one_step(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]], allowed: float) -> float:
