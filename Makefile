@@ -10,11 +10,11 @@ unexport PYTHONDONTWRITEBYTECODE
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
 
-# In less than four minutes on two cores. Two at a time: tests that start fleets start several processes each.
+# Meant to take less than four minutes on two cores. Two at a time: tests that start fleets start several processes each.
 test: .venv/dev
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
-# Everything, which takes hours; `.ci/slow` has lanes of it.
+# Everything; `.ci/slow` has lanes of what takes long.
 test-all: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 

@@ -59,6 +59,7 @@ def test_the_targets_are_for_cohorts_of_their_size():
     assert [job.model.build(job.shape, 10).parameters for job in gpu.JOBS] == [610, 159_010, 545_098]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "said"), [((), "logistic  fp32"), (("pydantic",), "pydantic is missing")])
 def test_it_needs_torch_numpy_and_pydantic_only(missing, said):
     block = f"import sys, runpy; sys.modules.update(dict.fromkeys({(*WITHOUT, *missing)})); sys.argv[1:] = sys.argv[2:]"

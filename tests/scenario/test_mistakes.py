@@ -236,7 +236,7 @@ def test_a_run_folder_that_is_not_empty_is_refused(tmp_path, capsys):
         (["run", "x", "--actors", "0"], "accepted: a whole number"),
         (["run", "x", "--fleet", "cloud"], "cloud"),
         (["run"], "SCENARIO"),
-        (["schema", "x"], "unrecognized"),
+        (["replay", "x", "y"], "unrecognized"),
     ],
 )
 def test_a_wrong_command_line_is_told(arguments, words, capsys):

@@ -17,7 +17,7 @@ class Tracker(Protocol):
 
     name: str
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Begin to log."""
         ...
 

@@ -44,7 +44,7 @@ class MLflow:
         except Exception as error:
             raise UsageError(f"--mlflow {uri}: {_first_sentence(error)} (accepted: {_ACCEPTED})") from None
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Create a run, with the parameters."""
         experiment = self._experiment or self._client.create_experiment(_EXPERIMENT)
         self._run = self._client.create_run(experiment, run_name=self._run_name).info.run_id

@@ -19,7 +19,7 @@ class TensorBoard:
         self._folder = folder
         self._writer: Any = None
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Begin a file."""
         self._writer = needed("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(self._folder))
 

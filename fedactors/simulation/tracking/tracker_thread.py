@@ -46,7 +46,7 @@ class TrackerThread:
 
     def _work(self) -> None:
         try:
-            self._tracker.open()
+            self._tracker.begin()
             while (row := self._rounds.get()) is not None:
                 self._tracker.log(*row)
                 self._moved.set()

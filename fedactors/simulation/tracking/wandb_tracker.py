@@ -33,7 +33,7 @@ class WeightsAndBiases:
                 "WANDB_MODE=offline)"
             ) from None
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Begin a run."""
         self._run = self._wandb.init(**self._options, settings=self._wandb.Settings(silent=True, console="off"))
 

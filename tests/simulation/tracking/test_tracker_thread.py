@@ -28,8 +28,8 @@ class Recorder:
     def __init__(self, fails=None, waits=None):
         self.fails, self.waits, self.seen, self.free = fails, waits, [], threading.Event()
 
-    def open(self):
-        self.seen.append("open")
+    def begin(self):
+        self.seen.append("begin")
 
     def log(self, round, figures):
         if round == self.fails:
@@ -54,7 +54,7 @@ def played(*trackers, rounds=4):
 def test_every_round_is_logged_in_order():
     recorder = Recorder()
     assert played(recorder) == []
-    assert recorder.seen == ["open", *((n, {"accuracy": n / 10}) for n in (1, 2, 3, 4)), "close"]
+    assert recorder.seen == ["begin", *((n, {"accuracy": n / 10}) for n in (1, 2, 3, 4)), "close"]
 
 
 def test_a_tracker_that_fails_is_one_warning_and_the_others_go_on():
@@ -62,7 +62,7 @@ def test_a_tracker_that_fails_is_one_warning_and_the_others_go_on():
     assert played(broken, sound) == [
         "recorder: OSError: no room; the run goes on, and is not logged there any more",
     ]
-    assert broken.seen == ["open", (1, {"accuracy": 0.1})]
+    assert broken.seen == ["begin", (1, {"accuracy": 0.1})]
     assert sound.seen[-1] == "close"
 
 
@@ -81,4 +81,4 @@ def test_a_slow_tracker_is_waited_for_while_it_comes_back(monkeypatch):
     slow = Recorder()
     slow.log = lambda round, figures: (threading.Event().wait(0.05), slow.seen.append(round))
     assert played(slow, rounds=20) == []
-    assert slow.seen == ["open", *range(1, 21), "close"]
+    assert slow.seen == ["begin", *range(1, 21), "close"]
