@@ -1,7 +1,7 @@
 """What the clock gives the fleet: which clients train, from which version, how many steps, when.
 
 A `Plan` is one aggregation of the server. It is complete before a single gradient exists, because time does
-not depend on gradients. Everything here is frozen, made of integers, and imports nothing of ours.
+not depend on gradients. Everything here is frozen, made of integers, and imports nothing of ours but units of time.
 """
 
 from __future__ import annotations
@@ -14,18 +14,10 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.durations import SECOND as SECOND
+from fedactors.durations import Time as Time
+
 Int64 = NDArray[np.int64]
-Time = int  # virtual time in nanoseconds since the scenario's start
-SECOND: Time = 1_000_000_000
-DURATIONS: dict[str, Time] = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": SECOND,
-    "min": 60 * SECOND,
-    "h": 3600 * SECOND,
-    "d": 86_400 * SECOND,
-}  # units of time as users write them, ns
 NEVER: Time = 2**62  # later than anything that happens; sums of two still fit an int64
 
 

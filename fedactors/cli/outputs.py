@@ -21,11 +21,16 @@ from fedactors.cli.run_outputs import (
 
 
 class IntervalFigures(TypedDict):
-    """A mean of `n` values, and half the width of its confidence interval; of one value that is unknown."""
+    """A mean of `n` values, and its confidence interval from `low` to `high`, unknown of one value.
+
+    `half` is half its width on the scale of the measure; intervals of shares lie within 0 and 1, not around the mean.
+    """
 
     n: int
     mean: float
     half: float | None
+    low: float | None
+    high: float | None
 
 
 class ScaleOutput(Output):
@@ -50,8 +55,9 @@ class EstimateFigures(TypedDict):
 
 
 class CompareOutput(Output):
-    """`compare`."""
+    """`compare`; `answer` says which variant is best, and how sure that is."""
 
+    answer: str
     target: float | None
     baseline: str
     estimates: list[EstimateFigures]
@@ -66,8 +72,9 @@ class PlaceFigures(TypedDict):
 
 
 class SweepOutput(Output):
-    """`sweep`."""
+    """`sweep`; `answer` says which place is best, and how sure that is."""
 
+    answer: str
     measure: str
     target: float | None
     places: list[PlaceFigures]

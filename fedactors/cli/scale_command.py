@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.cli import shared_options
-from fedactors.plan import SECOND
+from fedactors.durations import SECOND
 
 
 def extend(command: argparse.ArgumentParser) -> None:

@@ -14,7 +14,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from fedactors.plan import DURATIONS, NEVER
+from fedactors.durations import DURATIONS
+from fedactors.plan import NEVER
 
 NONE_IS_NULL = BeforeValidator(lambda value: None if value == "none" else value)  # of quantities that may be absent
 

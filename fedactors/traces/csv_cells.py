@@ -6,7 +6,8 @@ import io
 from collections.abc import Iterable
 from fractions import Fraction
 
-from fedactors.plan import DURATIONS, NEVER, Time
+from fedactors.durations import DURATIONS
+from fedactors.plan import NEVER, Time
 from fedactors.traces.source import shown
 
 _LONGEST = 60  # characters of a time

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import fedactors
@@ -74,7 +75,7 @@ def test_a_replay_without_losses_is_refused(tmp_path):
 
 def gini(given, devices):
     totals = RunTotals(devices=devices)
-    totals.given.update(dict(enumerate(given)))
+    totals.given = np.array(given, np.int64)
     return totals.summary()["fairness"]["gini"]
 
 

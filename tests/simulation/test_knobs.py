@@ -182,7 +182,7 @@ def test_patience_counts_evaluations_without_a_better_value(tmp_path):
     assert "no better loss than" in result.summary["ended_because"]
 
 
-WORSE = "server: {rounds: 9, schedule: {name: constant, lr: 3.0}, stop: {metric: loss, patience: 9}}"
+WORSE = "server: {rounds: 11, schedule: {name: constant, lr: 3.0}, stop: {metric: loss, patience: 9}}"
 
 
 def test_the_best_model_is_kept_beside_the_last(tmp_path):
@@ -193,7 +193,7 @@ def test_the_best_model_is_kept_beside_the_last(tmp_path):
     assert result.summary["best"] == {"metric": "loss", "round": best + 1, "value": losses[best]}
     assert best + 1 < result.summary["plans"]
     kept = load_file(tmp_path / "run" / "checkpoint" / "best.safetensors")["x"]
-    again = finished(WORSE.replace("rounds: 9", f"rounds: {best + 1}"), tmp_path / "again")
+    again = finished(WORSE.replace("rounds: 11", f"rounds: {best + 1}"), tmp_path / "again")
     assert np.array_equal(kept, again.state["x"])
 
 

@@ -1,0 +1,15 @@
+"""Units of time, in nanoseconds. Light: the command line declares its options with it."""
+
+from __future__ import annotations
+
+Time = int  # virtual time in nanoseconds since the scenario's start
+SECOND: Time = 1_000_000_000
+DURATIONS: dict[str, Time] = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": SECOND,
+    "min": 60 * SECOND,
+    "h": 3600 * SECOND,
+    "d": 86_400 * SECOND,
+}  # units of time as users write them, ns
