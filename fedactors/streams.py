@@ -1,8 +1,9 @@
 """Named random streams: counter-based, so that no draw depends on earlier draws of other streams.
 
-Every random number of a run comes from `stream(seed, purpose, entity, round)`. Two scenarios that differ in their
-algorithm only see the same cohorts, the same devices and the same batches; a run resumed in the middle draws what
-an unbroken run draws. Nothing in fedactors touches a global generator.
+Every random number of a run comes from `stream(seed, purpose, entity, round)`, but for the order of samples: its
+counters have the same names, and those of many clients are worked out in one call, see `fedactors.data.batches`. Two
+scenarios that differ in their algorithm only see the same cohorts, the same devices and the same batches; a run
+resumed in the middle draws what an unbroken run draws. Nothing in fedactors touches a global generator.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@
   if (rows) {
     const frame = document.getElementById("timeline");
     timeline = fedactors.shown = await fedactors.timeline(frame, rows, theme, () => timeline?.member && tie.changed(timeline.member));
-    fedactors.hands(frame, timeline);
+    fedactors.controls(frame, timeline);
   }
   tieTimeline();
   setTheme(page.dataset.theme);

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _FILES = (
-    "packed.js", "devices.js", "pens.js", "clock_axis.js", "timeline.js", "hands.js", "tied.js", "save.js", "page.js",
+    "packed.js", "devices.js", "drawing.js", "clock_axis.js", "timeline.js", "controls.js", "linked_zoom.js", "save.js",
+    "page.js",
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 /* What pointer, wheel and keys do with the timeline. */
 "use strict";
 
-fedactors.hands = (root, timeline) => {
+fedactors.controls = (root, timeline) => {
   const {view, data, scroll, strip, canvas, tip, tool, set, shift, zoom, draw} = timeline;
   const local = (event, of) => { const box = of.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
   const dragged = (element, begin, drag) => {
