@@ -11,7 +11,8 @@ from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
-from fedactors.clock.selections.base import Clients, Loss, Selector
+from fedactors.clock.selections.base import Clients, Loss, Selector, Stages
+from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.trip import Size, TripPlanner
@@ -42,16 +43,25 @@ class Clock:
         payload: Payload,
         model_bytes: Size,
     ) -> None:
+        self._scenario = scenario
         down, up = (_bytes(part, model_bytes) for part in (payload.down, payload.up))
         once = round(payload.once * int(np.max(model_bytes)))
         trip_planner = planner(population, scenario.seed, down, up, once)
-        selection = scenario.server.selection
-        selector = selection.start(_clients(population, trip_planner, workloads))
-        self._world = _world(scenario, population, trip_planner, workloads, selector)
+        self._world = _world(scenario, population, trip_planner, workloads)
+        self._world.selector = self._selector(trip_planner, workloads)
         self._policy = self._world.env.process(policy(self._world, scenario, payload))
-        self._steered: bool = selection.steers
+        self._steered: bool = scenario.server.selection.steers
         self._without_feedback: dict[int, Plan] = {}
         self.ended_because = ""
+
+    def _selector(self, trip_planner: TripPlanner, workloads: list[Workload]) -> Selector:
+        """Return the selection at work, with what it may know of the clients."""
+        server = self._scenario.server
+        clients = _clients(self._world.population, trip_planner, workloads)
+        deadline = NEVER if server.deadline is None else server.deadline
+        known = clients._replace(deadline=deadline, history=History(self._world), groups=self._scenario.groups)
+        selector: Selector = server.selection.start(known)
+        return selector
 
     def __iter__(self) -> Iterator[Plan]:
         return self
@@ -91,17 +101,15 @@ class Clock:
         return self._world.now
 
 
-def _world(
-    scenario: Scenario, population: Population, trip_planner: TripPlanner, workloads: list[Workload], selector: Selector
-) -> World:
+def _world(scenario: Scenario, population: Population, trip_planner: TripPlanner, workloads: list[Workload]) -> World:
     """Return virtual time with processes for the devices that need them, or for all where a scenario wants that."""
     everybody = scenario.clock == "events"
     if not (everybody or population.behaving):
-        return World(population, trip_planner, workloads, scenario.seed, selector)
+        return World(population, trip_planner, workloads, scenario.seed)
     from fedactors.clock.events.event_world import EventWorld
 
     eventful = np.full(len(population), everybody)
-    return EventWorld(population, trip_planner, workloads, scenario.seed, selector, eventful)
+    return EventWorld(population, trip_planner, workloads, scenario.seed, None, eventful)
 
 
 def _bytes(models: float, model_bytes: Size) -> Size:
@@ -148,5 +156,6 @@ def _clients(population: Population, trip_planner: TripPlanner, workloads: list[
     """Return what a selection may know of the clients."""
     work = WorkloadTable(workloads).all()
     down, up = (np.asarray(column) for column in trip_planner.transfers)
-    spent = work.samples(work.wanted).astype(float) * population.per_sample + down + up
-    return Clients(np.where(work.wanted > 0, work.held, 0), np.minimum(spent, NEVER).astype(np.int64))
+    compute = work.samples(work.wanted).astype(float) * population.per_sample
+    times, computing = (np.minimum(spent, NEVER).astype(np.int64) for spent in (compute + down + up, compute))
+    return Clients(np.where(work.wanted > 0, work.held, 0), times, Stages(down.copy(), computing, up.copy()))

@@ -106,6 +106,15 @@ class World(VirtualTime):
         when = np.where(self.cohort_planner.has_work[clients] & (when < np.minimum(depart, NEVER - 1)), when, NEVER)
         return min(int(when.min()), NEVER) if len(when) else NEVER
 
+    def arrivals(self, clients: Int64) -> Int64:
+        """Return when each client joined the population, ns."""
+        return self.population.arrive[clients]
+
+    def on_between(self, clients: Int64, begin: Int64, end: Int64) -> Int64:
+        """Return the ns that each client was on in its [begin, end), none of which may end after now."""
+        a = self.population.availability
+        return ontime.elapsed(a, clients, end) - ontime.elapsed(a, clients, begin)
+
     def next_change(self) -> Time:
         """Return when a device next comes, goes or arrives, after now; NEVER if none does."""
         self.presence.advance(self.now)

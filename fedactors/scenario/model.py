@@ -175,6 +175,9 @@ class Scenario(Options):
         if server.quorum is not None and server.quorum > devices:
             raise ValueError(f"server.quorum: {server.quorum} updates cannot come from {devices} devices")
         server.timing.check_devices(devices)
+        names = [group.name for group in self.population]
+        if problem := server.selection.problem(names, server.among, server.participation):
+            raise ValueError(f"server.selection.{problem}")
         if isinstance(server.cohort, int) and server.cohort + server.over_selection > devices:
             raise ValueError(
                 f"server.cohort: {server.cohort} + {server.over_selection} clients cannot be asked"
@@ -216,6 +219,11 @@ class Scenario(Options):
     def devices(self) -> int:
         """Number of devices in all groups; clients are numbered group after group from 0."""
         return sum(group.count for group in self.population)
+
+    @property
+    def groups(self) -> tuple[tuple[str, int], ...]:
+        """Name and number of devices of each group, in the order of clients."""
+        return tuple((group.name, group.count) for group in self.population)
 
     @property
     def source(self) -> str:

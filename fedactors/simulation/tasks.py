@@ -20,6 +20,7 @@ from fedactors.learning.training_task import Chunk
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
 from fedactors.simulation.dealt import Dealt
+from fedactors.simulation.drawn_weights import counted_over_all
 from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose, stream
@@ -106,12 +107,14 @@ def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None 
     orders = plan.heard()
     members = objective_state.members if objective_state else _members(plan, dealt)
     server = dealt.scenario.server
-    shares = server.participation.weigh(_updates(orders, dealt), members)
+    shares: Sequence[float] = server.participation.weigh(_updates(orders, dealt), members)
     if isinstance(server.participation, Scheme):
-        shares = server.participation.counted(shares, members, len(plan.orders))
+        shares = counted_over_all(shares, plan, dealt, members)
     ages, age_of = np.unique(plan.version - orders.base, return_inverse=True)
     by_age = np.array([server.timing.weight(age) for age in ages.tolist()], np.float64)
     weights: Float64 = np.array(shares, np.float64) * by_age[age_of]
+    if server.timing.normalised and len(weights):
+        weights *= math.fsum(shares) / math.fsum(weights.tolist())
     if objective_state is None or not objective_state.factors:
         return weights
     return weights * [objective_state.factors.get(client, 1.0) for client in orders.client.tolist()]

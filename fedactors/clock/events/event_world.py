@@ -156,6 +156,18 @@ class EventWorld(World, EventTime):
         return int(self.population.arrive[client]), int(self.population.depart[client])
 
     @override
+    def arrivals(self, clients: Int64) -> Int64:
+        return np.array([self._stay(client)[0] for client in clients.tolist()], np.int64)
+
+    @override
+    def on_between(self, clients: Int64, begin: Int64, end: Int64) -> Int64:
+        found = super().on_between(clients, begin, end)
+        for k in np.flatnonzero(self._behaving[clients]).tolist():
+            spans = self.devices[int(clients[k])].seen()
+            found[k] = sum(max(0, min(off, int(end[k])) - max(on, int(begin[k]))) for on, off in spans)
+        return found
+
+    @override
     def note_source(self, *, ends: bool) -> None:
         self._sources += -1 if ends else 1
         if ends and not self._sources:  # nobody comes any more whom the server could wait for

@@ -4,20 +4,23 @@
     samples        at random, with odds proportional to sample counts (McMahan et al. 2017's weights as odds)
     round-robin    one after the other by number, so that no client is asked twice before all others are asked once
 
-Policies that use the losses of training are in files of their own: power_of_choice, oort. They `steer`: a run under
-them waits for the losses of a round before it draws the next one.
+Others are in files of their own. power_of_choice, oort and tifl use the losses of training: they `steer`, and a run
+under them waits for the losses of a round before it draws the next one. refl and availability_aware use what was seen
+of the devices until now (`History`), and nothing that comes later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.clock.availability import Int64
+from fedactors.clock.selections.history import NOTHING_SEEN, History
 from fedactors.options import Options
-from fedactors.plan import Plan
+from fedactors.plan import NEVER, Plan, Time
 
 
 class Loss(NamedTuple):
@@ -27,11 +30,23 @@ class Loss(NamedTuple):
     square: float  # mean of squares
 
 
+class Stages(NamedTuple):
+    """Of what an undisturbed trip consists, in columns `(clients,)`, ns."""
+
+    download: Int64
+    compute: Int64
+    upload: Int64
+
+
 class Clients(NamedTuple):
-    """What a selection may know of the clients before anything runs, in columns `(clients,)`."""
+    """What a selection may know of the clients, in columns `(clients,)`."""
 
     samples: Int64
     times: Int64  # ns that a trip takes undisturbed
+    stages: Stages | None = None  # of those times; None: not known
+    deadline: Time = NEVER  # ns after which a round closes
+    history: History = NOTHING_SEEN  # when they were on, until now
+    groups: tuple[tuple[str, int], ...] = ()  # name and devices of each population group, in the order of clients
 
 
 class Selector(Protocol):
@@ -57,6 +72,17 @@ class Selection(Options):
     def start(self, clients: Clients) -> Selector:
         """Return the selection at work at the beginning of a run."""
         raise TypeError(f"{type(self).__name__} does not define how it selects")
+
+    def chances(self, clients: Clients, candidates: Int64, count: int) -> NDArray[np.float64] | None:
+        """Return the probability with which each of `candidates` is among `count` that are asked.
+
+        None where that is not known, or the same for all.
+        """
+        return None
+
+    def problem(self, groups: Sequence[str], among: str, participation: Any) -> str:
+        """Say why a selection does not fit the population groups, `server.among` or `server.participation`, if so."""
+        return ""
 
 
 class UniformSelection(Selection):

@@ -40,6 +40,11 @@ class Timing(Options):
         """Return what an update of this staleness counts, on top of its participation weight."""
         return 1.0
 
+    @property
+    def normalised(self) -> bool:
+        """Whether weights are scaled so that staleness leaves their sum as it is."""
+        return False
+
 
 class Synchronous(Timing):
     """Rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again."""
@@ -91,3 +96,8 @@ class Asynchronous(Timing):
     def weight(self, staleness: int) -> float:
         """Return s(tau)."""
         return self.staleness.factor(staleness)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether weights are scaled so that staleness leaves their sum as it is."""
+        return self.staleness.normalised

@@ -41,6 +41,15 @@ class FedAsync(Asynchronous):
     """What an update counts that started from an older model (s): constant, polynomial or hinge."""
 
     @model_validator(mode="after")
+    def _its_weight_says_something(self) -> FedAsync:
+        if self.staleness.normalised:
+            raise ValueError(
+                f"staleness: {self.staleness.name} compares the updates of one aggregation, and fedasync applies one"
+                " at a time (accepted: constant, polynomial, hinge)"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_after_another(self) -> FedAsync:
         if self.on_stale == "wait":
             raise ValueError(

@@ -10,11 +10,19 @@ t - tau for it and list, as choices of s in alpha_t = alpha s(t - tau) of Algori
 
 Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, 2022, take 1 / sqrt(1 + tau): polynomial with
 a = 1/2.
+
+Abdelmoniem et al., REFL: Resource-Efficient Federated Learning, 2023, have w = 1 for a fresh update, and
+for a stale one
+
+    w_s = (1 - beta) / (tau_s + 1) + beta (1 - exp(-Lambda_s / Lambda_max)) ;  weights are w_i / sum_j w_j
+
+Lambda_s says how far the update is from the mean of the fresh ones. Weights are known before training here, so `refl`
+is that rule with beta = 0: polynomial with a = 1, and weights of an aggregation add up to what they did without it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,6 +31,9 @@ from fedactors.options import Options
 
 class StalenessWeight(Options):
     """Base of the functions s."""
+
+    normalised: ClassVar[bool] = False
+    """Whether the weights of an aggregation are scaled to the sum that they have without s."""
 
     name: str
 
@@ -65,3 +76,15 @@ class HingeStaleness(StalenessWeight):
     def factor(self, staleness: int) -> float:
         """Return 1 up to b, then 1 / (a (tau - b) + 1)."""
         return 1.0 if staleness <= self.b else 1.0 / (self.a * (staleness - self.b) + 1.0)
+
+
+class ReflStaleness(StalenessWeight):
+    """REFL's: falls with age, and fresh updates count the more for it."""
+
+    normalised: ClassVar[bool] = True
+
+    name: Literal["refl"] = "refl"
+
+    def factor(self, staleness: int) -> float:
+        """Return 1 / (tau + 1)."""
+        return 1.0 / (staleness + 1)
