@@ -18,6 +18,7 @@ FIRST = (
     "how-to/compare.md",
     "how-to/follow.md",
     "how-to/timeline.md",
+    "how-to/selection.md",
     "how-to/costs.md",
     "how-to/notebooks.md",
     "how-to/plugins.md",

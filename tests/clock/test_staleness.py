@@ -6,11 +6,14 @@ from math import sqrt
 import pytest
 from pydantic import ValidationError
 
-from fedactors import registry
+from fedactors import Scenario, registry
 from fedactors.clock.timings.fedasync import FedAsync
 from fedactors.clock.timings.fedbuff import FedBuff
 from fedactors.clock.timings.semi_synchronous import SemiSynchronous
 from fedactors.clock.timings.staleness import ConstantStaleness, HingeStaleness, PolynomialStaleness
+from fedactors.plan import Orders, Plan
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.tasks import weights_of
 
 
 def test_the_functions_of_the_paper():
@@ -44,3 +47,23 @@ def test_a_bound_that_cannot_be_kept_is_refused():
         FedAsync(concurrency=5, max_staleness=2, on_stale="wait")
     with pytest.raises(ValidationError, match="needs max_staleness"):
         SemiSynchronous(concurrency=5, period="1min", on_stale="wait")
+
+
+def test_refls_weights_add_up_as_without():
+    """Two fresh updates and one of tau = 1, 1/3 each: 1/3, 1/3, 1/6 times (1 / (5/6)), as 1, 1, 1/2 over their sum."""
+    data = {
+        "name": "stale",
+        "task": {"dataset": {"name": "synthetic"}, "model": "logistic", "partition": "natural"},
+        "population": [{"name": "devices", "count": 3}],
+        "server": {
+            "rounds": 2,
+            "timing": {"name": "semi-synchronous", "concurrency": 3, "period": "1min", "staleness": "refl"},
+            "participation": "uniform",
+        },
+    }
+    made = prepare(Scenario.from_data(data, "stale.yaml"))
+    order = next(iter(made.clock())).orders[0]
+    orders = Orders.of(order._replace(client=client, base=base) for client, base in enumerate((1, 1, 0)))
+    assert weights_of(Plan(1, 0, 1, 1, orders, 2), made).tolist() == pytest.approx([0.4, 0.4, 0.2])
+    with pytest.raises(ValidationError, match="one at a time"):
+        FedAsync(concurrency=3, staleness="refl")

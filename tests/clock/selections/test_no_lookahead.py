@@ -1,9 +1,12 @@
 """No choice depends on what comes after it: another future leaves all choices before it alone."""
 
+from itertools import takewhile
+
 import numpy as np
 import pytest
 
 from fedactors import Scenario
+from fedactors.clock.selections.availability_forecast import Forecaster
 from fedactors.plan import SECOND
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.replay import heeding
@@ -65,22 +68,41 @@ def scenario(path, selection, **changes):
 
 def choices(made, before):
     """Return who was asked when, in the rounds that open before a time, ns."""
-    return [(plan.opened, plan.orders.client.tolist()) for plan in heeding(made.clock()) if plan.opened < before]
+    plans = takewhile(lambda plan: plan.opened < before, heeding(made.clock()))
+    return [(plan.opened, plan.orders.client.tolist()) for plan in plans]
+
+
+@pytest.fixture
+def forecasts(monkeypatch):
+    """Return a list to which every forecast is added, with the time at which it was made."""
+    found, shares = [], Forecaster.shares
+
+    def noted(self, clients, after, length):
+        made = shares(self, clients, after, length)
+        found.append((self._history.now, made.tolist()))
+        return made
+
+    monkeypatch.setattr(Forecaster, "shares", noted)
+    return found
 
 
 @pytest.mark.parametrize("selection", FORECASTING)
 @pytest.mark.parametrize("at", [30 * 3600, 54 * 3600])
-def test_another_future_changes_no_choice_before_it(tmp_path, selection, at):
+def test_another_future_changes_no_choice_before_it(tmp_path, forecasts, selection, at):
+    """Nor does it change a forecast by a bit."""
     found = []
     for future in (1, 2):
         path = tmp_path / f"future{future}.csv"
         recordings(path, at, future)
-        found.append(prepare(scenario(path, selection)))
-    first, other = (choices(made, at * SECOND) for made in found)
-    assert len(first) > 40
-    assert other == first
-    later = [choices(made, 3 * DAY * SECOND) for made in found]
-    assert later[0] != later[1], "the futures differ"
+        made = prepare(scenario(path, selection))
+        forecasts.clear()
+        chosen = choices(made, (at + 6 * 3600) * SECOND)
+        known = ([one for one in seen if one[0] < at * SECOND] for seen in (chosen, forecasts))
+        found.append((chosen, *known))
+    (chosen, *before), (other, *as_before) = found
+    assert len(before[1]) > 40
+    assert before == as_before
+    assert chosen != other, "the futures differ"
 
 
 @pytest.mark.parametrize("selection", FORECASTING)
