@@ -152,6 +152,15 @@ def _order(values: Sequence[int]) -> Order:
     return Order._make((*values[:4], OUTCOMES[values[4]], *values[5:]))
 
 
+class StageTimes(NamedTuple):
+    """For how long the devices of a Plan's orders were on in each stage of their trips, `(orders,)` ns."""
+
+    down: Int64
+    compute: Int64
+    up: Int64
+    idle: Int64  # on, with nothing left to do that could be in time
+
+
 class Moves(NamedTuple):
     """What a population whose devices arrive and depart by behaviours says of a Plan's moves."""
 
@@ -176,6 +185,7 @@ class Plan:
     arrived: tuple[int, ...] = ()
     departed: tuple[int, ...] = ()
     moves: Moves | None = None  # None: the scenario's population says when devices move
+    stages: StageTimes | None = None  # None: nothing depends on them
 
     def heard(self) -> Orders:
         """Orders whose updates are aggregated, in ascending client id."""

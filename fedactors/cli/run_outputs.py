@@ -42,6 +42,10 @@ class Participation(Output):
     bytes: TrafficFigures
     joules: NotRequired[float]
     joules_wasted: NotRequired[float]
+    co2_grams: NotRequired[float]
+    joules_of_stages: NotRequired[dict[str, float]]
+    joules_of_groups: NotRequired[dict[str, float]]
+    joules_of_device: NotRequired[dict[str, float]]  # mean, max and Gini's coefficient over all devices
     staleness: dict[str, float]
     fairness: dict[str, float]
     wall_seconds: float

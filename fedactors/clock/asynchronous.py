@@ -116,6 +116,8 @@ class _Server:
     def _limit(self) -> str:
         """Return the limit that the run has reached, or nothing."""
         rules = self.rules
+        if self.world.exhausted:
+            return self.world.exhausted
         if rules.until is not None and self.world.now >= rules.until:
             return "virtual time limit"
         if self.failed_streak > _PATIENCE * rules.concurrency:
@@ -262,7 +264,7 @@ class _Server:
             departed,
             world.moves(arrived, departed),
         )
-        world.plans.append(plan)
+        world.add(plan)
 
     def _waiting(self, taken: list[Order]) -> list[Order]:
         """Return the updates of the inbox that are not `taken`, without those of clients that have departed.

@@ -10,6 +10,7 @@ import numpy as np
 from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
+from fedactors.clock.energy.meter import meter_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.selections.base import Clients, Loss, Selector, Stages
 from fedactors.clock.selections.history import History
@@ -48,6 +49,7 @@ class Clock:
         once = round(payload.once * int(np.max(model_bytes)))
         trip_planner = planner(population, scenario.seed, down, up, once)
         self._world = _world(scenario, population, trip_planner, workloads)
+        self._world.meter = meter_of(scenario, self._world, round(payload.ahead * int(np.max(model_bytes))))
         self._world.selector = self._selector(trip_planner, workloads)
         self._policy = self._world.env.process(policy(self._world, scenario, payload))
         self._steered: bool = scenario.server.selection.steers

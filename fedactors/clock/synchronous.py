@@ -62,6 +62,8 @@ def synchronous(world: World, rules: Rounds) -> Events:
 
 def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | str]:
     """Wait until there are candidates and return the cohort; if there will be none, return why."""
+    if world.exhausted:
+        return world.exhausted
     while rules.until is None or world.now < rules.until:
         cohort = world.draw(version, world.candidates(rules.among), rules.ask)
         if len(cohort):
@@ -109,7 +111,7 @@ class _Round:
             departed,
             world.moves(arrived, departed),
         )
-        world.plans.append(plan)
+        world.add(plan)
         return plan
 
     def _check(self, orders: Orders, reported: int) -> None:

@@ -12,6 +12,7 @@ from fedactors.clock import ontime
 from fedactors.clock.availability import Int64
 from fedactors.clock.cohort import CohortPlanner
 from fedactors.clock.device_columns import Population
+from fedactors.clock.energy.meter import Meter
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
@@ -45,12 +46,22 @@ class World(VirtualTime):
         self.presence = Presence(population.availability, counted, Stay(population.arrive, population.depart))
         self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
+        self.meter: Meter | None = None  # counts what Plans consume, where that is wanted
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
     @property
     def unforeseen(self) -> bool:
         """Whether devices may still come and go at times that are not known beforehand."""
         return False
+
+    def add(self, plan: Plan) -> None:
+        """Put a Plan into the queue."""
+        self.plans.append(plan if self.meter is None else self.meter.read(plan))
+
+    @property
+    def exhausted(self) -> str:
+        """Why no further round may begin, if the budget of the run is spent."""
+        return "" if self.meter is None else self.meter.exhausted
 
     def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
         """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""

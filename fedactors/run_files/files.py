@@ -21,6 +21,7 @@ METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 FAULTS = "faults.jsonl"
 RAY_LOG = "ray.log"
+STAGES = "stages.parquet"
 CHECKPOINT = "checkpoint"
 
 _ENDED = "the folder of a run that has ended"

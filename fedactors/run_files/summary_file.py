@@ -9,8 +9,8 @@ from typing import Any
 
 from fedactors.run_files.files import SUMMARY, object_of, problem
 
-_FIGURES = ("devices", "asked", "virtual_seconds", "wall_seconds", "joules", "joules_wasted", "cost")
-_OBJECTS = ("final", "outcomes", "bytes")  # of figures
+_FIGURES = ("devices", "asked", "virtual_seconds", "wall_seconds", "joules", "joules_wasted", "co2_grams", "cost")
+_OBJECTS = ("final", "outcomes", "bytes", "joules_of_stages", "joules_of_groups", "joules_of_device")  # of figures
 _REACHED = "to_accuracy"  # a list of such
 _LARGEST = sys.float_info.max
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.plan import OUTCOMES, Order, Orders, Outcome, Plan
+from fedactors.plan import OUTCOMES, Order, Orders, Outcome, Plan, StageTimes
 from fedactors.run_files.column_types import refuse_other_types
 from fedactors.run_files.files import damaged, reading
 from fedactors.run_files.writing import PendingFile, replacing
@@ -22,6 +22,7 @@ _LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as
 PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 ORDER_COLUMNS = ("version", *Order._fields)
 CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
+STAGE_COLUMNS = ("version", "client", *StageTimes._fields)
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 

@@ -195,6 +195,13 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
+    def _spends_what_is_counted(self) -> Scenario:
+        budget = self.server.budget
+        if budget is not None and (problem := budget.problem([group.energy for group in self.population])):
+            raise ValueError(f"server.budget.{problem}")
+        return self
+
+    @model_validator(mode="after")
     def _stops_by_what_is_measured(self) -> Scenario:
         if self.server.stop is not None:
             self.server.stop.check(self.task.own_metrics, self.task.has_accuracy)

@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
+from fedactors.scenario.energy_options import Consumption
 from fedactors.scenario.local_options import GroupLocal
 from fedactors.scenario.process_behaviour import ProcessBehaviour, named
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
 from fedactors.scenario.sampled_participation import Laws, SampledParticipation, short
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.scenario.trace_options import Always, Trace
-from fedactors.scenario.units import Duration, Energy, Rate, Speed
+from fedactors.scenario.units import Duration, Rate, Speed
 
 
 class Compute(Options):
@@ -68,15 +69,6 @@ Availability = Annotated[
 ]
 
 
-class Consumption(Options):
-    """What a device's battery pays."""
-
-    per_step: Energy = 0
-    """For a local step, whether or not the server gets to see it."""
-    per_byte: Energy = 0
-    """For a byte that crosses its link, down or up."""
-
-
 class GroupOptions(Options):
     """Devices of one kind."""
 
@@ -90,7 +82,8 @@ class GroupOptions(Options):
     ] = None
     """Participation drawn from a law instead of emerging: `T30`, or `[T0, T30, T50]`; needs a deadline."""
     energy: Consumption | None = None
-    """What steps and bytes cost in joules; where no group says so, none are counted."""
+    """What its devices consume, by steps and bytes or by the watts of each stage; where no group says so, none is
+    counted."""
     local: GroupLocal | None = None
     """What its devices do in a trip, in place of what `server.local` says: `batch`, and `epochs` or `steps`."""
     deadline_aware: bool = True

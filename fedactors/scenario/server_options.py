@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Val
 
 from fedactors.options import Options
 from fedactors.scenario.alternate_options import AlternateOptions
+from fedactors.scenario.energy_options import SpendingLimits
 from fedactors.scenario.kinds import (
     Aggregation,
     Algorithm,
@@ -122,6 +123,8 @@ class ServerOptions(Options):
     """Close a round when everybody asked has reported; if not, every round lasts until its deadline."""
     until: Window = None
     """Virtual time at which no further round begins."""
+    budget: SpendingLimits | None = None
+    """What may be spent, of energy, carbon or traffic, before no further round begins: `{energy: 5 kWh}`."""
     over_selection: int = Field(default=0, ge=0, le=10_000_000)
     """How many more than the cohort are asked."""
     quorum: int | None = Field(default=None, ge=1)

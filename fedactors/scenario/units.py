@@ -90,8 +90,8 @@ def duration(text: object) -> int:
 
     Raises ValueError if it is anything else, not a whole number of nanoseconds, or beyond 146 years.
     """
-    number, unit = _quantity(text, 'a duration such as "90s", "5 min" or "2 days"')
-    factor = _factor(unit, _DURATION_WORDS)
+    number, unit = quantity(text, 'a duration such as "90s", "5 min" or "2 days"')
+    factor = factor_of(unit, _DURATION_WORDS)
     if not factor and number:
         raise ValueError(f'"{unit}" is not a unit of time (accepted: {", ".join(DURATIONS)}, weeks)')
     return _whole(number * factor, text, "nanoseconds")
@@ -102,11 +102,11 @@ def rate(text: object) -> int:
 
     Raises ValueError if it is anything else, or less than one byte per second.
     """
-    number, unit = _quantity(text, 'a rate such as "2 MB/s" or "16 Mbit/s"')
+    number, unit = quantity(text, 'a rate such as "2 MB/s" or "16 Mbit/s"')
     match = _PER_SECOND.fullmatch(unit)
     if number and match is None:
         raise ValueError(f'"{unit}" is not a rate ({_RATES})')
-    factor = _factor(match[1], _SIZES, _RATES) if match else _UNREADABLE
+    factor = factor_of(match[1], _SIZES, _RATES) if match else _UNREADABLE
     if not factor and number:
         raise ValueError(f'"{unit}" is not a rate ({_RATES})')
     value = int(number * factor)
@@ -119,8 +119,8 @@ def rate(text: object) -> int:
 
 def size(text: object) -> int:
     """Return the bytes of "5 MB" or "2 GiB". Raises ValueError if it is anything else."""
-    number, unit = _quantity(text, 'a size such as "5 MB" or "2 GiB"')
-    factor = _factor(unit, _SIZES, _BYTES)
+    number, unit = quantity(text, 'a size such as "5 MB" or "2 GiB"')
+    factor = factor_of(unit, _SIZES, _BYTES)
     if not factor and number:
         raise ValueError(f'"{unit}" is not a size ({_BYTES})')
     return _whole(number * factor, text, "bytes")
@@ -128,7 +128,7 @@ def size(text: object) -> int:
 
 def work(text: object) -> int:
     """Return the floating-point operations of "300 MFLOP". Raises ValueError if it is anything else."""
-    number, unit = _quantity(text, 'a number of operations such as "300 MFLOP"')
+    number, unit = quantity(text, 'a number of operations such as "300 MFLOP"')
     name = unit.removesuffix("s").lower()  # FLOPS, with a capital S, are operations per second
     prefix = name.removesuffix("flop").strip()
     if number and (not name.endswith("flop") or prefix not in _PREFIXES):
@@ -138,7 +138,7 @@ def work(text: object) -> int:
 
 def speed(text: object) -> int:
     """Return the floating-point operations per second of "5 GFLOP/s". Raises ValueError if it is anything else."""
-    number, unit = _quantity(text, 'a speed such as "5 GFLOP/s"')
+    number, unit = quantity(text, 'a speed such as "5 GFLOP/s"')
     name = unit.lower().replace(" ", "").removesuffix("/s")
     prefix = name.removesuffix("flop")
     if number and (not name.endswith("flop") or prefix not in _PREFIXES or not unit.endswith("/s")):
@@ -148,8 +148,8 @@ def speed(text: object) -> int:
 
 def energy(text: object) -> int:
     """Return the picojoules of "2 J", "35 nJ" or "1.5 mWh". Raises ValueError if it is anything else."""
-    number, unit = _quantity(text, 'an energy such as "2 J" or "35 nJ"')
-    factor = _factor(unit, _ENERGIES)
+    number, unit = quantity(text, 'an energy such as "2 J" or "35 nJ"')
+    factor = factor_of(unit, _ENERGIES)
     if not factor and number:
         raise ValueError(f'"{unit}" is not an energy (accepted: pJ, nJ, uJ, mJ, J, kJ, mWh, Wh)')
     return _whole(number * factor, text, "picojoules")
@@ -193,7 +193,7 @@ def show_size(number: int) -> str:
     return f"{number // int(_SIZES[unit])} {unit}"
 
 
-def _factor(unit: str, known: _Factors, accepted: str = "") -> Fraction:
+def factor_of(unit: str, known: _Factors, accepted: str = "") -> Fraction:
     """Return what `unit` stands for, 0 if it is unknown.
 
     Raises ValueError if only its case could tell which of two units is meant, and it is neither's.
@@ -207,7 +207,8 @@ def _factor(unit: str, known: _Factors, accepted: str = "") -> Fraction:
     return next(iter(meant.values()), _UNREADABLE)
 
 
-def _quantity(text: object, accepted: str) -> tuple[Fraction, str]:
+def quantity(text: object, accepted: str) -> tuple[Fraction, str]:
+    """Return number and unit of a text. Raises ValueError, which says what is `accepted`, if it has none."""
     if text == 0 and not isinstance(text, bool):
         return Fraction(0), ""
     if isinstance(text, str) and (match := _QUANTITY.fullmatch(text)):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
+from fedactors.clock.energy.tariff import Tariff, tariff_of
 from fedactors.data.base import Info
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.learning.algorithm import TaskSetting
@@ -19,7 +20,6 @@ from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -121,7 +121,7 @@ class Prepared:
     @property
     def tariff(self) -> Tariff | None:
         """What devices pay in joules; None if the scenario does not say."""
-        return tariff(self.scenario)
+        return tariff_of(self.scenario)
 
     def clock(self) -> Clock:
         """Return a new clock, at time 0."""

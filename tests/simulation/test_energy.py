@@ -2,15 +2,15 @@
 
 import json
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import fedactors
 from fedactors import Scenario
+from fedactors.clock.energy.tariff import GroupTariff, Tariff
 from fedactors.plan import Order, Orders, Outcome, Plan
+from fedactors.scenario.energy_options import Consumption
 from fedactors.scenario.units import energy, show_energy
-from fedactors.simulation.record.energy import Tariff
 from fedactors.simulation.record.milestones import milestones
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.replay import replay
@@ -26,7 +26,10 @@ def order(client, outcome, steps, down, up):
 
 def test_a_trip_pays_for_steps_and_bytes_and_nobody_else_pays():
     """Client 0: 7 steps of 2 pJ and 500 bytes of 3 pJ: 1514. Client 1 pays nothing. Client 2, unheard: 4 * 5 = 20."""
-    tariff = Tariff(np.array([2, 0, 5]), np.array([3, 0, 0]))
+    prices = (
+        Consumption.model_validate(p) for p in ({"per_step": "2 pJ", "per_byte": "3 pJ"}, {}, {"per_step": "5 pJ"})
+    )
+    tariff = Tariff([GroupTariff(str(number), 1, price) for number, price in enumerate(prices)])
     orders = (
         order(0, Outcome.COMPLETE, 7, 400, 100),
         order(1, Outcome.PARTIAL, 9, 400, 100),

@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from fedactors.clock.energy.tariff import tariff_of
 from fedactors.errors import ConservationError, RunFolderError
 from fedactors.plan import Order, Outcome, Plan
 from fedactors.run_files.files import CHECKPOINT
@@ -17,7 +18,6 @@ from fedactors.run_files.tensors import tensors_of
 from fedactors.simulation.inspect.audit_records import Recorded
 from fedactors.simulation.objective_state import Objective, recorded
 from fedactors.simulation.record.digests import Digests, model_digest
-from fedactors.simulation.record.energy import tariff
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.resume import checkpoint
 
@@ -57,7 +57,7 @@ def _times(records: Recorded) -> Iterator[str]:
 
 def _conservation(records: Recorded) -> Iterator[str]:
     """Check that each order has one outcome, which agrees with its steps; compare their sums with all totals."""
-    totals = RunTotals(records.wire["ahead"], tariff(records.scenario), records.scenario.devices)
+    totals = RunTotals(records.wire["ahead"], tariff_of(records.scenario), records.scenario.devices)
     columns = rows_of(records.path / "plans.parquet", ("asked", "heard"))
     for plan, row, counts in zip(records.plans(), chain(records.rows, repeat({})), columns, strict=False):
         where = f"round {plan.version + 1}"

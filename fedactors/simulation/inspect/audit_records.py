@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock.energy.tariff import tariff_of
 from fedactors.plan import Plan
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem
+from fedactors.run_files.stage_table import with_stages
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
@@ -92,4 +94,6 @@ class Recorded:
 
     def plans(self) -> Iterator[Plan]:
         """Yield the plans."""
-        return plans_of(self.path)
+        tariff = tariff_of(self.scenario)
+        plans = plans_of(self.path)
+        return plans if tariff is None or not tariff.has_watts else with_stages(self.path, plans)

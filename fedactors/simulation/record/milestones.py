@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-_SUMS = ("bytes_down", "bytes_up", "joules")  # of each round; other columns count from the beginning
+_SUMS = ("bytes_down", "bytes_up", "joules", "co2_grams")  # of each round; other columns count from the beginning
 
 
 def milestones(rows: Iterable[Mapping[str, Any]], levels: Sequence[float] = LEVELS) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@
     plans.parquet, orders.parquet  one row per aggregation; one row per client asked
     clients.parquet                one row per client: its group, and the samples it trains on
     weights.parquet                one row per update that counted
+    stages.parquet                 one row per client asked: how long it was on in each stage, where that costs energy
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
     ray.log                        what Ray said of them, if it did
@@ -43,8 +44,15 @@ from numpy.typing import NDArray
 from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, SUMMARY, bytes_of, reading
-from fedactors.run_files.tables import CLIENT_COLUMNS, ORDER_COLUMNS, PLAN_COLUMNS, WEIGHT_COLUMNS, ParquetTable
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of, reading
+from fedactors.run_files.tables import (
+    CLIENT_COLUMNS,
+    ORDER_COLUMNS,
+    PLAN_COLUMNS,
+    STAGE_COLUMNS,
+    WEIGHT_COLUMNS,
+    ParquetTable,
+)
 from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
@@ -57,7 +65,7 @@ _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
     SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
-    "windows.parquet", SUMMARY, "report.html", _MODEL, BEST,
+    STAGES, "windows.parquet", SUMMARY, "report.html", _MODEL, BEST,
 )  # fmt: skip
 
 
@@ -86,6 +94,7 @@ class RunFolder:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
         self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
         self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
+        self._stages: ParquetTable | None = None  # where energy depends on them
         self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
 
     def metrics_length(self) -> int:
@@ -102,6 +111,9 @@ class RunFolder:
         moves = (list(plan.arrived), list(plan.departed))
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
         self._orders.add_columns(plan.version, *plan.orders.columns)
+        if plan.stages is not None:
+            self._stages = self._stages or ParquetTable(self.path / STAGES, STAGE_COLUMNS)
+            self._stages.add_columns(plan.version, plan.orders.client, *plan.stages)
 
     def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
         """Write down what weight updates had: client, the version it started from, weight; each `(updates,)`."""
@@ -148,6 +160,8 @@ class RunFolder:
         self._plans.close()
         self._orders.close()
         self._weights.close()
+        if self._stages is not None:
+            self._stages.close()
 
     def __enter__(self) -> RunFolder:
         return self

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.clock.energy.tariff import Tariff
 from fedactors.errors import ConservationError
-from fedactors.plan import OUTCOMES, SECOND, Int64, Orders, Outcome, Plan
+from fedactors.plan import OUTCOMES, SECOND, Int64, Outcome, Plan
 from fedactors.report.measures import gini
-from fedactors.simulation.record.energy import PICO, Tariff
+from fedactors.simulation.record.energy_totals import EnergyTotals
 
 
 class RunTotals:
@@ -32,11 +33,8 @@ class RunTotals:
         self.virtual = 0  # ns
         self.behind: Counter[int] = Counter()  # updates by the versions they were behind
         self.given: Int64 = np.zeros(0, np.int64)  # updates heard of each client
-        self._tariff = tariff
         self._devices = devices
-        # picojoules: Python's integers do not overflow
-        self.energy = 0 if tariff is None else ahead // len(tariff.byte) * sum(tariff.byte.tolist())
-        self.energy_wasted = 0
+        self._energy = None if tariff is None else EnergyTotals(tariff, ahead // tariff.devices)
 
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
@@ -45,7 +43,6 @@ class RunTotals:
         steps = int(heard.steps.sum())
         down = int(plan.orders.down.sum())
         up = int(plan.orders.up.sum())
-        spent = self._spent(plan.orders)
         self.plans += 1
         self.asked += len(plan.orders)
         self.heard += len(heard)
@@ -57,14 +54,12 @@ class RunTotals:
         self.virtual = plan.ready
         self._count_given(heard.client)
         self.behind.update((plan.version - heard.base).tolist())
-        self.energy += spent
-        self.energy_wasted += spent - self._spent(heard)
         for outcome, count in counts.items():
             self.outcomes[outcome] += count
         return {
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
             "heard": len(heard), "outcomes": {outcome.value: count for outcome, count in counts.items()},
-            "steps": steps, "bytes_down": down, "bytes_up": up, **({"joules": spent / PICO} if self._tariff else {}),
+            "steps": steps, "bytes_down": down, "bytes_up": up, **(self._energy.add(plan) if self._energy else {}),
         }  # fmt: skip
 
     def _count_given(self, clients: Int64) -> None:
@@ -73,9 +68,6 @@ class RunTotals:
         if most > len(self.given):
             self.given = np.pad(self.given, (0, max(most, self._devices) - len(self.given)))
         np.add.at(self.given, clients, 1)
-
-    def _spent(self, orders: Orders) -> int:
-        return self._tariff.total(orders) if self._tariff else 0
 
     def summary(self) -> dict[str, Any]:
         """Return the totals in the form of summary.json."""
@@ -90,7 +82,7 @@ class RunTotals:
             "steps": self.steps,
             "steps_wasted": self.wasted,
             "bytes": {"down": self.down, "up": self.up},
-            **self._joules(),
+            **(self._energy.summary() if self._energy else {}),
             "staleness": {
                 "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),
                 "max": max(self.behind, default=0),
@@ -101,11 +93,6 @@ class RunTotals:
     def _gini(self) -> float:
         """Return how unevenly updates come from all devices, those never heard among them."""
         return gini(np.pad(self.given, (0, max(0, self._devices - len(self.given)))))
-
-    def _joules(self) -> dict[str, float]:
-        if self._tariff is None:
-            return {}
-        return {"joules": self.energy / PICO, "joules_wasted": self.energy_wasted / PICO}
 
 
 def _outcomes(plan: Plan) -> dict[Outcome, int]:
