@@ -13,19 +13,8 @@ from fedactors.options import Options
 from fedactors.user_code import Reference
 
 _TAKEN = (
-    *WRITTEN,
-    "train_loss",
-    "lr",
-    "round",
-    "asked",
-    "heard",
-    "steps",
-    "cost",
-    "joules",
-    "co2_grams",
-    "losses",
-    "moves",
-)
+    *WRITTEN, "train_loss", "lr", "round", "asked", "heard", "steps", "cost", "joules", "co2_grams", "losses", "moves",
+)  # fmt: skip
 
 
 class Metric(Options):

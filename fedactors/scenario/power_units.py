@@ -81,7 +81,7 @@ def _read(text: object, units: dict[str, int], accepted: str, what: str, whole: 
 
 
 def _shown(number: int, factors: dict[str, int], units: tuple[str, ...]) -> str:
-    unit = next(unit for unit in units if number % factors[unit] == 0)
+    unit = next(unit for unit in (units if number else units[1:]) if number % factors[unit] == 0)
     return f"{number // factors[unit]} {unit}"
 
 

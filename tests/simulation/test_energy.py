@@ -26,10 +26,8 @@ def order(client, outcome, steps, down, up):
 
 def test_a_trip_pays_for_steps_and_bytes_and_nobody_else_pays():
     """Client 0: 7 steps of 2 pJ and 500 bytes of 3 pJ: 1514. Client 1 pays nothing. Client 2, unheard: 4 * 5 = 20."""
-    prices = (
-        Consumption.model_validate(p) for p in ({"per_step": "2 pJ", "per_byte": "3 pJ"}, {}, {"per_step": "5 pJ"})
-    )
-    tariff = Tariff([GroupTariff(str(number), 1, price) for number, price in enumerate(prices)])
+    prices = ({"per_step": "2 pJ", "per_byte": "3 pJ"}, {}, {"per_step": "5 pJ"})
+    tariff = Tariff([GroupTariff("one", 1, Consumption.model_validate(price)) for price in prices])
     orders = (
         order(0, Outcome.COMPLETE, 7, 400, 100),
         order(1, Outcome.PARTIAL, 9, 400, 100),

@@ -23,6 +23,7 @@ import numpy as np
 import simpy
 
 from fedactors.plan import Phase, Time
+from fedactors.scenario.energy_options import Consumption
 from fedactors.scenario.units import duration
 from fedactors.streams import Purpose, stream
 
@@ -35,11 +36,17 @@ Play = Generator[simpy.Event, Any, None]
 class Behaviour(ABC):
     """How the devices of one group behave; there is one object for each group of a run."""
 
+    energy: Consumption | None = None
+    """What the scenario says that devices of the group consume (`population.*.energy`), if it does."""
+
     arrives: ClassVar[bool] = False
     """Whether a device belongs to the population only from when its behaviour says `arrive`."""
 
     def begin(self, env: simpy.Environment, devices: int) -> None:  # noqa: B027 (most behaviours share nothing)
         """Make what the `devices` of the group share, such as `simpy.Resource(env, 2)`. Called once, at time 0."""
+
+    def check(self) -> None:  # noqa: B027 (most behaviours have nothing to check)
+        """Check that the arguments go with `energy`. Raises ValueError, or TypeError, if they do not."""
 
     @abstractmethod
     def play(self, device: BehavingDevice) -> Play:

@@ -1,13 +1,12 @@
 """A battery that drains with the work that the server gives the device, and is charged at night.
 
-    availability:
-      name: process
-      behaviour: battery
-      arguments: {capacity: 40 kJ, compute: 4, radio: 1.5, idle: 0.1, charging: 10, plugged: [22, 7]}
+    availability: {name: process, behaviour: battery, arguments: {capacity: 40 kJ, charging: 10, plugged: [22, 7]}}
+    energy: {compute: 4 W, down: 1.5 W, up: 1.5 W, idle: 0.1 W}
 
-The level falls by the watts of what the device is doing and rises while it is plugged in. Below `low` of the capacity
-the device is off; from `resume` on it is on again. Between changes of stage the level is linear, so the instants at
-which it crosses a bound are exact, rounded up to a nanosecond.
+The level falls by the watts of what the device is doing and rises while it is plugged in. They are those of the group's
+`energy`, which counts the joules of trips by the same numbers; a group without it may give `compute`, `radio` and
+`idle` as arguments, in watts. Below `low` of the capacity the device is off; from `resume` on it is on again. Between
+changes of stage the level is linear, so the instants at which it crosses a bound are exact, rounded up to a nanosecond.
 """
 
 from __future__ import annotations
@@ -18,9 +17,11 @@ from typing_extensions import override
 
 from fedactors.clock.behaviours.base import BehavingDevice, Behaviour, Play
 from fedactors.plan import SECOND
+from fedactors.scenario.power_units import MICRO
 from fedactors.scenario.units import energy
 
 _JOULE = energy("1 J")
+_WATTS = {"compute": 4.0, "radio": 1.5, "idle": 0.1}
 
 
 class Battery(Behaviour):
@@ -29,34 +30,56 @@ class Battery(Behaviour):
     def __init__(
         self,
         capacity: str = "40 kJ",
-        compute: float = 4.0,
-        radio: float = 1.5,
-        idle: float = 0.1,
+        compute: float | None = None,
+        radio: float | None = None,
+        idle: float | None = None,
         charging: float = 10.0,
         plugged: tuple[float, float] = (22.0, 7.0),
         low: float = 0.15,
         resume: float = 0.3,
     ) -> None:
         self.capacity = energy(capacity) / _JOULE
-        self.watts = {"off": 0.0, "idle": idle, "download": radio, "upload": radio, "compute": compute}
+        self._given = {"compute": compute, "radio": radio, "idle": idle}
         self.charging = charging
         self.plug, self.unplug = plugged
         self.low = low * self.capacity
         self.resume = resume * self.capacity
-        if not (self.capacity > 0 and 0 <= low <= resume <= 1 and min(*self.watts.values(), charging) >= 0):
+        least = min([charging, *(value for value in self._given.values() if value is not None)])
+        if not (self.capacity > 0 and 0 <= low <= resume <= 1 and least >= 0):
             raise ValueError(
                 "found impossible figures (accepted: capacity above 0, watts >= 0, 0 <= low <= resume <= 1)"
             )
 
     @override
+    def check(self) -> None:
+        given = [name for name, value in self._given.items() if value is not None]
+        if given and self.energy is not None and self.energy.has_watts:
+            raise ValueError(
+                f"found watts for {', '.join(given)} in the arguments and others in the group's energy (accepted: energy"
+                " alone, by which trips and the battery are counted)"
+            )
+
+    @property
+    def watts(self) -> dict[str, float]:
+        """Consumption by stage, of the group's energy, the arguments, or phones in general."""
+        if self.energy is not None and self.energy.has_watts:
+            used = self.energy
+            stages = {"idle": used.idle, "download": used.down, "upload": used.up, "compute": used.compute}
+            return {"off": 0.0, **{stage: power / MICRO for stage, power in stages.items()}}
+        of = {name: _WATTS[name] if value is None else value for name, value in self._given.items()}
+        radio = of["radio"]
+        return {"off": 0.0, "idle": of["idle"], "download": radio, "upload": radio, "compute": of["compute"]}
+
+    @override
     def play(self, device: BehavingDevice) -> Play:
         """Follow the level from bound to bound; a device begins with a level of its own, by lot."""
+        watts = self.watts
         level = float(device.random.uniform(self.resume, self.capacity))
         on = True
         plugged = self._plugged_at_midnight
         edge = device.at_hour(self.unplug if plugged else self.plug)
         while True:
-            rate = (self.charging if plugged else 0.0) - self.watts[device.stage]
+            rate = (self.charging if plugged else 0.0) - watts[device.stage]
             began = device.now
             crossing = self._crossing(level, rate, on=on)
             bound = [device.timeout(crossing)] if crossing is not None else []

@@ -9,6 +9,7 @@ from functools import partial
 
 from fedactors.clock.behaviours.base import Behaviour
 from fedactors.errors import ScenarioError
+from fedactors.scenario.energy_options import Consumption
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.user_code import telling
@@ -30,14 +31,15 @@ def behaving_groups(scenario: Scenario) -> list[BehavingGroup]:
     first = 0
     for number, group in enumerate(scenario.population):
         if isinstance(group.availability, ProcessBehaviour):
-            make = partial(behaviour_of, group.availability, f"population.{number}.availability.behaviour")
+            where = f"population.{number}.availability.behaviour"
+            make = partial(behaviour_of, group.availability, where, group.energy)
             found.append(BehavingGroup(first, group.count, make, arrives=make().arrives))
         first += group.count
     return found
 
 
-def behaviour_of(options: ProcessBehaviour, where: str) -> Behaviour:
-    """Return a new behaviour. Raises ScenarioError, which begins with `where`, if it cannot be made or is none."""
+def behaviour_of(options: ProcessBehaviour, where: str, energy: Consumption | None = None) -> Behaviour:
+    """Return a new behaviour of devices that consume `energy`. Raises ScenarioError, which begins with `where`, if it cannot be made or is none."""
     with telling(options.behaviour, "cannot be made:", ScenarioError):
         found = options.behaviour.load()
     if not (isinstance(found, type) and issubclass(found, Behaviour)):
@@ -49,6 +51,8 @@ def behaviour_of(options: ProcessBehaviour, where: str) -> Behaviour:
         )
     try:
         made: Behaviour = found(**options.arguments)
+        made.energy = energy
+        made.check()
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ScenarioError(f"{where}: {options.behaviour}: {' '.join(str(error).split())[:300]}") from error
     return made
