@@ -15,7 +15,15 @@ from fedactors.scenario.units import factor_of, quantity
 
 MICRO = 10**6
 MILLI = 10**3
-_POWERS = {"uW": 1, "µW": 1, "μW": 1, "mW": 10**3, "W": 10**6, "kW": 10**9}
+_POWERS = {
+    "uW": 1,
+    "µW": 1,
+    "μW": 1,
+    "mW": 10**3,
+    "W": 10**6,
+    "kW": 10**9,
+    "MW": 0,
+}  # 0: a mega that reads as a milli is none
 _MASSES = {"mg": 1, "g": 10**3, "kg": 10**6, "t": 10**9}
 _AMOUNTS = {  # of energy, pJ
     "J": 10**12, "kJ": 10**15, "Wh": 3_600 * 10**12, "kWh": 3_600 * 10**15, "GJ": 10**21, "GWh": 3_600 * 10**21,

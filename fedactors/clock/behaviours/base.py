@@ -36,7 +36,7 @@ Play = Generator[simpy.Event, Any, None]
 class Behaviour(ABC):
     """How the devices of one group behave; there is one object for each group of a run."""
 
-    energy: Consumption | None = None
+    consumption: Consumption | None = None
     """What the scenario says that devices of the group consume (`population.*.energy`), if it does."""
 
     arrives: ClassVar[bool] = False
@@ -45,8 +45,8 @@ class Behaviour(ABC):
     def begin(self, env: simpy.Environment, devices: int) -> None:  # noqa: B027 (most behaviours share nothing)
         """Make what the `devices` of the group share, such as `simpy.Resource(env, 2)`. Called once, at time 0."""
 
-    def check(self) -> None:  # noqa: B027 (most behaviours have nothing to check)
-        """Check that the arguments go with `energy`. Raises ValueError, or TypeError, if they do not."""
+    def check_consumption(self) -> None:  # noqa: B027 (most behaviours have nothing to check)
+        """Check that the arguments go with `consumption`. Raises ValueError, or TypeError, if they do not."""
 
     @abstractmethod
     def play(self, device: BehavingDevice) -> Play:

@@ -51,19 +51,19 @@ class Battery(Behaviour):
             )
 
     @override
-    def check(self) -> None:
+    def check_consumption(self) -> None:
         given = [name for name, value in self._given.items() if value is not None]
-        if given and self.energy is not None and self.energy.has_watts:
+        if given and self.consumption is not None and self.consumption.has_watts:
             raise ValueError(
-                f"found watts for {', '.join(given)} in the arguments and others in the group's energy (accepted: energy"
-                " alone, by which trips and the battery are counted)"
+                f"found watts for {', '.join(given)} in the arguments and others in the group's energy (accepted:"
+                " energy alone, by which trips and the battery are counted)"
             )
 
     @property
     def watts(self) -> dict[str, float]:
         """Consumption by stage, of the group's energy, the arguments, or phones in general."""
-        if self.energy is not None and self.energy.has_watts:
-            used = self.energy
+        if self.consumption is not None and self.consumption.has_watts:
+            used = self.consumption
             stages = {"idle": used.idle, "download": used.down, "upload": used.up, "compute": used.compute}
             return {"off": 0.0, **{stage: power / MICRO for stage, power in stages.items()}}
         of = {name: _WATTS[name] if value is None else value for name, value in self._given.items()}

@@ -39,7 +39,10 @@ def behaving_groups(scenario: Scenario) -> list[BehavingGroup]:
 
 
 def behaviour_of(options: ProcessBehaviour, where: str, energy: Consumption | None = None) -> Behaviour:
-    """Return a new behaviour of devices that consume `energy`. Raises ScenarioError, which begins with `where`, if it cannot be made or is none."""
+    """Return a new behaviour of devices that consume `energy`.
+
+    Raises ScenarioError, which begins with `where`, if it cannot be made or is none.
+    """
     with telling(options.behaviour, "cannot be made:", ScenarioError):
         found = options.behaviour.load()
     if not (isinstance(found, type) and issubclass(found, Behaviour)):
@@ -51,8 +54,8 @@ def behaviour_of(options: ProcessBehaviour, where: str, energy: Consumption | No
         )
     try:
         made: Behaviour = found(**options.arguments)
-        made.energy = energy
-        made.check()
+        made.consumption = energy
+        made.check_consumption()
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ScenarioError(f"{where}: {options.behaviour}: {' '.join(str(error).split())[:300]}") from error
     return made
