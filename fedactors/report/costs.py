@@ -11,7 +11,7 @@ from fedactors.report.figure import Chart, blank, hover, share
 from fedactors.report.measures import heard
 from fedactors.report.page_sections import Card, PageTable, TableCell
 from fedactors.report.palette import OUTCOME
-from fedactors.report.terminal_text import joules, size, span
+from fedactors.report.terminal_text import grams, joules, size, span
 from fedactors.report.trace_events import busy
 from fedactors.run_files.records import Records
 
@@ -24,9 +24,27 @@ def cards(records: Records) -> list[Card]:
     if "joules" in summary:
         wasted = share(float(summary.get("joules_wasted", 0)), float(summary["joules"]))
         found.append(Card("Energy", joules(float(summary["joules"])), f"of devices, {wasted} wasted"))
+    if "co2_grams" in summary:
+        found.append(Card("Carbon", grams(float(summary["co2_grams"])), "of CO2 for that energy"))
     if "cost" in summary:
         found.append(Card("Cost", f"{float(summary['cost']):.4g}", "of the machines' time"))
     return found
+
+
+def by_stage(records: Records) -> PageTable | None:
+    """Return what stages and groups consumed; none where that does not depend on their times."""
+    parts, groups = (records.summary.get(key) or {} for key in ("joules_of_stages", "joules_of_groups"))
+    whole = sum(parts.values())
+    if not whole:
+        return None
+    rows = tuple(
+        (TableCell(kind), TableCell(name), TableCell(joules(energy)), TableCell(share(energy, whole)))
+        for kind, found in (("stage", parts), ("group", groups))
+        for name, energy in found.items()
+    )
+    each = {"mean": 0.0, "max": 0.0, "gini": 0.0, **(records.summary.get("joules_of_device") or {})}
+    note = f"A device: {joules(each['mean'])} on average, {joules(each['max'])} at most (Gini {each['gini']:.2f})."
+    return PageTable(("", "", "energy", "share"), rows, (2, 3), "", note)
 
 
 def milestones(records: Records) -> PageTable | None:
@@ -46,7 +64,7 @@ def _cell(line: Mapping[str, Any], name: str) -> TableCell:
 
 _HEADS = {
     "accuracy": "accuracy", "round": "round", "virtual_seconds": "virtual time", "bytes_down": "traffic",
-    "joules": "energy", "wall_seconds": "wall time", "cost": "cost",
+    "joules": "energy", "co2_grams": "CO2", "wall_seconds": "wall time", "cost": "cost",
 }  # fmt: skip
 _SHOWN: dict[str, Any] = {
     "accuracy": lambda line: f"{line['accuracy']:.0%}",
@@ -54,6 +72,7 @@ _SHOWN: dict[str, Any] = {
     "virtual_seconds": lambda line: span(line["virtual_seconds"]),
     "bytes_down": lambda line: size(line["bytes_down"] + (line.get("bytes_up") or 0)),
     "joules": lambda line: joules(line["joules"]),
+    "co2_grams": lambda line: grams(line["co2_grams"]),
     "wall_seconds": lambda line: span(line["wall_seconds"]),
     "cost": lambda line: f"{line['cost']:.4g}",
 }

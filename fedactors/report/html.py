@@ -62,6 +62,7 @@ def _sections(records: Records) -> list[Section]:
         Section("work", "Work done",
                 _drawn(participation_figures.steps(records), participation_figures.clients(records)), (), "two"),
         Section("reached", "To each accuracy", (), _drawn(costs.milestones(records))),
+        Section("energy", "Energy by stage and group", (), _drawn(costs.by_stage(records))),
         Section("groups", "Groups of devices", (), _drawn(page_sections.groups(records)), "", (), chips),
         Section("days", "Days and traffic",
                 _drawn(participation_figures.hours(records), presence_bands.hours(records), traffic.traffic(records),

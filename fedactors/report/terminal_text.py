@@ -129,7 +129,24 @@ def _participation(figures: Figures) -> list[str]:
 def _energy(figures: Figures) -> list[str]:
     if "joules" not in figures:
         return []
-    return [f"  energy     {joules(figures['joules'])} on devices, {joules(figures['joules_wasted'])} of it wasted"]
+    line = f"  energy     {joules(figures['joules'])} on devices, {joules(figures['joules_wasted'])} of it wasted"
+    emitted = figures.get("co2_grams")
+    return [line + stage_shares(figures) + (f"; {grams(emitted)} of CO2" if emitted is not None else "")]
+
+
+def stage_shares(figures: Figures) -> str:
+    """Return what shares of the energy stages have, where they cost something by time; nothing else."""
+    parts = figures.get("joules_of_stages") or {}
+    whole = sum(parts.values())
+    return f" ({', '.join(f'{name} {part / whole:.1%}' for name, part in parts.items())})" if whole else ""
+
+
+def grams(number: float) -> str:
+    """Return a mass as a person reads it: 1500.0 -> "1.5 kg"."""
+    for unit, length in (("t", 1e6), ("kg", 1e3), ("g", 1.0)):
+        if number >= length:
+            return f"{number / length:.3g} {unit}"
+    return f"{number * 1000:.3g} mg"
 
 
 def _reached(figures: Figures) -> list[str]:
