@@ -49,6 +49,7 @@ class Outcome(str, Enum):
     CANCELLED = "cancelled"  # the quorum was reached without it
     QUARANTINED = "quarantined"  # its update held NaN or Inf and was set aside
     STALE = "stale"  # its update arrived, from a model older than the server takes
+    LOST = "lost"  # its update arrived, and too few others of its group for secure aggregation
 
     # of str: those of Enum are written in Python, and each order uses them a dozen times
     __str__ = str.__str__

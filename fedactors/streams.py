@@ -42,6 +42,7 @@ class Purpose(IntEnum):
     FINE_TUNING = 23  # batches of a client that is evaluated after steps of its own
     BEHAVIOUR = 24  # what behaviours of devices draw
     REPLACEMENT = 25  # a client's samples in batches that are drawn with replacement
+    SECURE_GROUPS = 26  # who is in which group of secure aggregation
 
 
 _WORD = 2**64 - 1

@@ -12,6 +12,7 @@ from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import meter_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
+from fedactors.clock.secure_groups import SecureGroups
 from fedactors.clock.selections.base import Clients, Loss, Selector, Stages
 from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
@@ -50,6 +51,8 @@ class Clock:
         trip_planner = planner(population, scenario.seed, down, up, once)
         self._world = _world(scenario, population, trip_planner, workloads)
         self._world.meter = meter_of(scenario, self._world, round(payload.ahead * int(np.max(model_bytes))))
+        if scenario.server.secure is not None:
+            self._world.secure = SecureGroups(scenario.server.secure, scenario.seed)
         self._world.selector = self._selector(trip_planner, workloads)
         self._policy = self._world.env.process(policy(self._world, scenario, payload))
         self._steered: bool = scenario.server.selection.steers

@@ -98,6 +98,8 @@ class _Round:
         reported = self.trips.reported()
         orders = self.trips.settle(early=now < self.deadline and not self.trips.over())
         self._check(orders, reported)
+        if world.secure is not None:
+            orders = world.secure.recovered(orders, self.version)
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(

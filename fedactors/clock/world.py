@@ -14,6 +14,7 @@ from fedactors.clock.cohort import CohortPlanner
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import Meter
 from fedactors.clock.presence import Presence, Stay
+from fedactors.clock.secure_groups import SecureGroups
 from fedactors.clock.selections.base import Selector, UniformSelector
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
@@ -47,6 +48,7 @@ class World(VirtualTime):
         self.selector = selector or UniformSelector()
         self.plans: deque[Plan] = deque()
         self.meter: Meter | None = None  # counts what Plans consume, where that is wanted
+        self.secure: SecureGroups | None = None  # of secure aggregation
         self._arrivals, self._departures = _Moves(population.arrive), _Moves(population.depart)
 
     @property

@@ -16,6 +16,7 @@ OUTCOME = {
     "cancelled": "#bdb3a4",
     "quarantined": "#c93a4e",
     "stale": "#6f7f3f",
+    "lost": "#7d4b8f",
 }
 
 MEANING = {
@@ -28,6 +29,7 @@ MEANING = {
     "cancelled": "round closed without it",
     "quarantined": "sent NaN or infinity",
     "stale": "arrived from too old a model",
+    "lost": "arrived, with too few others of its group for secure aggregation",
 }
 
 RUNS = ("#2a87a8", "#d9822b", "#6a9f3c", "#8e62a9", "#c93a4e", "#7d6b55", "#3f6fb5", "#b8a03a")

@@ -195,8 +195,10 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
-    def _spends_what_is_counted(self) -> Scenario:
-        budget = self.server.budget
+    def _spends_what_is_counted_and_hides_what_is_not_needed(self) -> Scenario:
+        budget, secure = self.server.budget, self.server.secure
+        if secure is not None and (problem := secure.problem(self.server)):
+            raise ValueError(f"server.secure: {problem}")
         if budget is not None and (problem := budget.problem([group.energy for group in self.population])):
             raise ValueError(f"server.budget.{problem}")
         return self

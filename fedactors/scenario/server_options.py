@@ -22,6 +22,7 @@ from fedactors.scenario.kinds import (
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.secure_options import SecureAggregation
 from fedactors.scenario.stop_options import StopOptions
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
@@ -123,6 +124,8 @@ class ServerOptions(Options):
     """Close a round when everybody asked has reported; if not, every round lasts until its deadline."""
     until: Window = None
     """Virtual time at which no further round begins."""
+    secure: SecureAggregation | None = None
+    """Secure aggregation, as what it costs and as a rule: `{group: 100, threshold: 0.7}`."""
     budget: SpendingLimits | None = None
     """What may be spent, of energy, carbon or traffic, before no further round begins: `{energy: 5 kWh}`."""
     over_selection: int = Field(default=0, ge=0, le=10_000_000)

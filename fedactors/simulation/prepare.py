@@ -17,6 +17,7 @@ from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import regulariser_flops
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.secure_options import MESSAGES
 from fedactors.simulation.checks.algorithm_checks import check_algorithm
 from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.last_checks import LAST_CHECKS
@@ -67,6 +68,8 @@ def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     setting = _setting(scenario, info, sizes, works, central, model)
     check_algorithm(server, setting)
     people = build(scenario, model.flops, seconds).scaled_by(server.algorithm.effort(setting))
+    if server.secure is not None:
+        people = replace(people, latency=MESSAGES * people.latency)
     if seconds is None or not slow_laws(scenario, seconds):
         check_available(scenario, people)
     prepared = Prepared(scenario, info, sizes, held, model, people, works, setting)

@@ -20,6 +20,7 @@ from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.secure_options import SecureTraffic
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -63,6 +64,8 @@ class Prepared:
     def client_bytes(self) -> int | NDArray[np.int64]:
         """Size of a model as it travels: whole, or `(clients,)` where clients have some rows of its table only."""
         rows = self.info.client_rows
+        if self.scenario.server.secure is not None:  # what is summed has the same length for all
+            return self.model_bytes
         if rows is None or table_of(self.model) is None or not self.scenario.server.algorithm.travels_by_rows:
             return self.model_bytes
         return floats(self.model, rows) * BYTES_PER_PARAMETER
@@ -94,12 +97,22 @@ class Prepared:
         """What a trip moves and what the server computes."""
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
         shared = 1 - len(self.personal) / max(1, self.model.parameters)
+        secure = self.secure_traffic
         return payload._replace(
-            down=payload.down * shared,
-            up=payload.up * shared,
+            down=payload.down * shared + secure.down / self.model_bytes,
+            up=payload.up * shared * secure.bits / (8 * BYTES_PER_PARAMETER) + secure.up / self.model_bytes,
             once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
+
+    @property
+    def secure_traffic(self) -> SecureTraffic:
+        """What secure aggregation adds to a trip; without it nothing, and values of 32 bits."""
+        server = self.scenario.server
+        if server.secure is None:
+            return SecureTraffic(0, 0, 8 * BYTES_PER_PARAMETER)
+        asked = self.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
+        return server.secure.traffic(min(server.secure.group, asked))
 
     @property
     def ahead(self) -> int:
