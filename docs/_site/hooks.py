@@ -19,6 +19,7 @@ FIRST = (
     "how-to/follow.md",
     "how-to/timeline.md",
     "how-to/selection.md",
+    "how-to/secure-aggregation.md",
     "how-to/costs.md",
     "how-to/notebooks.md",
     "how-to/plugins.md",
