@@ -169,6 +169,15 @@ class Moves(NamedTuple):
     members: int  # that belong to the population after them
 
 
+class Tier(NamedTuple):
+    """Which aggregator of several makes a Plan, and from which models."""
+
+    edge: int  # number of the edge; -1: the cloud
+    mixed: tuple[tuple[int, float], ...]  # versions whose mean is the model to which updates are added, with shares
+    moved: int = 0  # bytes between edges and cloud since its last Plan
+    number: int = 0  # of the cloud's aggregations, from 1
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One aggregation: the step from model `version` to `version + 1`.
@@ -187,6 +196,7 @@ class Plan:
     departed: tuple[int, ...] = ()
     moves: Moves | None = None  # None: the scenario's population says when devices move
     stages: StageTimes | None = None  # None: nothing depends on them
+    tier: Tier | None = None  # None: there is one server
 
     def heard(self) -> Orders:
         """Orders whose updates are aggregated, in ascending client id."""

@@ -119,6 +119,7 @@ BUILTIN: dict[str, dict[str, str]] = {
     "timing": {
         "synchronous": "fedactors.clock.timings.base:Synchronous",
         "fedasync": "fedactors.clock.timings.fedasync:FedAsync",
+        "hierarchical": "fedactors.clock.timings.hierarchical:Hierarchical",
         "fedbuff": "fedactors.clock.timings.fedbuff:FedBuff",
         "semi-synchronous": "fedactors.clock.timings.semi_synchronous:SemiSynchronous",
     },

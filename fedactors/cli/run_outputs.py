@@ -14,6 +14,7 @@ class TrafficFigures(TypedDict):
 
     down: int
     up: int
+    backhaul: NotRequired[int]  # between edges and cloud
 
 
 class Output(TypedDict):

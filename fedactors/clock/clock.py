@@ -11,12 +11,14 @@ from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import meter_of
+from fedactors.clock.hierarchy import hierarchical, tiers_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.secure_groups import SecureGroups
 from fedactors.clock.selections.base import Clients, Loss, Selector, Stages
 from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
+from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.clock.trip import Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
@@ -140,6 +142,8 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     server, timing = scenario.server, scenario.server.timing
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
+    if isinstance(timing, Hierarchical):
+        return hierarchical(world, tiers_of(world, scenario, timing))
     if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}

@@ -84,6 +84,8 @@ class GroupOptions(Options):
     energy: Consumption | None = None
     """What its devices consume, by steps and bytes or by the watts of each stage; where no group says so, none is
     counted."""
+    edge: str | None = None
+    """The edge that its devices report to, by its name in `timing: {name: hierarchical, edges: [...]}`."""
     local: GroupLocal | None = None
     """What its devices do in a trip, in place of what `server.local` says: `batch`, and `epochs` or `steps`."""
     deadline_aware: bool = True

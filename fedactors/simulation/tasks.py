@@ -44,12 +44,12 @@ def task_of(
     weights = weights_of(plan, prepared, objective_state)
     counting = weights != 0.0
     counted = Counted(plan.heard().take(counting), weights[counting])
-    bases = tuple(np.unique(counted.orders.base).tolist())
+    bases = tuple(sorted({*np.unique(counted.orders.base).tolist(), *_shares(plan)}))
     return RoundTask(
         _facts(plan, prepared, counted, bases, objective_state),
         bases,
         _chunks(plan, prepared, device, counted, bases, _scheduled_round(plan, objective_state) - plan.version),
-        evaluate=last or (plan.version + 1) % server.evaluate_every == 0,
+        evaluate=last or _is_evaluated(plan, server.evaluate_every),
         oldest=plan.oldest,
         measured=_measured(plan, prepared),
         judged=judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else (),
@@ -70,7 +70,7 @@ def _facts(
         server.schedule.at(number),
         prepared.setting,
         *_moved(plan, prepared, objective_state),
-        mixed=_mixed(counted, bases) if server.timing.mixes else (),
+        mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
         steps=int(counted.orders.steps.sum()),
         server_lr=server.server_schedule.at(number) if server.server_schedule else None,
     )
@@ -152,8 +152,23 @@ def _runs(rates: Float64, first: int, end: int) -> Iterator[tuple[int, int]]:
     return pairwise([first, *changes.tolist(), end])
 
 
-def _mixed(counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
+def _shares(plan: Plan) -> dict[int, float]:
+    """Return what share of each model a plan of a tier is mixed from."""
+    return {} if plan.tier is None else dict(plan.tier.mixed)
+
+
+def _is_evaluated(plan: Plan, every: int) -> bool:
+    """Whether the model after a plan is evaluated: of tiers, that of the cloud."""
+    if plan.tier is not None:
+        return plan.tier.edge < 0 and plan.tier.number % every == 0
+    return (plan.version + 1) % every == 0
+
+
+def _mixed(plan: Plan, counted: Counted, bases: Sequence[int]) -> tuple[float, ...]:
     """Return what share of each of the models `bases` is mixed into the server's."""
+    if plan.tier is not None:
+        shares = _shares(plan)
+        return tuple(shares.get(base, 0.0) for base in bases)
     return tuple(math.fsum(counted.weights[counted.orders.base == base].tolist()) for base in bases)
 
 

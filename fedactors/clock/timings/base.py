@@ -10,6 +10,7 @@ before training.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -35,6 +36,12 @@ class Timing(Options):
 
     def check_devices(self, devices: int) -> None:
         """Raise ValueError if this policy needs more than `devices` devices."""
+
+    def check_edges(self, of_groups: Sequence[str | None]) -> None:
+        """Raise ValueError if population groups, by number, name an edge, and there are none."""
+        for number, edge in enumerate(of_groups):
+            if edge is not None:
+                raise ValueError(f'population.{number}.edge: timing "{self.name}" has none (accepted: hierarchical)')
 
     def weight(self, staleness: int) -> float:
         """Return what an update of this staleness counts, on top of its participation weight."""

@@ -29,6 +29,7 @@ class RunTotals:
         self.wasted = 0
         self.down = ahead
         self.up = 0
+        self.backhaul = 0  # between edges and cloud
         self.outcomes = dict.fromkeys(Outcome, 0)
         self.virtual = 0  # ns
         self.behind: Counter[int] = Counter()  # updates by the versions they were behind
@@ -52,6 +53,8 @@ class RunTotals:
         self.down += down
         self.up += up
         self.virtual = plan.ready
+        backhaul = {} if plan.tier is None else {"bytes_backhaul": plan.tier.moved}
+        self.backhaul += sum(backhaul.values())
         self._count_given(heard.client)
         self.behind.update((plan.version - heard.base).tolist())
         for outcome, count in counts.items():
@@ -59,7 +62,7 @@ class RunTotals:
         return {
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
             "heard": len(heard), "outcomes": {outcome.value: count for outcome, count in counts.items()},
-            "steps": steps, "bytes_down": down, "bytes_up": up, **(self._energy.add(plan) if self._energy else {}),
+            "steps": steps, "bytes_down": down, "bytes_up": up, **backhaul, **(self._energy.add(plan) if self._energy else {}),
         }  # fmt: skip
 
     def _count_given(self, clients: Int64) -> None:
@@ -81,7 +84,7 @@ class RunTotals:
             "outcomes": {outcome.value: count for outcome, count in self.outcomes.items()},
             "steps": self.steps,
             "steps_wasted": self.wasted,
-            "bytes": {"down": self.down, "up": self.up},
+            "bytes": {"down": self.down, "up": self.up, **({"backhaul": self.backhaul} if self.backhaul else {})},
             **(self._energy.summary() if self._energy else {}),
             "staleness": {
                 "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),

@@ -1,0 +1,194 @@
+"""Rounds of edges and cloud: every aggregation is a Plan, in the order in which they close.
+
+An edge starts from the newest model of the cloud, and goes on from its own: its Plans are mixed wholly from the version
+that it made last, which need not be the newest there is. The Plan of the cloud has no orders, and is mixed from the
+last version of each edge. See `fedactors.clock.timings.hierarchical` for the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+import simpy
+
+from fedactors.clock.availability import Int64
+from fedactors.clock.device_columns import Population, build
+from fedactors.clock.timings.hierarchical import Hierarchical
+from fedactors.clock.virtual_time import Waits
+from fedactors.clock.world import World
+from fedactors.plan import NEVER, SECOND, Orders, Phase, Plan, Tier, Time
+from fedactors.scenario.model import Scenario
+
+CLOUD = -1
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """What edges and cloud do; times in ns, None for no limit."""
+
+    rounds: int  # aggregations of all tiers
+    edge_rounds: int
+    members: list[Int64]  # clients of each edge, ascending
+    asks: list[int | None]  # of each edge; None: all its candidates
+    deadlines: list[Time | None]  # of each edge's rounds
+    links: Population  # of the edges to the cloud
+    down: int  # bytes to an edge
+    up: int  # bytes from it
+    samples: Int64  # of each client
+    among: str
+    until: Time | None
+
+
+def hierarchical(world: World, rules: Tiers) -> Generator[simpy.Event, object, str]:
+    """Run cloud rounds until the last one, the end of time or the end of the population; return why it ended."""
+    return (yield from _Cloud(world, rules).serve())
+
+
+class _Cloud:
+    """The cloud, and the edges at work."""
+
+    def __init__(self, world: World, rules: Tiers) -> None:
+        self.world = world
+        self.rules = rules
+        self.version = 0  # of the newest model of any tier
+        self.rounds = 0
+        self.edges = [_EdgeServer(self, number) for number in range(len(rules.members))]
+
+    def serve(self) -> Generator[simpy.Event, object, str]:
+        """Play cloud rounds."""
+        world, rules = self.world, self.rules
+        yield world.at(0, Phase.DISPATCH)
+        while self.version + len(self.edges) * rules.edge_rounds + 1 <= rules.rounds:
+            if ended := world.exhausted or self._limit():
+                return ended
+            opened = world.now
+            for edge in self.edges:
+                edge.model = self.version
+                edge.heard = 0
+            asked = [edge.asked for edge in self.edges]
+            yield simpy.AllOf(world.env, [world.env.process(edge.play()) for edge in self.edges])
+            yield world.at(world.now, Phase.CLOSE)
+            if asked == [edge.asked for edge in self.edges]:
+                return "nobody can be asked any more"
+            self._aggregate(opened)
+        return "all rounds done"
+
+    def _limit(self) -> str:
+        until = self.rules.until
+        return "virtual time limit" if until is not None and self.world.now >= until else ""
+
+    def _aggregate(self, opened: Time) -> None:
+        """Put the Plan of the cloud into the queue: the mean of the edges' models, by the samples that they heard."""
+        heard = [edge for edge in self.edges if edge.heard and edge.present]
+        total = sum(edge.heard for edge in heard)
+        mixed = tuple((edge.model, edge.heard / total) for edge in heard)
+        self.rounds += 1
+        moved = (self.rules.down + self.rules.up) * sum(edge.present for edge in self.edges)
+        self.add(Orders.of(()), opened, Tier(CLOUD, mixed or ((self.version, 1.0),), moved, self.rounds))
+
+    def add(self, orders: Orders, opened: Time, tier: Tier) -> int:
+        """Put a Plan into the queue that closes now; return the version of its model."""
+        world, now = self.world, self.world.now
+        arrived, departed = world.movements(now)
+        moves = world.moves(arrived, departed)
+        version = self.version
+        self.version += 1
+        oldest = min([self.version, *(edge.model for edge in self.edges if tier.edge not in (CLOUD, edge.number))])
+        world.add(Plan(version, opened, now, now, orders, oldest, arrived, departed, moves, tier=tier))
+        return self.version
+
+
+class _EdgeServer:
+    """One edge: its clients, its link to the cloud, and its model."""
+
+    def __init__(self, cloud: _Cloud, number: int) -> None:
+        self.cloud = cloud
+        self.number = number
+        self.model = 0  # version
+        self.heard = 0  # samples of clients heard in this cloud round
+        self.asked = 0  # clients, in all
+        self.present = True  # whether its link is ever up again
+        links = cloud.rules.links
+        self._availability = links.availability
+        self._down, self._up = (
+            -(-size * SECOND // int(rates[number])) + int(links.latency[number])
+            for size, rates in ((cloud.rules.down, links.down), (cloud.rules.up, links.up))
+        )
+
+    def play(self) -> Waits:
+        """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""
+        world, rules = self.cloud.world, self.cloud.rules
+        yield from self._transfer(self._down)
+        for _ in range(rules.edge_rounds if self.present else 0):
+            clients = yield from self._drawn()
+            if not len(clients):
+                break
+            yield from self._round(clients)
+        if self.present:
+            yield from self._transfer(self._up)
+        yield world.at(world.now, Phase.FINISH)
+
+    def _transfer(self, needed: Time) -> Waits:
+        """Wait until a transfer over the link is done, which pauses while the link is down."""
+        world, a = self.cloud.world, self._availability
+        end = a.reach(self.number, a.elapsed(self.number, world.now) + needed)
+        self.present = end < NEVER
+        if self.present:
+            yield world.at(end, Phase.FINISH)
+
+    def _drawn(self) -> Generator[simpy.Event, object, Int64]:
+        """Wait until clients of the edge can be asked, and return those drawn; none if none ever can."""
+        world, rules = self.cloud.world, self.cloud.rules
+        members = rules.members[self.number]
+        while True:
+            yield world.at(world.now, Phase.DISPATCH)
+            candidates = np.intersect1d(world.candidates(rules.among), members, assume_unique=True)
+            if len(candidates):
+                return world.draw(self.model, candidates, rules.asks[self.number], self.number)
+            back = world.next_of(members, rules.among)
+            if back == NEVER and not world.unforeseen:
+                return candidates
+            yield from world.until(max(back, world.now + 1), Phase.DISPATCH)
+
+    def _round(self, clients: Int64) -> Waits:
+        """Play a round of the edge with its clients, and put its Plan into the queue."""
+        world, rules = self.cloud.world, self.cloud.rules
+        opened, limit = world.now, rules.deadlines[self.number]
+        deadline = NEVER if limit is None else min(opened + limit, NEVER)
+        trips = world.begin(clients, self.model, deadline)
+        yield from trips.wait(None, early=True)
+        orders = trips.settle(early=world.now < deadline and not trips.over())
+        self.asked += len(orders)
+        self.heard += int(rules.samples[orders.client[orders.is_heard]].sum())
+        base = self.model
+        self.model = self.cloud.version + 1
+        self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),)))
+
+
+def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> Tiers:
+    """Return what edges and cloud of a scenario do; reads the recordings of the edges' links."""
+    server = scenario.server
+    names = [group.edge for group in scenario.population]
+    edge_of = np.repeat([_place(timing, name) for name in names], [group.count for group in scenario.population])
+    links = build(scenario.model_copy(update={"population": [edge.as_group() for edge in timing.edges]}), flops=1)
+    planner = world.cohort_planner
+    work = [planner.work_of(client) for client in planner.everybody.tolist()]
+    return Tiers(
+        rounds=server.rounds,
+        edge_rounds=timing.edge_rounds,
+        members=[np.flatnonzero(edge_of == number) for number in range(len(timing.edges))],
+        asks=[None if edge.cohort == "all" else edge.cohort for edge in timing.edges],
+        deadlines=[edge.deadline or server.deadline for edge in timing.edges],
+        links=links,
+        down=planner.trip_planner.download(0) - planner.trip_planner.once,
+        up=planner.trip_planner.upload(0),
+        samples=np.array([one.held if one.wanted else 0 for one in work], np.int64),
+        among=server.among,
+        until=server.until,
+    )
+
+
+def _place(timing: Hierarchical, name: str | None) -> int:
+    return [edge.name for edge in timing.edges].index(name or "")

@@ -1,0 +1,94 @@
+"""Hierarchical rounds: Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, 2020
+(HierFAVG).
+
+    for each cloud round:
+        every edge e:  w_e <- w                                      # downloaded over the edge's link
+            kappa_2 times:  clients of e take kappa_1 local steps from w_e ; w_e <- mean of their models, by samples
+        w <- sum_e n_e w_e / sum_e n_e                               # uploaded, when the last edge is there
+
+kappa_1 is the scenario's `local` (steps or epochs), kappa_2 is `edge_rounds`. Each aggregation of an edge and of the
+cloud is a Plan of its own, with the next version: `rounds` counts them all, and no cloud round begins that would exceed
+it. n_e are the samples of the clients that the edge has heard in the cloud round. Edges work at the same time, each
+with the deadline, link and windows of its own; the cloud waits for all of them.
+
+Deviation: the paper's n_e are the samples of all clients of an edge, who all take part there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PlainValidator, field_validator
+
+from fedactors.clock.timings.base import Timing
+from fedactors.errors import suggestion
+from fedactors.options import Options
+from fedactors.scenario.population import Availability, GroupOptions, Network
+from fedactors.scenario.trace_options import Always
+from fedactors.scenario.units import NONE_IS_NULL, Duration
+
+
+def _number_or_all(value: Any) -> Any:
+    if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise ValueError(f"found {str(value)[:60]!r} (accepted: a number of clients such as 10, or all)")
+
+
+class Edge(Options):
+    """One edge aggregator, between clients and the cloud."""
+
+    name: str = Field(min_length=1, max_length=100)
+    """What population groups call it: `edge: north`."""
+    cohort: Annotated[
+        int | Literal["all"],
+        PlainValidator(_number_or_all, json_schema_input_type=Annotated[int, Field(ge=1)] | Literal["all"]),
+    ] = "all"
+    """How many of its clients a round of the edge asks."""
+    deadline: Annotated[Duration | None, NONE_IS_NULL] = Field(default=None, gt=0)
+    """How long a round of the edge waits for them; by default the server's."""
+    network: Network = Network.model_validate({"down": "10 MB/s", "up": "10 MB/s", "latency": "20ms"})
+    """Its link to the cloud."""
+    availability: Availability = Always()
+    """When that link is up: a recording, or a law. Rounds of the edge with its clients go on without it."""
+
+    @field_validator("network")
+    @classmethod
+    def _is_constant(cls, network: Network) -> Network:
+        if network.trace is not None:
+            raise ValueError("trace: links of edges are constant (accepted: down, up, latency, and availability)")
+        return network
+
+    def as_group(self) -> GroupOptions:
+        """Return the edge as a group of one device."""
+        return GroupOptions(name=f"edge {self.name}", count=1, availability=self.availability, network=self.network)
+
+
+class Hierarchical(Timing):
+    """Clients report to edges, and edges to the cloud."""
+
+    asynchronous: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
+
+    name: Literal["hierarchical"] = "hierarchical"
+    edges: tuple[Edge, ...] = Field(min_length=1, strict=False)
+    """The edges, each with a name that population groups give as `edge`."""
+    edge_rounds: int = Field(default=1, ge=1, le=1_000_000)
+    """Rounds of an edge with its clients in each cloud round (kappa_2)."""
+
+    def check_edges(self, of_groups: Sequence[str | None]) -> None:
+        """Raise ValueError if groups and edges do not name each other."""
+        names = [edge.name for edge in self.edges]
+        for number, edge in enumerate(of_groups):
+            if edge not in names:
+                hint = suggestion(edge, names) if edge else f" (accepted: {', '.join(names)})"
+                raise ValueError(f"population.{number}.edge: no edge {'given' if edge is None else repr(edge)}{hint}")
+        for name in names:
+            if name not in of_groups or names.count(name) > 1:
+                problem = "is there twice" if names.count(name) > 1 else "has no population group"
+                raise ValueError(f'server.timing.edges: "{name}" {problem} (accepted: each edge once, with clients)')
+
+    @property
+    def each_cloud_round(self) -> int:
+        """Aggregations of edges and cloud in one cloud round."""
+        return len(self.edges) * self.edge_rounds + 1
