@@ -14,7 +14,6 @@ class TrafficFigures(TypedDict):
 
     down: int
     up: int
-    backhaul: NotRequired[int]  # between edges and cloud
 
 
 class Output(TypedDict):
@@ -41,6 +40,7 @@ class Participation(Output):
     steps: int
     steps_wasted: int
     bytes: TrafficFigures
+    bytes_backhaul: NotRequired[int]  # between edges and cloud
     joules: NotRequired[float]
     joules_wasted: NotRequired[float]
     co2_grams: NotRequired[float]

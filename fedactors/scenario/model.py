@@ -175,7 +175,7 @@ class Scenario(Options):
         if server.quorum is not None and server.quorum > devices:
             raise ValueError(f"server.quorum: {server.quorum} updates cannot come from {devices} devices")
         server.timing.check_devices(devices)
-        server.timing.check_edges([group.edge for group in self.population])
+        server.timing.check_edges([group.edge for group in self.population], server)
         names = [group.name for group in self.population]
         if problem := server.selection.problem(names, server.among, server.participation):
             raise ValueError(f"server.selection.{problem}")

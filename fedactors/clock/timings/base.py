@@ -11,7 +11,7 @@ before training.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -37,7 +37,7 @@ class Timing(Options):
     def check_devices(self, devices: int) -> None:
         """Raise ValueError if this policy needs more than `devices` devices."""
 
-    def check_edges(self, of_groups: Sequence[str | None]) -> None:
+    def check_edges(self, of_groups: Sequence[str | None], server: Any) -> None:
         """Raise ValueError if population groups, by number, name an edge, and there are none."""
         for number, edge in enumerate(of_groups):
             if edge is not None:

@@ -1,5 +1,4 @@
-"""Hierarchical rounds: Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, 2020
-(HierFAVG).
+"""Hierarchical rounds, HierFAVG: Liu et al., Client-Edge-Cloud Hierarchical Federated Learning, 2020, Algorithm 1.
 
     for each cloud round:
         every edge e:  w_e <- w                                      # downloaded over the edge's link
@@ -76,8 +75,10 @@ class Hierarchical(Timing):
     edge_rounds: int = Field(default=1, ge=1, le=1_000_000)
     """Rounds of an edge with its clients in each cloud round (kappa_2)."""
 
-    def check_edges(self, of_groups: Sequence[str | None]) -> None:
-        """Raise ValueError if groups and edges do not name each other."""
+    def check_edges(self, of_groups: Sequence[str | None], server: Any) -> None:
+        """Raise ValueError if groups and edges do not name each other, or the server has what edges have not."""
+        if reason := _undefined(server):
+            raise ValueError(f"server: {reason}, which timing hierarchical does not have (accepted: leave it out)")
         names = [edge.name for edge in self.edges]
         for number, edge in enumerate(of_groups):
             if edge not in names:
@@ -92,3 +93,16 @@ class Hierarchical(Timing):
     def each_cloud_round(self) -> int:
         """Aggregations of edges and cloud in one cloud round."""
         return len(self.edges) * self.edge_rounds + 1
+
+
+def _undefined(server: Any) -> str:
+    """Say what of a server's options is undefined where there are several, if anything."""
+    algorithm = server.algorithm
+    reasons = {
+        f'algorithm "{algorithm.name}" keeps an optimiser on one server': getattr(algorithm, "server_optimizer", None),
+        f'algorithm "{algorithm.name}" learns on one server': algorithm.learns or algorithm.shares,
+        f'algorithm "{algorithm.name}" has one central learner': algorithm.centre != "none",
+        "pretraining belongs to one server": server.pretraining is not None,
+        f'selection "{server.selection.name}" draws from the losses of one round': server.selection.steers,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")

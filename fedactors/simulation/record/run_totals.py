@@ -62,7 +62,8 @@ class RunTotals:
         return {
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
             "heard": len(heard), "outcomes": {outcome.value: count for outcome, count in counts.items()},
-            "steps": steps, "bytes_down": down, "bytes_up": up, **backhaul, **(self._energy.add(plan) if self._energy else {}),
+            "steps": steps, "bytes_down": down, "bytes_up": up,
+            **backhaul, **(self._energy.add(plan) if self._energy else {}),
         }  # fmt: skip
 
     def _count_given(self, clients: Int64) -> None:
@@ -84,7 +85,8 @@ class RunTotals:
             "outcomes": {outcome.value: count for outcome, count in self.outcomes.items()},
             "steps": self.steps,
             "steps_wasted": self.wasted,
-            "bytes": {"down": self.down, "up": self.up, **({"backhaul": self.backhaul} if self.backhaul else {})},
+            "bytes": {"down": self.down, "up": self.up},
+            **({"bytes_backhaul": self.backhaul} if self.backhaul else {}),
             **(self._energy.summary() if self._energy else {}),
             "staleness": {
                 "mean": sum(tau * count for tau, count in self.behind.items()) / max(self.heard, 1),

@@ -1,0 +1,177 @@
+"""Edges between clients and the cloud: against plain rounds, against a loop of one's own, and worked by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+import fedactors
+from fedactors import Scenario
+from fedactors.errors import ScenarioError
+from fedactors.models.network import initial
+from fedactors.plan import SECOND
+from fedactors.simulation.inspect.audit import audit
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import resume
+
+LINK = {"down": "2440 B/s", "up": "1220 B/s", "latency": 0}
+FAST = {"down": "1 GB/s", "up": "1 GB/s", "latency": 0}
+LR = 0.1
+
+
+def scenario(edges=None, groups=None, edge_rounds=1, rounds=6, folder=None, **server):
+    """Clients whose steps take all of their data, so that nothing depends on an order of samples."""
+    timing = {"name": "hierarchical", "edge_rounds": edge_rounds, "edges": edges or [{"name": "one", "network": FAST}]}
+    data = {
+        "name": "edges",
+        "seed": 3,
+        "task": {"dataset": "synthetic", "model": "logistic", "partition": "natural"},
+        "population": groups or [{"name": "all", "count": 5, "edge": "one"}],
+        "server": {
+            "rounds": rounds,
+            "timing": timing,
+            "local": {"steps": 2, "batch": 100_000},
+            "schedule": {"name": "constant", "lr": LR},
+            **server,
+        },
+    }
+    return Scenario.from_data(data, "edges.yaml", folder=folder)
+
+
+def finished(made, path):
+    return fedactors.run(made, path, fleet="local", report=False)
+
+
+def test_one_edge_without_rounds_of_its_own_is_plain_fedavg(tmp_path):
+    """The cloud's model is the edge's, bit for bit. (In later rounds versions differ, and with them orders of samples.)"""
+    plain = {"timing": "synchronous"}
+    groups = [{"name": "all", "count": 5}]
+    flat = finished(scenario(groups=groups, rounds=1, **plain), tmp_path / "flat")
+    tiers = finished(scenario(rounds=3), tmp_path / "tiers")
+    assert tiers.summary["plans"] == 2, "a second cloud round would exceed three"
+    assert tiers.summary["digests"]["model"] == flat.summary["digests"]["model"]
+    assert tiers.summary["final"] == flat.summary["final"]
+
+
+EDGES = [{"name": "north", "network": FAST}, {"name": "south", "network": FAST}]
+GROUPS = [{"name": "a", "count": 2, "edge": "north"}, {"name": "b", "count": 3, "edge": "south"}]
+
+
+def by_loops(made, x, cloud_rounds, edge_rounds):
+    """Return the model of HierFAVG, written down as the paper has it: full gradients, means by samples."""
+    prepared = prepare(made)
+    data = made.task.load(made.seed, made.devices)
+    bounds = data.clients
+    edges = [(0, 1), (2, 3, 4)]
+    inputs = torch.from_numpy(np.asarray(data.x))
+    labels = torch.from_numpy(np.asarray(data.y)).long()
+    assert (prepared.held == np.diff(bounds)).all()
+
+    def local(flat, client):
+        samples = slice(int(bounds[client]), int(bounds[client + 1]))
+        y = flat.clone()
+        for _ in range(2):
+            y = y.detach().requires_grad_()
+            scores = inputs[samples] @ y[:600].reshape(10, 60).T + y[600:]
+            torch.nn.functional.cross_entropy(scores, labels[samples]).backward()
+            y = y - LR * y.grad
+        return y.detach()
+
+    def mean(models, sizes):
+        return sum(size * model for size, model in zip(sizes, models, strict=True)) / sum(sizes)
+
+    for _ in range(cloud_rounds):
+        models = []
+        for clients in edges:
+            w = x
+            for _ in range(edge_rounds):
+                w = mean([local(w, client) for client in clients], [int(prepared.held[c]) for c in clients])
+            models.append(w)
+        x = mean(models, [int(prepared.held[list(clients)].sum()) for clients in edges])
+    return x
+
+
+def test_two_edges_with_rounds_of_their_own_against_loops(tmp_path):
+    """Two cloud rounds of two edges, three rounds each: 2 (2 * 3 + 1) = 14 Plans."""
+    made = scenario(EDGES, GROUPS, edge_rounds=3, rounds=15)
+    run = finished(made, tmp_path / "run")
+    assert run.summary["plans"] == 14
+    assert run.summary["ended_because"] == "all rounds done"
+    start = torch.from_numpy(np.array(initial(prepare(made).model, made.seed)))
+    expected = by_loops(made, start, 2, 3).numpy()
+    assert np.abs(expected - start.numpy()).max() > 0.01
+    assert run.state["x"] == pytest.approx(expected, abs=2e-6)
+    found = audit(tmp_path / "run")
+    assert found["sound"], found
+
+
+def test_the_edges_link_by_hand(tmp_path):
+    """The model of 2,440 bytes takes 1 s down to the edge and 2 s up; its link is down from 20 to 50 s.
+
+    Clients compute 10 s. 1 s down, clients until 11, up until 13; 14, 24, of the upload nothing passes before 50: 52.
+    """
+    (tmp_path / "link.csv").write_text("device,on_s,off_s\nnorth,0,20\nnorth,50,1000\n", encoding="utf-8")
+    link = {"name": "trace", "path": "link.csv", "at_end": "depart"}
+    edges = [{"name": "one", "network": LINK, "availability": link}]
+    groups = [{"name": "all", "count": 1, "edge": "one", "compute": {"per_sample": "1s"}, "network": FAST}]
+    local = {"steps": 1, "batch": 10}
+    plans = list(prepare(scenario(edges, groups, rounds=4, folder=tmp_path, local=local)).clock())
+    assert [plan.tier.edge for plan in plans] == [0, -1, 0, -1]
+    assert [round(plan.closed / SECOND, 3) for plan in plans] == [11, 13, 24, 52]
+    assert [plan.tier.moved for plan in plans] == [0, 4880, 0, 4880]
+    assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], []]
+    assert [plan.tier.mixed for plan in plans] == [((0, 1.0),), ((1, 1.0),), ((2, 1.0),), ((3, 1.0),)]
+
+
+def test_an_edge_has_a_deadline_of_its_own():
+    """Of a device that needs 10 s a step, an edge that waits 15 s hears one of two steps, one that waits 25 s both."""
+    edges = [{"name": name, "deadline": deadline, "network": FAST} for name, deadline in (("n", "15s"), ("s", "25s"))]
+    groups = [
+        {"name": name, "count": 1, "edge": name, "compute": {"per_sample": "1s"}, "network": FAST} for name in "ns"
+    ]
+    plans = list(prepare(scenario(edges, groups, rounds=3, local={"steps": 2, "batch": 10})).clock())
+    assert [(plan.tier.edge, plan.orders.steps.tolist()) for plan in plans] == [(0, [1]), (1, [2]), (-1, [])]
+
+
+def test_events_and_columns_agree():
+    groups = [
+        {"name": "a", "count": 8, "edge": "north", "availability": {"name": "synthetic", "mean_on": "1min",
+         "mean_off": "2min"}, "compute": {"per_sample": "1s", "spread": 0.6}},
+        {"name": "b", "count": 6, "edge": "south", "compute": {"per_sample": "2s", "spread": 0.6}},
+    ]  # fmt: skip
+    changes = {"deadline": "2min", "local": {"steps": 3, "batch": 10}}
+    made = scenario(EDGES, groups, edge_rounds=2, rounds=40, **changes)
+    columns = list(prepare(made).clock())
+    events = list(prepare(made.model_copy(update={"clock": "events"})).clock())
+    assert len(columns) == 40
+    for one, other in zip(columns, events, strict=True):
+        assert (one.version, one.closed, one.tier, one.orders) == (
+            other.version,
+            other.closed,
+            other.tier,
+            other.orders,
+        )
+
+
+def test_a_run_goes_on_with_the_same_bits(tmp_path):
+    made = scenario(EDGES, GROUPS, edge_rounds=2, rounds=10)
+    whole = finished(made, tmp_path / "whole").summary["digests"]
+    fedactors.run(made, tmp_path / "part", fleet="local", report=False, stop_after=4)
+    assert resume(tmp_path / "part", fleet="local", report=False).summary["digests"] == whole
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"groups": [{"name": "all", "count": 5}]}, r"population\.0\.edge: no edge given"),
+        ({"groups": [{"name": "all", "count": 5, "edge": "on"}]}, r'no edge .on.*did you mean "one"'),
+        ({"edges": EDGES, "groups": GROUPS[:1]}, '"south" has no population group'),
+        ({"algorithm": "fedavgm"}, "keeps an optimiser on one server"),
+        ({"algorithm": "scaffold"}, "undefined under timing"),
+        ({"selection": "oort"}, "draws from the losses of one round"),
+        ({"timing": "synchronous"}, 'timing "synchronous" has none'),
+        ({"cohort": 2}, "cohort belongs to synchronous rounds"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, said):
+    with pytest.raises(ScenarioError, match=said):
+        scenario(**changes)
