@@ -20,6 +20,7 @@ FIRST = (
     "how-to/timeline.md",
     "how-to/selection.md",
     "how-to/secure-aggregation.md",
+    "how-to/edges.md",
     "how-to/costs.md",
     "how-to/notebooks.md",
     "how-to/plugins.md",

@@ -30,6 +30,7 @@ class Tiers:
 
     rounds: int  # aggregations of all tiers
     edge_rounds: int
+    mixing: float | None  # share of an edge's model in the cloud's; None: the cloud waits for all edges
     members: list[Int64]  # clients of each edge, ascending
     asks: list[int | None]  # of each edge; None: all its candidates
     deadlines: list[Time | None]  # of each edge's rounds
@@ -53,6 +54,8 @@ class _Cloud:
         self.world = world
         self.rules = rules
         self.version = 0  # of the newest model of any tier
+        self.model = 0  # version of the cloud's
+        self._promised = 0  # versions that cloud rounds which have begun will make at most
         self.rounds = 0
         self.edges = [_EdgeServer(self, number) for number in range(len(rules.members))]
 
@@ -60,6 +63,9 @@ class _Cloud:
         """Play cloud rounds."""
         world, rules = self.world, self.rules
         yield world.at(0, Phase.DISPATCH)
+        if rules.mixing is not None:
+            yield simpy.AllOf(world.env, [world.env.process(edge.go_on(rules.mixing)) for edge in self.edges])
+            return world.exhausted or self._limit() or "all rounds done"
         while self.version + len(self.edges) * rules.edge_rounds + 1 <= rules.rounds:
             if ended := world.exhausted or self._limit():
                 return ended
@@ -74,6 +80,22 @@ class _Cloud:
                 return "nobody can be asked any more"
             self._aggregate(opened)
         return "all rounds done"
+
+    def begins(self) -> bool:
+        """Whether an edge that the cloud does not wait for may begin its rounds."""
+        world, more = self.world, self.rules.edge_rounds + 1
+        if self._promised + more > self.rules.rounds or world.exhausted or self._limit():
+            return False
+        self._promised += more
+        return True
+
+    def mix(self, edge: _EdgeServer, opened: Time, mixing: float) -> None:
+        """Put the Plan of the cloud into the queue that mixes its model with that of an edge."""
+        self.rounds += 1
+        mixed = ((self.model, 1 - mixing), (edge.model, mixing))
+        tier = Tier(CLOUD, mixed if edge.heard else ((self.model, 1.0),), self.rules.down + self.rules.up, self.rounds)
+        edge.model = self.model = self.version + 1
+        self.add(Orders.of(()), opened, tier)
 
     def _limit(self) -> str:
         until = self.rules.until
@@ -95,9 +117,15 @@ class _Cloud:
         moves = world.moves(arrived, departed)
         version = self.version
         self.version += 1
-        oldest = min([self.version, *(edge.model for edge in self.edges if tier.edge not in (CLOUD, edge.number))])
+        oldest = min([self.version, *self._kept(tier)])
         world.add(Plan(version, opened, now, now, orders, oldest, arrived, departed, moves, tier=tier))
         return self.version
+
+    def _kept(self, tier: Tier) -> list[int]:
+        """Return the versions that later Plans may start from, or be mixed from."""
+        if self.rules.mixing is not None:
+            return [self.model, *(edge.model for edge in self.edges)]
+        return [edge.model for edge in self.edges if tier.edge not in (CLOUD, edge.number)]
 
 
 class _EdgeServer:
@@ -129,6 +157,19 @@ class _EdgeServer:
         if self.present:
             yield from self._transfer(self._up)
         yield world.at(world.now, Phase.FINISH)
+
+    def go_on(self, mixing: float) -> Waits:
+        """Play one cloud round after the other, by itself, as long as clients are there."""
+        cloud, asked = self.cloud, -1
+        while self.present and self.asked > asked and cloud.begins():
+            opened, asked = cloud.world.now, self.asked
+            self.model = cloud.model
+            self.heard = 0
+            yield from self.play()
+            if self.present:
+                yield cloud.world.at(cloud.world.now, Phase.CLOSE)
+                cloud.mix(self, opened, mixing)
+        self.model = NEVER  # none is kept for it any more
 
     def _transfer(self, needed: Time) -> Waits:
         """Wait until a transfer over the link is done, which pauses while the link is down."""
@@ -178,6 +219,7 @@ def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> Tiers:
     return Tiers(
         rounds=server.rounds,
         edge_rounds=timing.edge_rounds,
+        mixing=timing.mixing,
         members=[np.flatnonzero(edge_of == number) for number in range(len(timing.edges))],
         asks=[None if edge.cohort == "all" else edge.cohort for edge in timing.edges],
         deadlines=[edge.deadline or server.deadline for edge in timing.edges],

@@ -42,7 +42,7 @@ def finished(made, path):
 
 
 def test_one_edge_without_rounds_of_its_own_is_plain_fedavg(tmp_path):
-    """The cloud's model is the edge's, bit for bit. (In later rounds versions differ, and with them orders of samples.)"""
+    """The cloud's model is the edge's, bit for bit. (Later, versions differ, and orders of samples with them.)"""
     plain = {"timing": "synchronous"}
     groups = [{"name": "all", "count": 5}]
     flat = finished(scenario(groups=groups, rounds=1, **plain), tmp_path / "flat")
@@ -120,6 +120,34 @@ def test_the_edges_link_by_hand(tmp_path):
     assert [plan.tier.moved for plan in plans] == [0, 4880, 0, 4880]
     assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], []]
     assert [plan.tier.mixed for plan in plans] == [((0, 1.0),), ((1, 1.0),), ((2, 1.0),), ((3, 1.0),)]
+
+
+def test_edges_that_the_cloud_does_not_wait_for():
+    """North's client computes 10 s and south's 25: north's rounds close at 10 and 20, then south's at 25.
+
+    w_1 is mixed from w_0 and north's; south began from w_0, and comes in when north has been there twice. North's third
+    cloud round begins at 20, from what its second has made: version 4.
+    """
+    groups = [
+        {"name": name, "count": 1, "edge": edge, "compute": {"per_sample": speed}, "network": FAST}
+        for name, edge, speed in (("a", "north", "1s"), ("b", "south", "2500ms"))
+    ]
+    made = scenario(EDGES, groups, rounds=8, local={"steps": 1, "batch": 10})
+    timing = made.server.timing.model_copy(update={"mixing": 0.25})
+    made = made.model_copy(update={"server": made.server.model_copy(update={"timing": timing})})
+    plans = list(prepare(made).clock())
+    found = [(plan.tier.edge, round(plan.closed / SECOND), plan.tier.mixed, plan.oldest) for plan in plans]
+    assert found == [
+        (0, 10, ((0, 1.0),), 0),
+        (-1, 10, ((0, 0.75), (1, 0.25)), 0),
+        (0, 20, ((2, 1.0),), 0),
+        (-1, 20, ((2, 0.75), (3, 0.25)), 0),
+        (1, 25, ((0, 1.0),), 4),
+        (-1, 25, ((4, 0.75), (5, 0.25)), 4),
+        (0, 30, ((4, 1.0),), 6),
+        (-1, 30, ((6, 0.75), (7, 0.25)), 8),
+    ]
+    assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], [], [0], [], [4], []]
 
 
 def test_an_edge_has_a_deadline_of_its_own():

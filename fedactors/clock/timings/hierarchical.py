@@ -10,6 +10,10 @@ cloud is a Plan of its own, with the next version: `rounds` counts them all, and
 it. n_e are the samples of the clients that the edge has heard in the cloud round. Edges work at the same time, each
 with the deadline, link and windows of its own; the cloud waits for all of them.
 
+With `mixing` edges are asynchronous: w <- (1 - alpha) w + alpha w_e whenever an edge is there, and that edge goes on
+from the new w at once (Xie et al., Asynchronous Federated Optimization, 2019, with edges as workers and a constant
+alpha).
+
 Deviation: the paper's n_e are the samples of all clients of an edge, who all take part there.
 """
 
@@ -74,6 +78,9 @@ class Hierarchical(Timing):
     """The edges, each with a name that population groups give as `edge`."""
     edge_rounds: int = Field(default=1, ge=1, le=1_000_000)
     """Rounds of an edge with its clients in each cloud round (kappa_2)."""
+    mixing: float | None = Field(default=None, gt=0.0, le=1.0)
+    """What share an edge's model has in the cloud's when it comes in, which then waits for no other edge (alpha of
+    FedAsync, with edges in place of clients). By default the cloud waits for all of them."""
 
     def check_edges(self, of_groups: Sequence[str | None], server: Any) -> None:
         """Raise ValueError if groups and edges do not name each other, or the server has what edges have not."""
