@@ -25,7 +25,7 @@ CLOUD = -1
 
 
 @dataclass(frozen=True)
-class Tiers:
+class TierRules:
     """What edges and cloud do; times in ns, None for no limit."""
 
     rounds: int  # aggregations of all tiers
@@ -42,7 +42,7 @@ class Tiers:
     until: Time | None
 
 
-def hierarchical(world: World, rules: Tiers) -> Generator[simpy.Event, object, str]:
+def hierarchical(world: World, rules: TierRules) -> Generator[simpy.Event, object, str]:
     """Run cloud rounds until the last one, the end of time or the end of the population; return why it ended."""
     return (yield from _Cloud(world, rules).serve())
 
@@ -50,7 +50,7 @@ def hierarchical(world: World, rules: Tiers) -> Generator[simpy.Event, object, s
 class _Cloud:
     """The cloud, and the edges at work."""
 
-    def __init__(self, world: World, rules: Tiers) -> None:
+    def __init__(self, world: World, rules: TierRules) -> None:
         self.world = world
         self.rules = rules
         self.version = 0  # of the newest model of any tier
@@ -60,14 +60,19 @@ class _Cloud:
         self.edges = [_EdgeServer(self, number) for number in range(len(rules.members))]
 
     def serve(self) -> Generator[simpy.Event, object, str]:
-        """Play cloud rounds."""
-        world, rules = self.world, self.rules
+        """Play cloud rounds: one after the other, or each edge its own."""
+        world, mixing = self.world, self.rules.mixing
         yield world.at(0, Phase.DISPATCH)
-        if rules.mixing is not None:
-            yield simpy.AllOf(world.env, [world.env.process(edge.go_on(rules.mixing)) for edge in self.edges])
-            return world.exhausted or self._limit() or "all rounds done"
+        if mixing is None:
+            return (yield from self._in_step())
+        yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
+        return self._limit() or "all rounds done"
+
+    def _in_step(self) -> Generator[simpy.Event, object, str]:
+        """Play cloud rounds in which the cloud waits for all edges."""
+        world, rules = self.world, self.rules
         while self.version + len(self.edges) * rules.edge_rounds + 1 <= rules.rounds:
-            if ended := world.exhausted or self._limit():
+            if ended := self._limit():
                 return ended
             opened = world.now
             for edge in self.edges:
@@ -83,8 +88,8 @@ class _Cloud:
 
     def begins(self) -> bool:
         """Whether an edge that the cloud does not wait for may begin its rounds."""
-        world, more = self.world, self.rules.edge_rounds + 1
-        if self._promised + more > self.rules.rounds or world.exhausted or self._limit():
+        more = self.rules.edge_rounds + 1
+        if self._promised + more > self.rules.rounds or self._limit():
             return False
         self._promised += more
         return True
@@ -98,6 +103,8 @@ class _Cloud:
         self.add(Orders.of(()), opened, tier)
 
     def _limit(self) -> str:
+        if self.world.exhausted:
+            return self.world.exhausted
         until = self.rules.until
         return "virtual time limit" if until is not None and self.world.now >= until else ""
 
@@ -208,15 +215,14 @@ class _EdgeServer:
         self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),)))
 
 
-def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> Tiers:
+def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> TierRules:
     """Return what edges and cloud of a scenario do; reads the recordings of the edges' links."""
     server = scenario.server
-    names = [group.edge for group in scenario.population]
-    edge_of = np.repeat([_place(timing, name) for name in names], [group.count for group in scenario.population])
+    groups = scenario.population
+    edge_of = np.repeat([_place(timing, group.edge) for group in groups], [group.count for group in groups])
     links = build(scenario.model_copy(update={"population": [edge.as_group() for edge in timing.edges]}), flops=1)
     planner = world.cohort_planner
-    work = [planner.work_of(client) for client in planner.everybody.tolist()]
-    return Tiers(
+    return TierRules(
         rounds=server.rounds,
         edge_rounds=timing.edge_rounds,
         mixing=timing.mixing,
@@ -226,10 +232,17 @@ def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> Tiers:
         links=links,
         down=planner.trip_planner.download(0) - planner.trip_planner.once,
         up=planner.trip_planner.upload(0),
-        samples=np.array([one.held if one.wanted else 0 for one in work], np.int64),
+        samples=_samples(world),
         among=server.among,
         until=server.until,
     )
+
+
+def _samples(world: World) -> Int64:
+    """Return the samples that each client trains on."""
+    planner = world.cohort_planner
+    works = map(planner.work_of, planner.everybody.tolist())
+    return np.array([work.held if work.wanted else 0 for work in works], np.int64)
 
 
 def _place(timing: Hierarchical, name: str | None) -> int:

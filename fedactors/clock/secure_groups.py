@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedactors.plan import OUTCOME_CODES, Orders, Outcome
-from fedactors.scenario.secure_options import SecureAggregation
+from fedactors.scenario.costs.secure_options import SecureAggregation
 from fedactors.streams import Purpose, stream
 
 

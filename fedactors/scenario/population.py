@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
-from fedactors.scenario.energy_options import Consumption
+from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.scenario.local_options import GroupLocal
 from fedactors.scenario.process_behaviour import ProcessBehaviour, named
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording

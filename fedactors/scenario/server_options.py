@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Val
 
 from fedactors.options import Options
 from fedactors.scenario.alternate_options import AlternateOptions
-from fedactors.scenario.energy_options import SpendingLimits
+from fedactors.scenario.costs.energy_options import SpendingLimits
+from fedactors.scenario.costs.secure_options import SecureAggregation
 from fedactors.scenario.kinds import (
     Aggregation,
     Algorithm,
@@ -22,7 +23,6 @@ from fedactors.scenario.kinds import (
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
-from fedactors.scenario.secure_options import SecureAggregation
 from fedactors.scenario.stop_options import StopOptions
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 

@@ -16,8 +16,8 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import regulariser_flops
+from fedactors.scenario.costs.secure_options import MESSAGES
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.secure_options import MESSAGES
 from fedactors.simulation.checks.algorithm_checks import check_algorithm
 from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.last_checks import LAST_CHECKS

@@ -19,8 +19,8 @@ from fedactors.models.layers import Model
 from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
+from fedactors.scenario.costs.secure_options import SecureTraffic
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.secure_options import SecureTraffic
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.algorithms.participation import Members, Scheme, Updates
 from fedactors.clock.clock import Clock
+from fedactors.clock.selections.base import Clients
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
@@ -20,7 +21,6 @@ from fedactors.learning.training_task import Chunk
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
 from fedactors.simulation.dealt import Dealt
-from fedactors.simulation.drawn_weights import counted_over_all
 from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose, stream
@@ -109,7 +109,7 @@ def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None 
     server = dealt.scenario.server
     shares: Sequence[float] = server.participation.weigh(_updates(orders, dealt), members)
     if isinstance(server.participation, Scheme):
-        shares = counted_over_all(shares, plan, dealt, members)
+        shares = _counted_over_all(shares, plan, dealt, members)
     ages, age_of = np.unique(plan.version - orders.base, return_inverse=True)
     by_age = np.array([server.timing.weight(age) for age in ages.tolist()], np.float64)
     weights: Float64 = np.array(shares, np.float64) * by_age[age_of]
@@ -118,6 +118,29 @@ def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None 
     if objective_state is None or not objective_state.factors:
         return weights
     return weights * [objective_state.factors.get(client, 1.0) for client in orders.client.tolist()]
+
+
+def _counted_over_all(shares: Sequence[float], plan: Plan, dealt: Dealt, members: Members) -> Sequence[float]:
+    """Return the weights of a scheme: `shares`, those of the updates heard, as its option `weights` has them.
+
+    Where the selection draws by odds, unbiased weights are p_k / pi_k, pi_k a client's probability to be asked; where
+    it does not, they are N / S p_k.
+    """
+    server, asked = dealt.scenario.server, len(plan.orders)
+    assert isinstance(server.participation, Scheme)
+    if server.participation.weights == "unbiased":
+        people = dealt.population
+        work = dealt.workload_table.all()
+        there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
+        candidates = np.flatnonzero(there & (work.wanted > 0))
+        samples = np.where(work.wanted > 0, work.held, 0)
+        clients = Clients(samples, np.zeros(len(samples), np.int64), groups=dealt.scenario.groups)
+        chances = server.selection.chances(clients, candidates, asked)
+        if chances is not None:
+            of_heard = chances[np.searchsorted(candidates, plan.heard().client)]
+            weights: list[float] = (np.asarray(shares) / of_heard).tolist()
+            return weights
+    return server.participation.counted(shares, members, asked)
 
 
 def _moved(

@@ -10,7 +10,7 @@ from fedactors import Scenario
 from fedactors.clock.secure_groups import SecureGroups
 from fedactors.errors import ScenarioError
 from fedactors.plan import SECOND, Order, Orders, Outcome
-from fedactors.scenario.secure_options import SecureAggregation
+from fedactors.scenario.costs.secure_options import SecureAggregation
 from fedactors.simulation.inspect.audit import audit
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.replay import replay

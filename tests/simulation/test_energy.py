@@ -9,7 +9,7 @@ import fedactors
 from fedactors import Scenario
 from fedactors.clock.energy.tariff import GroupTariff, Tariff
 from fedactors.plan import Order, Orders, Outcome, Plan
-from fedactors.scenario.energy_options import Consumption
+from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.scenario.units import energy, show_energy
 from fedactors.simulation.record.milestones import milestones
 from fedactors.simulation.record.run_totals import RunTotals

@@ -23,7 +23,7 @@ import numpy as np
 import simpy
 
 from fedactors.plan import Phase, Time
-from fedactors.scenario.energy_options import Consumption
+from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.scenario.units import duration
 from fedactors.streams import Purpose, stream
 

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from fedactors.clock.behaviours.base import BehavingDevice, Behaviour, Play
 from fedactors.plan import SECOND
-from fedactors.scenario.power_units import MICRO
+from fedactors.scenario.costs.power_units import MICRO
 from fedactors.scenario.units import energy
 
 _JOULE = energy("1 J")

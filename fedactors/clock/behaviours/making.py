@@ -9,7 +9,7 @@ from functools import partial
 
 from fedactors.clock.behaviours.base import Behaviour
 from fedactors.errors import ScenarioError
-from fedactors.scenario.energy_options import Consumption
+from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.user_code import telling

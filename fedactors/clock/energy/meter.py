@@ -19,9 +19,9 @@ import numpy as np
 from fedactors.clock.energy.tariff import Tariff, tariff_of
 from fedactors.clock.selections.history import Seen
 from fedactors.plan import Orders, Plan, StageTimes
-from fedactors.scenario.energy_options import SpendingLimits
+from fedactors.scenario.costs.energy_options import SpendingLimits
+from fedactors.scenario.costs.power_units import show_amount, show_mass
 from fedactors.scenario.model import Scenario
-from fedactors.scenario.power_units import show_amount, show_mass
 from fedactors.scenario.units import show_size
 
 _PER_PICO = 1000  # fJ

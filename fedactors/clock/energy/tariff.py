@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.plan import Int64, Orders, Plan, StageTimes
-from fedactors.scenario.energy_options import STAGES, Consumption
+from fedactors.scenario.costs.energy_options import STAGES, Consumption
 from fedactors.scenario.model import Scenario
 
 FEMTO = 10**15

@@ -92,14 +92,15 @@ class Hierarchical(Timing):
                 hint = suggestion(edge, names) if edge else f" (accepted: {', '.join(names)})"
                 raise ValueError(f"population.{number}.edge: no edge {'given' if edge is None else repr(edge)}{hint}")
         for name in names:
-            if name not in of_groups or names.count(name) > 1:
-                problem = "is there twice" if names.count(name) > 1 else "has no population group"
+            if problem := _problem_of(name, names, of_groups):
                 raise ValueError(f'server.timing.edges: "{name}" {problem} (accepted: each edge once, with clients)')
 
-    @property
-    def each_cloud_round(self) -> int:
-        """Aggregations of edges and cloud in one cloud round."""
-        return len(self.edges) * self.edge_rounds + 1
+
+def _problem_of(name: str, names: Sequence[str], of_groups: Sequence[str | None]) -> str:
+    """Say what is wrong with an edge, if anything."""
+    if names.count(name) > 1:
+        return "is there twice"
+    return "" if name in of_groups else "has no population group"
 
 
 def _undefined(server: Any) -> str:

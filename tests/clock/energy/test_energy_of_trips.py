@@ -9,7 +9,7 @@ from fedactors import Scenario
 from fedactors.clock.energy.tariff import FEMTO, GroupTariff, Tariff, tariff_of
 from fedactors.errors import ScenarioError
 from fedactors.plan import SECOND, Orders, Outcome
-from fedactors.scenario.energy_options import Consumption
+from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.replay import replay
 from tests.fleet.conftest import QUICKSTART

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from fedactors.options import Options
-from fedactors.scenario.power_units import Amount, Intensity, Mass, Power
+from fedactors.scenario.costs.power_units import Amount, Intensity, Mass, Power
 from fedactors.scenario.units import Energy, Size
 
 STAGES = ("down", "compute", "up", "idle")

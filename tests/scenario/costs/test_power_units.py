@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedactors.scenario import power_units as units
+from fedactors.scenario.costs import power_units as units
 
 
 @pytest.mark.parametrize(
