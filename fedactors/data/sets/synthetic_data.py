@@ -160,10 +160,13 @@ class SyntheticClients:
         )
         for k in np.flatnonzero(sizes + self.test_sizes).tolist():
             x, y = self._all(k)
-            train, count, tested = self.sizes[k], sizes[k], self.test_sizes[k]
-            mine, held_out = slice(bounds[k], bounds[k] + count), slice(test_bounds[k], test_bounds[k] + tested)
-            data.x[mine], data.test_x[held_out] = x[:count], x[train : train + tested]
-            data.y[mine], data.test_y[held_out] = y[:count], y[train : train + tested]
+            mine = slice(bounds[k], bounds[k + 1])
+            data.x[mine] = x[: sizes[k]]
+            data.y[mine] = y[: sizes[k]]
+            tested = slice(test_bounds[k], test_bounds[k + 1])
+            held_out = slice(self.sizes[k], self.sizes[k] + self.test_sizes[k])
+            data.test_x[tested] = x[held_out]
+            data.test_y[tested] = y[held_out]
         return data
 
     def _all(self, client: int) -> tuple[Float64, Int64]:
