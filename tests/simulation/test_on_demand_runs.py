@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 import fedactors
+from fedactors import load_run
 from fedactors.data import on_demand
 from fedactors.data.sets.synthetic_data import SyntheticClients
-from fedactors import load_run
 from fedactors.run_files import records
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.prepared import Prepared
@@ -64,7 +64,7 @@ def test_clients_that_are_never_asked_have_no_samples(tmp_path, monkeypatch):
     monkeypatch.setattr(SyntheticClients, "samples", noted)
     run = tmp_path / "run"
     digests(run, scenario(tmp_path, **{"server.rounds": 2, "task.dataset.test_clients": 3}))
-    assert asked == set(records.read(run).orders["client"]) | {0}  # the first client's are what the data are known again by
+    assert asked == set(records.read(run).orders["client"]) | {0}  # the data are known again by the first client
     assert len(asked) < 30
 
 
