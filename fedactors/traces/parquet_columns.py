@@ -58,7 +58,8 @@ def schema(source: RecordingFile, accepted: str) -> pa.Schema:
     """Return names, in lower case, types and metadata of the columns. Raises TraceError if the file is damaged."""
     with _told(source, accepted):
         found = _opened(source).schema_arrow
-        return found.empty_table().rename_columns([_known(name) for name in found.names]).schema
+        renamed = found.empty_table().rename_columns([_known(name) for name in found.names]).schema
+        return renamed.with_metadata(found.metadata)
 
 
 def column(source: RecordingFile, name: str, accepted: str) -> pa.ChunkedArray:
