@@ -123,7 +123,7 @@ def test_whoever_plays_the_clock_every_group_is_whole_or_lost(clock):
 
 
 def test_a_run_says_what_was_lost_and_its_records_agree(tmp_path):
-    made = Scenario.load(QUICKSTART, CHANGES)
+    made = Scenario.load(QUICKSTART, [*CHANGES, "server.rounds=2"])
     summary = fedactors.run(made, tmp_path / "run", fleet="local", report=False).summary
     assert sum(summary["outcomes"].values()) == summary["asked"]
     assert summary["outcomes"]["lost"] > 0

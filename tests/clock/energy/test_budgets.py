@@ -42,7 +42,7 @@ def test_the_round_that_spends_the_rest_is_the_last(timing, budget, spent):
 
 
 def test_a_run_ends_as_its_replay_does_and_its_records_agree(tmp_path):
-    scenario = Scenario.load(QUICKSTART, [ENERGY, "server.budget={energy: 400 J}"])
+    scenario = Scenario.load(QUICKSTART, [ENERGY, "server.budget={energy: 150 J}"])
     summary = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False).summary
     replayed = replay(scenario, tmp_path / "replay").summary
     for key in ("plans", "joules", "joules_wasted", "joules_of_stages", "co2_grams", "ended_because"):
@@ -50,7 +50,7 @@ def test_a_run_ends_as_its_replay_does_and_its_records_agree(tmp_path):
     assert "loss" in summary["final"], "the last model is evaluated"
     found = audit(tmp_path / "run")
     assert found["sound"], found
-    assert "budget of 400 J" in summary["ended_because"]
+    assert "budget of 150 J" in summary["ended_because"]
 
 
 def test_a_budget_of_what_nobody_counts_is_refused():
