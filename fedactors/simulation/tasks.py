@@ -83,7 +83,7 @@ def _scheduled_round(plan: Plan, objective_state: ObjectiveState | None) -> int:
 
 def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
     """Whether single clients are evaluated after a plan."""
-    return evaluation is not None and (last or (plan.version + 1) % evaluation.every == 0)
+    return evaluation is not None and (last or _is_evaluated(plan, evaluation.every))
 
 
 def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:

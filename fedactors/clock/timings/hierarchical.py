@@ -111,6 +111,7 @@ def _undefined(server: Any) -> str:
         f'algorithm "{algorithm.name}" learns on one server': algorithm.learns or algorithm.shares,
         f'algorithm "{algorithm.name}" has one central learner': algorithm.centre != "none",
         "pretraining belongs to one server": server.pretraining is not None,
+        "dissimilarity_every measures at one model": server.dissimilarity_every is not None,
         f'selection "{server.selection.name}" draws from the losses of one round': server.selection.steers,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
