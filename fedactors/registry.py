@@ -194,6 +194,17 @@ BUILTIN: dict[str, dict[str, str]] = {
         "labels": "fedactors.data.partitions.label_split:LabelSplit",
         "pooled": "fedactors.data.partitions.pooled:Pooled",
     },
+    "update_transforms": {
+        "clip": "fedactors.transforms.update_clipping:ClipUpdates",
+        "gaussian": "fedactors.transforms.gaussian:GaussianNoise",
+        "laplace": "fedactors.transforms.laplace:LaplaceNoise",
+        "lowrank": "fedactors.transforms.lowrank:LowRank",
+        "mask": "fedactors.transforms.mask:Mask",
+        "quantize": "fedactors.transforms.quantize:Quantize",
+        "randomk": "fedactors.transforms.randomk:RandomK",
+        "signs": "fedactors.transforms.signs:Signs",
+        "topk": "fedactors.transforms.topk:TopK",
+    },
     "transforms": {"torchvision": "fedactors.data.transforms.torchvision_transforms:TorchvisionTransforms"},
     "server_data": {
         "iid": "fedactors.data.server.server_data:IidServerData",

@@ -34,6 +34,7 @@ from fedactors.learning.chunks import joined
 from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
+from fedactors.learning.downlink import with_messages
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
@@ -44,6 +45,7 @@ from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
+from fedactors.learning.uplink import received
 from fedactors.models.network import initial
 from fedactors.user_errors import told
 
@@ -206,7 +208,8 @@ class ServerWorker(Worker):
         x = torch.from_numpy(initial(self._task.model, self._task.seed))
         if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
-        return self._parted(self._task.algorithm.start(x) | as_tensors(self._task.given))
+        start = self._task.algorithm.start(x) | as_tensors(self._task.given)
+        return self._parted(with_messages(self._task, start, {}, 0))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
@@ -231,10 +234,10 @@ class ServerWorker(Worker):
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
-        moved = self._next(state, sums, facts, kept_by_departed)
+        moved = self._next(state, received(self._task, sums, facts), facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
         moved["x"] = unmoved(self._task.personal, before, averaged)
-        after = self._parted(moved)
+        after = self._parted(with_messages(self._task, moved, private, facts.version + 1))
         return *after, report._replace(sound=all(map(finite, after)))
 
     def _next(
@@ -261,7 +264,7 @@ class ServerWorker(Worker):
         return mixed_dissimilarity(gradient_sums, central, (algorithm.loss_weight, algorithm.central_share))
 
     def _parted(self, state: dict[str, torch.Tensor]) -> tuple[Vectors, Vectors]:
-        sends = self._task.algorithm.sends
+        sends = self._task.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
 

@@ -18,6 +18,7 @@ from fedactors.scenario.kinds import (
     Selection,
     ServerData,
     Timing,
+    UpdateTransform,
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
@@ -141,6 +142,10 @@ class ServerOptions(Options):
     """What weight each update has; by default what the algorithm's paper has."""
     aggregation: Aggregation = Field(default="mean", validate_default=True)
     """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
+    uplink: Annotated[tuple[UpdateTransform, ...], Field(strict=False)] = ()
+    """What is done to updates on their way to the server, in this order: compression, clipping, noise."""
+    downlink: Annotated[tuple[UpdateTransform, ...], Field(strict=False)] = ()
+    """What is done to models on their way to the clients, in this order."""
     local: LocalOptions = LocalOptions(epochs=1)
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares

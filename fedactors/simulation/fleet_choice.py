@@ -81,6 +81,7 @@ def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     server = prepared.scenario.server
     many = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or server.aggregation.single
+    many = many or (prepared.uplink is not None and bool(prepared.uplink.keeps(server.algorithm.changes)))
     return not many and not server.timing.asynchronous
 
 

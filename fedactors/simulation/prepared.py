@@ -20,6 +20,8 @@ from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.energy import Tariff, tariff
+from fedactors.transforms.chain import Chain, Way
+from fedactors.transforms.wire import layout_of
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -63,7 +65,9 @@ class Prepared:
     def client_bytes(self) -> int | NDArray[np.int64]:
         """Size of a model as it travels: whole, or `(clients,)` where clients have some rows of its table only."""
         rows = self.info.client_rows
-        if rows is None or table_of(self.model) is None or not self.scenario.server.algorithm.travels_by_rows:
+        server = self.scenario.server
+        whole = not server.algorithm.travels_by_rows or server.uplink or server.downlink
+        if rows is None or table_of(self.model) is None or whole:
             return self.model_bytes
         return floats(self.model, rows) * BYTES_PER_PARAMETER
 
@@ -71,6 +75,20 @@ class Prepared:
     def personal(self) -> NDArray[np.int64]:
         """Positions in the flat vector of what stays at the clients."""
         return personal_positions(self.model, self.scenario.server.personal)
+
+    @cached_property
+    def uplink(self) -> Chain | None:
+        """The transforms of updates, if there are any."""
+        return self._chain("uplink")
+
+    @cached_property
+    def downlink(self) -> Chain | None:
+        """The transforms of models on their way to the clients, if there are any."""
+        return self._chain("downlink")
+
+    def _chain(self, way: Way) -> Chain | None:
+        transforms = getattr(self.scenario.server, way)
+        return Chain(way, transforms, layout_of(self.model, self.personal)) if transforms else None
 
     @property
     def personal_steps(self) -> tuple[int, ...]:
@@ -94,12 +112,22 @@ class Prepared:
         """What a trip moves and what the server computes."""
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
         shared = 1 - len(self.personal) / max(1, self.model.parameters)
+        algorithm = self.scenario.server.algorithm
         return payload._replace(
-            down=payload.down * shared,
-            up=payload.up * shared,
+            down=payload.down * shared + self._saved(self.downlink, len(algorithm.sends), shared),
+            up=payload.up * shared + self._saved(self.uplink, len(algorithm.changes), shared),
             once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
+
+    def _saved(self, chain: Chain | None, vectors: int, shared: float) -> float:
+        """Return by how much transforms change what is sent, in model sizes: below 0 where they save."""
+        if chain is None:
+            return 0.0
+        local = self.personal >= self.model.parameters - self.model.buffer_values
+        buffers = self.model.buffer_values - int(np.count_nonzero(local))  # they travel as they are
+        message = chain.bytes + buffers * BYTES_PER_PARAMETER
+        return vectors * (message / self.model_bytes - shared)
 
     @property
     def ahead(self) -> int:

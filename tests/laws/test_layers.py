@@ -19,14 +19,16 @@ ROOMS = {
     "data": set(),
     "models": set(),
     "optim": {"models"},
+    "transforms": {"models"},
     "engines": {"data", "models", "optim"},
-    "learning": {"data", "models", "optim", "engines"},
+    "learning": {"data", "models", "optim", "engines", "transforms"},
     "algorithms": {"models", "optim", "learning"},
     "fleet": {"data", "models", "learning"},
     "report": {"run_files"},
     "starters": {"clock", "data", "learning"},
     "simulation": {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
+        "transforms",
     },
     "fetching": set(),
     "study": {"scenario", "traces", "clock", "simulation", "run_files", "report", "fleet"},
@@ -34,7 +36,7 @@ ROOMS = {
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet", "fetching"},
 }  # fmt: skip
 # Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).
-TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms"}}
+TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms", "transforms"}}
 FORBIDDEN = {
     "run_files": {"torch", "ray", "simpy"},
     "scenario": {"torch", "ray", "simpy"},
@@ -43,6 +45,7 @@ FORBIDDEN = {
     "data": {"ray", "simpy"},
     "models": {"ray", "simpy"},
     "optim": {"ray", "simpy"},
+    "transforms": {"ray", "simpy"},
     "engines": {"ray", "simpy"},
     "learning": {"ray", "simpy"},
     "algorithms": {"ray", "simpy"},

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fedactors.learning.training_task import SENT
 from fedactors.models.personal import PERSONAL
 from fedactors.run_files.files import damaged
 from fedactors.run_files.tensors import shapes_of
@@ -37,15 +38,18 @@ def refuse_other_tensors(start: Checkpoint, prepared: Prepared) -> None:
     algorithm = prepared.scenario.server.algorithm
     size: Shape = (prepared.model.parameters,)
     state = _state(prepared)
+    public = [name for name in state if name.removeprefix(SENT) in algorithm.sends]
     found: dict[int, set[str]] = {start.plans: set()}
     for tensor in _tensors(path):
-        wanted = state if tensor.number == start.plans else {name: state.get(name, size) for name in algorithm.sends}
+        wanted = state if tensor.number == start.plans else {name: state.get(name, size) for name in public}
         if not 0 <= tensor.number <= start.plans:
             raise damaged(path, f"a tensor of version {tensor.number}", f"0 to {start.plans}")
         _refuse_other(path, tensor, wanted)
         found.setdefault(tensor.number, set()).add(tensor.name)
     _refuse_missing(path, "version", found, {start.plans: state})
     kept = dict.fromkeys(algorithm.keeps, size)
+    if prepared.uplink is not None:
+        kept |= {name: (length,) for name, length in prepared.uplink.keeps(algorithm.changes).items()}
     if personal := len(prepared.personal):
         kept[PERSONAL] = (personal,)
     _check_clients(start, prepared.scenario.devices, kept)
@@ -55,8 +59,14 @@ def _state(prepared: Prepared) -> dict[str, Shape]:
     """Return the shapes of the server's state by name."""
     import torch
 
-    started = prepared.scenario.server.algorithm.start(torch.zeros(prepared.model.parameters))
-    return {name: tuple(value.shape) for name, value in started.items()}
+    from fedactors.learning.downlink import lengths
+
+    algorithm = prepared.scenario.server.algorithm
+    started = algorithm.start(torch.zeros(prepared.model.parameters))
+    further = lengths(prepared.downlink, algorithm.sends, prepared.model.parameters)
+    return {name: tuple(value.shape) for name, value in started.items()} | {
+        name: (length,) for name, length in further.items()
+    }
 
 
 def _check_clients(start: Checkpoint, devices: int, kept: Mapping[str, Shape]) -> None:
