@@ -34,7 +34,6 @@ from fedactors.learning.chunks import joined
 from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
-from fedactors.learning.downlink import with_messages
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
@@ -43,9 +42,10 @@ from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.row_vectors import as_tensors
 from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
+from fedactors.learning.traffic.downlink import with_messages
+from fedactors.learning.traffic.uplink import received
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
-from fedactors.learning.uplink import received
 from fedactors.models.network import initial
 from fedactors.user_errors import told
 

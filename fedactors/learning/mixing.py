@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedactors.learning.downlink import as_sent
+from fedactors.learning.traffic.downlink import as_sent
 
 
 def mixed(x: Tensor, older: Sequence[Any], shares: Sequence[float]) -> Tensor:

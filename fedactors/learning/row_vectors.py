@@ -18,6 +18,11 @@ def as_tensors(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
 
 
+def on_this(vectors: Mapping[str, NDArray[np.float32]], device: torch.device) -> dict[str, Tensor]:
+    """Return named vectors as tensors on a device."""
+    return {name: value.to(device) for name, value in as_tensors(vectors).items()}
+
+
 def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:
     """Return what was sent to each row: one vector for all if all started from the same version."""
     if len(bases) == 1:

@@ -21,14 +21,14 @@ from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
-from fedactors.learning.downlink import as_sent
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import apart, gathered, kept_rows, parts_of, shares, slices, timed
+from fedactors.learning.row_vectors import apart, gathered, kept_rows, on_this, parts_of, shares, slices, timed
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, one_by_one, summed
+from fedactors.learning.traffic.downlink import as_sent
+from fedactors.learning.traffic.uplink import sent as uplink
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
-from fedactors.learning.uplink import sent as uplink
 from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
 
@@ -159,9 +159,7 @@ class Trainer:
         """
         began = time.perf_counter()
         chunk = joined(chunks)
-        bases = [
-            {name: torch.from_numpy(v).to(self._device) for name, v in as_sent(vectors).items()} for vectors in sent
-        ]
+        bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
         names = self._task.algorithm.keeps if kept else ()
         held = kept_rows(kept, names, self._task.model.parameters, self._device)

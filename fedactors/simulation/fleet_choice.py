@@ -80,8 +80,8 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
 def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     server = prepared.scenario.server
-    many = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or server.aggregation.single
-    many = many or (prepared.uplink is not None and bool(prepared.uplink.keeps(server.algorithm.changes)))
+    keeping = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or bool(prepared.feedback)
+    many = keeping or server.aggregation.single
     return not many and not server.timing.asynchronous
 
 

@@ -86,6 +86,11 @@ class Prepared:
         """The transforms of models on their way to the clients, if there are any."""
         return self._chain("downlink")
 
+    @property
+    def feedback(self) -> dict[str, int]:
+        """The lengths of what clients keep for the transforms of their updates, by name."""
+        return self.uplink.keeps(self.scenario.server.algorithm.changes) if self.uplink else {}
+
     def _chain(self, way: Way) -> Chain | None:
         transforms = getattr(self.scenario.server, way)
         return Chain(way, transforms, layout_of(self.model, self.personal)) if transforms else None

@@ -64,7 +64,9 @@ class LowRank(Compressor):
             return rows, {}
         first = shared_normal(given.draws.seed, Purpose.UPLINK, kept["q"].shape[1]).to(rows)
         before = kept["q"].where(kept["q"].any(1, keepdim=True), first)
-        sent, renewed, place, at = [], [], 0, 0
+        sent: list[Tensor] = []
+        renewed: list[Tensor] = []
+        place = at = 0
         for part in given.layout.parts:
             mine = rows[:, place : place + part.size]
             place += part.size

@@ -1,7 +1,7 @@
 """QSGD: Alistarh et al., QSGD: Communication-Efficient SGD via Gradient Quantization and Encoding, 2017, section 3.1.
 
-    Q(v)_j = |v| sign(v_j) xi_j / s ;  with a_j = s |v_j| / |v|:  xi_j = floor(a_j) + 1 with probability a_j - floor(a_j),
-                                                                          floor(a_j)     else
+    Q(v)_j = |v| sign(v_j) xi_j / s
+    with a_j = s |v_j| / |v|:   xi_j = floor(a_j) + 1 with probability a_j - floor(a_j), else floor(a_j)
 
 E[Q(v)] = v. One of the b bits is the sign, the others the level: s = 2^(b-1) - 1; |v| takes 32 bits more. |v| is the
 Euclidean norm, as in the paper's analysis, or the largest |v_j| (`scale: max`), as in its experiments.

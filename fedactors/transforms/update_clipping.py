@@ -41,5 +41,5 @@ class ClipUpdates(UpdateTransform):
 
 def clipped(rows: Tensor, norm: float, order: int = 2) -> Tensor:
     """Return rows of which none is longer than `norm`."""
-    found = rows.norm(p=order, dim=1, keepdim=True)
-    return rows * (norm / found).clamp(max=1.0)
+    shrink: Tensor = (norm / rows.norm(p=order, dim=1, keepdim=True)).clamp(max=1.0)
+    return rows * shrink

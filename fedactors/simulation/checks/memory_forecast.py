@@ -28,8 +28,7 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     ever = min(prepared.scenario.devices, cohort * server.rounds)  # devices that can have been asked
     samples = info.train_size * info.variants + info.test_size
     kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
-    if prepared.uplink is not None:
-        kept += sum(prepared.uplink.keeps(server.algorithm.changes).values()) * _NUMBER
+    kept += sum(prepared.feedback.values()) * _NUMBER
     return {
         "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
         "the model": _MODELS * prepared.model_bytes,

@@ -123,12 +123,11 @@ def _refuse_other_past(before: Scenario, after: Scenario, at: int) -> None:
 def _vectors(prepared: Prepared) -> list[str]:
     import torch
 
-    from fedactors.learning.downlink import lengths
+    from fedactors.learning.traffic.downlink import lengths
 
     algorithm = prepared.scenario.server.algorithm
     personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
-    feedback = prepared.uplink.keeps(algorithm.changes) if prepared.uplink else {}
-    kept = [f"{name} of each client" for name in (*algorithm.keeps, *feedback)]
+    kept = [f"{name} of each client" for name in (*algorithm.keeps, *prepared.feedback)]
     messages = lengths(prepared.downlink, algorithm.sends, 1)
     return sorted([*algorithm.start(torch.zeros(1)), *messages, *kept, *personal])
 

@@ -35,31 +35,40 @@ def refuse_other_tensors(start: Checkpoint, prepared: Prepared) -> None:
     path = start.path / SERVER
     if SERVER not in start.files:
         raise damaged(start.path / "checkpoint.json", f"no file {SERVER}")
-    algorithm = prepared.scenario.server.algorithm
-    size: Shape = (prepared.model.parameters,)
     state = _state(prepared)
-    public = [name for name in state if name.removeprefix(SENT) in algorithm.sends]
+    public = _public(prepared, state)
     found: dict[int, set[str]] = {start.plans: set()}
     for tensor in _tensors(path):
-        wanted = state if tensor.number == start.plans else {name: state.get(name, size) for name in public}
+        wanted = state if tensor.number == start.plans else public
         if not 0 <= tensor.number <= start.plans:
             raise damaged(path, f"a tensor of version {tensor.number}", f"0 to {start.plans}")
         _refuse_other(path, tensor, wanted)
         found.setdefault(tensor.number, set()).add(tensor.name)
     _refuse_missing(path, "version", found, {start.plans: state})
-    kept = dict.fromkeys(algorithm.keeps, size)
-    if prepared.uplink is not None:
-        kept |= {name: (length,) for name, length in prepared.uplink.keeps(algorithm.changes).items()}
+    _check_clients(start, prepared.scenario.devices, _kept(prepared))
+
+
+def _kept(prepared: Prepared) -> dict[str, Shape]:
+    """Return the shapes of what each client keeps by name."""
+    kept: dict[str, Shape] = dict.fromkeys(prepared.scenario.server.algorithm.keeps, (prepared.model.parameters,))
+    kept |= {name: (length,) for name, length in prepared.feedback.items()}
     if personal := len(prepared.personal):
         kept[PERSONAL] = (personal,)
-    _check_clients(start, prepared.scenario.devices, kept)
+    return kept
+
+
+def _public(prepared: Prepared, state: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Return the shapes of what an older version has in a checkpoint, by name."""
+    sends = prepared.scenario.server.algorithm.sends
+    messages = [name for name in state if name.startswith(SENT)]
+    return {name: state.get(name, (prepared.model.parameters,)) for name in (*sends, *messages)}
 
 
 def _state(prepared: Prepared) -> dict[str, Shape]:
     """Return the shapes of the server's state by name."""
     import torch
 
-    from fedactors.learning.downlink import lengths
+    from fedactors.learning.traffic.downlink import lengths
 
     algorithm = prepared.scenario.server.algorithm
     started = algorithm.start(torch.zeros(prepared.model.parameters))
