@@ -204,6 +204,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "randomk": "fedactors.transforms.randomk:RandomK",
         "signs": "fedactors.transforms.signs:Signs",
         "topk": "fedactors.transforms.topk:TopK",
+        "tree": "fedactors.transforms.tree_noise:TreeNoise",
     },
     "transforms": {"torchvision": "fedactors.data.transforms.torchvision_transforms:TorchvisionTransforms"},
     "server_data": {

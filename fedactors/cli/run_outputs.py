@@ -42,6 +42,8 @@ class Participation(Output):
     bytes: TrafficFigures
     joules: NotRequired[float]
     joules_wasted: NotRequired[float]
+    epsilon: NotRequired[float]  # of the device that was heard most, at `delta`
+    delta: NotRequired[float]
     staleness: dict[str, float]
     fairness: dict[str, float]
     wall_seconds: float

@@ -24,6 +24,9 @@ def cards(records: Records) -> list[Card]:
     if "joules" in summary:
         wasted = share(float(summary.get("joules_wasted", 0)), float(summary["joules"]))
         found.append(Card("Energy", joules(float(summary["joules"])), f"of devices, {wasted} wasted"))
+    if "epsilon" in summary:
+        spent = float(summary["epsilon"])
+        found.append(Card("Privacy", f"epsilon {spent:.3g}", f"at delta {float(summary.get('delta', 0)):g}"))
     if "cost" in summary:
         found.append(Card("Cost", f"{float(summary['cost']):.4g}", "of the machines' time"))
     return found

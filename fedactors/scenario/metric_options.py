@@ -12,7 +12,20 @@ from fedactors.metric_names import METRICS, WRITTEN, MetricSpec, info_of
 from fedactors.options import Options
 from fedactors.user_code import Reference
 
-_TAKEN = (*WRITTEN, "train_loss", "lr", "round", "asked", "heard", "steps", "cost", "joules", "losses", "moves")
+_TAKEN = (
+    *WRITTEN,
+    "train_loss",
+    "lr",
+    "round",
+    "asked",
+    "heard",
+    "steps",
+    "cost",
+    "joules",
+    "epsilon",
+    "losses",
+    "moves",
+)
 
 
 class Metric(Options):

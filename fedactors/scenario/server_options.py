@@ -22,6 +22,7 @@ from fedactors.scenario.kinds import (
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.privacy_options import PrivacyOptions
 from fedactors.scenario.stop_options import StopOptions
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
@@ -146,6 +147,8 @@ class ServerOptions(Options):
     """What is done to updates on their way to the server, in this order: compression, clipping, noise."""
     downlink: Annotated[tuple[UpdateTransform, ...], Field(strict=False)] = ()
     """What is done to models on their way to the clients, in this order."""
+    privacy: PrivacyOptions | None = None
+    """Account for the noise of `uplink`: epsilon of every round, at a delta."""
     local: LocalOptions = LocalOptions(epochs=1)
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares

@@ -125,13 +125,17 @@ class Prepared:
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
 
+    @property
+    def travelling_buffers(self) -> int:
+        """Values of the model that are buffers and do not stay at the clients; no transform alters them."""
+        buffers = self.model.buffer_values
+        return buffers - int(np.count_nonzero(self.personal >= self.model.parameters - buffers))
+
     def _saved(self, chain: Chain | None, vectors: int, shared: float) -> float:
         """Return by how much transforms change what is sent, in model sizes: below 0 where they save."""
         if chain is None:
             return 0.0
-        local = self.personal >= self.model.parameters - self.model.buffer_values
-        buffers = self.model.buffer_values - int(np.count_nonzero(local))  # they travel as they are
-        message = chain.bytes + buffers * BYTES_PER_PARAMETER
+        message = chain.bytes + self.travelling_buffers * BYTES_PER_PARAMETER
         return vectors * (message / self.model_bytes - shared)
 
     @property

@@ -36,7 +36,8 @@ class Given(NamedTuple):
     layout: Layout
     wire: Wire  # of what arrives at the transform
     draws: SenderDraws  # random numbers of each row's sender
-    bound: float = 0.0  # norm of the longest vector that can arrive, by a `clip` just before; else 0
+    norm: float = 0.0  # of the longest update, by the `clip` just before; 0 without one
+    largest: float = 1.0  # of the weights in a sum; 1 at clients
 
 
 class UpdateTransform(Options):

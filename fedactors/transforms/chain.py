@@ -96,7 +96,7 @@ class Chain:
             return total
         given = self._given(len(self.transforms) - 1, draws)
         positions = torch.from_numpy(self.layout.positions).to(total.device)
-        rows, _ = noise.apply(total[positions][None], {}, given._replace(bound=given.bound * largest))
+        rows, _ = noise.apply(total[positions][None], {}, given._replace(largest=largest))
         return total.index_copy(0, positions, rows[0])
 
     def _given(self, number: int, draws: SenderDraws) -> Given:

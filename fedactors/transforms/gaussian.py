@@ -59,11 +59,11 @@ class Noise(UpdateTransform):
         """Return all values at full size where clients add noise: there is nothing left to leave out."""
         return wire if self.at_server else Wire(layout.size)
 
-    def size(self, bound: float) -> float:
+    def size(self, given: Given) -> float:
         """Return the size of the noise in each value."""
         if self.multiplier is None:
             return self.deviation or 0.0
-        return self.multiplier * bound / sqrt(self.over)
+        return self.multiplier * given.norm * given.largest / sqrt(self.over)
 
 
 class GaussianNoise(Noise):
@@ -78,4 +78,4 @@ class GaussianNoise(Noise):
 
     def apply(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Add noise to each row."""
-        return rows + self.size(given.bound) * given.draws.normal(rows.shape[1]).to(rows.device), {}
+        return rows + self.size(given) * given.draws.normal(rows.shape[1]).to(rows.device), {}

@@ -32,4 +32,4 @@ class LaplaceNoise(Noise):
 
     def apply(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Add noise to each row."""
-        return rows + self.size(given.bound) * given.draws.laplace(rows.shape[1]).to(rows.device), {}
+        return rows + self.size(given) * given.draws.laplace(rows.shape[1]).to(rows.device), {}

@@ -21,8 +21,8 @@ def draws(clients, round=0, seed=3):
     return SenderDraws(seed, Purpose.UPLINK, list(range(clients)), [round] * clients)
 
 
-def given(transform_layout, clients=1, round=0, wire=None, bound=0.0):
-    return Given(transform_layout, wire or Wire(transform_layout.size), draws(clients, round), bound)
+def given(transform_layout, clients=1, round=0, wire=None, norm=0.0):
+    return Given(transform_layout, wire or Wire(transform_layout.size), draws(clients, round), norm)
 
 
 def zeros(transform, transform_layout, clients=1):

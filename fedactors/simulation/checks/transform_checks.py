@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from fedactors.errors import ScenarioError
+from fedactors.privacy.guarantee import problem
 from fedactors.simulation.prepared import Prepared
 
 
@@ -20,5 +23,20 @@ def check_transforms(prepared: Prepared) -> None:
             f'server.uplink: {uplink.noise.name} is added to a sum, and aggregation "{server.aggregation.name}" makes'
             " none (accepted: added: clients, or aggregation mean)"
         )
+    if server.privacy is not None:
+        _check_privacy(prepared)
     if prepared.downlink is not None and not prepared.downlink.layout.size:
         raise ScenarioError("server.downlink: everything stays at the clients (accepted: none)")
+
+
+def _check_privacy(prepared: Prepared) -> None:
+    """Refuse to account for privacy where nothing can be guaranteed, or without the library. Raises ScenarioError."""
+    server = prepared.scenario.server
+    uploads = server.algorithm.payload(prepared.setting).up
+    if reason := problem(server, uploads, prepared.travelling_buffers):
+        raise ScenarioError(f"server.privacy: {reason}")
+    if find_spec("dp_accounting") is None:
+        raise ScenarioError(
+            "server.privacy: needs the package dp-accounting (accepted: pip install 'fedactors[privacy]', or no"
+            " server.privacy)"
+        )
