@@ -195,6 +195,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "pooled": "fedactors.data.partitions.pooled:Pooled",
     },
     "update_transforms": {
+        "adaptive-clip": "fedactors.transforms.adaptive_clip:AdaptiveClip",
         "clip": "fedactors.transforms.update_clipping:ClipUpdates",
         "gaussian": "fedactors.transforms.gaussian:GaussianNoise",
         "laplace": "fedactors.transforms.laplace:LaplaceNoise",

@@ -42,7 +42,7 @@ from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.row_vectors import as_tensors
 from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
-from fedactors.learning.traffic.downlink import with_messages
+from fedactors.learning.traffic.downlink import first_state, next_state
 from fedactors.learning.traffic.uplink import received
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
@@ -209,7 +209,7 @@ class ServerWorker(Worker):
         if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
         start = self._task.algorithm.start(x) | as_tensors(self._task.given)
-        return self._parted(with_messages(self._task, start, {}, 0))
+        return self._parted(first_state(self._task, start))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
@@ -234,10 +234,10 @@ class ServerWorker(Worker):
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
-        moved = self._next(state, received(self._task, sums, facts), facts, kept_by_departed)
+        moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
         moved["x"] = unmoved(self._task.personal, before, averaged)
-        after = self._parted(with_messages(self._task, moved, private, facts.version + 1))
+        after = self._parted(next_state(self._task, moved, state, sums, facts))
         return *after, report._replace(sound=all(map(finite, after)))
 
     def _next(

@@ -212,10 +212,10 @@ class Trainer:
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
-            own, fresh = uplink(self._task, one, slices(uploads, mine), kept)
+            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
             keeps |= fresh
             if self._task.aggregation is None:
-                found = summed(one, own, its_losses, algorithm.plain)
+                found = summed(one, own, its_losses, self._task.plain)
             else:
                 found = one_by_one(one, own, its_losses)
             learned.append(self._learned(one, *found, its_losses))

@@ -159,7 +159,19 @@ class TrainingTask:
     def sends(self) -> tuple[str, ...]:
         """Names of the public state: what clients are sent, and that of which it is a message."""
         sends = self.algorithm.sends
-        return sends if self.downlink is None else (*sends, *(SENT + name for name in sends))
+        messages = () if self.downlink is None else (SENT + name for name in sends)
+        return (*sends, *messages, *self.told)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """The first values of numbers that go to clients with the model, by name: transforms of updates need them."""
+        return {} if self.uplink is None else self.uplink.told(self.algorithm.changes)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Names of uploads that are summed without weights."""
+        counts = (name.removesuffix("told") + "count" for name in self.told)
+        return (*self.algorithm.plain, *counts)
 
     @property
     def local_work(self) -> LocalWork:

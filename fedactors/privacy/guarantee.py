@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _HOLDS = "for all data of a device, if who takes part when, with which weight and after how many steps is known to all"
 _NOT = (
-    "no amplification by sampling is claimed, because who takes part emerges from timing; what counts is the device that"
-    " was heard most; losses and other measures of this run have no noise and are not covered"
+    "no amplification by sampling is claimed, because who takes part emerges from timing; what counts is the device"
+    " that was heard most; losses and other measures of this run have no noise and are not covered"
 )
 
 
@@ -31,7 +31,8 @@ def spending_of(server: ServerOptions) -> Spending | None:
         return None
     algorithm = server.algorithm
     plain = tuple(name in algorithm.plain for name in algorithm.changes)
-    return spending_on(noise_of(server), server.privacy.delta, plain)
+    clip = server.uplink[-2] if len(server.uplink) > 1 else None
+    return spending_on(noise_of(server), clip, server.privacy.delta, plain)
 
 
 def sentences(server: ServerOptions) -> list[str]:
@@ -68,7 +69,7 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
     if spending_of(server) is None:
         return (
             "nothing in server.uplink guarantees anything (accepted: {name: clip, norm: 1.0} and then {name: gaussian,"
-            " multiplier: 1.1} as the last two)"
+            " multiplier: 1.1} as the last two; adaptive-clip needs a count_deviation, and gaussian behind it)"
         )
     reasons = {
         f'"{algorithm.name}" uploads more than what noise is added to': uploads > len(algorithm.changes),

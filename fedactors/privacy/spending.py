@@ -9,9 +9,10 @@ A device's update changes the sum of a round by at most w_i S.
     laplace    w_i / (b max w), or 1 / b
     tree       sum over the nodes that were used of (sum over its rounds of w_i / (z W))^2
 
-Gaussian costs add up: all rounds are together one Gaussian mechanism whose multiplier is one over the root of the sum,
-also where rounds depend on earlier ones (Dong et al. 2022). Costs of Laplace noise are epsilons. In a tree a device's
-updates can all point in one direction, so they add up before they are squared.
+Where a clip adapts, the count of short updates costs 1 / (2 sigma_b)^2 more. Gaussian costs add up: all rounds are
+together one Gaussian mechanism whose multiplier is one over the root of the sum, also where rounds depend on earlier
+ones (Dong et al. 2022). Costs of Laplace noise are epsilons. In a tree a device's updates can all point in one
+direction, so they add up before they are squared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.extras import needed
+from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.base import UpdateTransform
 from fedactors.transforms.gaussian import GaussianNoise, Noise
 from fedactors.transforms.laplace import LaplaceNoise
@@ -77,12 +79,15 @@ class Spending(ABC):
 class GaussianSpending(Spending):
     """Of Gaussian noise; `spent` is one over the square of the multiplier of all rounds together."""
 
-    def __init__(self, noise: Noise, delta: float, plain: tuple[bool, ...]) -> None:
+    def __init__(
+        self, noise: Noise, delta: float, plain: tuple[bool, ...], counted: AdaptiveClip | None = None
+    ) -> None:
         super().__init__(delta, plain)
         self._noise = noise
+        self._bit = 0.0 if counted is None else 1 / (2 * counted.count_deviation) ** 2
 
     def _spend(self, clients: Int64, weights: Float64) -> None:
-        np.add.at(self.spent, clients, np.square(relative(self._noise, weights)))
+        np.add.at(self.spent, clients, np.square(relative(self._noise, weights)) + self._bit)
 
     def _epsilon(self, spent: float) -> float:
         return gaussian_epsilon(spent, self.delta)
@@ -163,12 +168,17 @@ def gaussian_epsilon(spent: float, delta: float) -> float:
     return float(accounting.get_epsilon_gaussian(1 / sqrt(spent), delta))
 
 
-def spending_on(noise: UpdateTransform | None, delta: float, plain: tuple[bool, ...]) -> Spending | None:
-    """Return what accounts for a kind of noise; None if that guarantees nothing that can be accounted for."""
-    if isinstance(noise, TreeNoise):
+def spending_on(
+    noise: UpdateTransform | None, clip: UpdateTransform | None, delta: float, plain: tuple[bool, ...]
+) -> Spending | None:
+    """Return what accounts for a kind of noise behind a clip; None if that guarantees nothing that can be counted."""
+    counted = clip if isinstance(clip, AdaptiveClip) else None
+    if counted is not None and not counted.count_deviation:
+        return None
+    if isinstance(noise, TreeNoise) and counted is None:
         return TreeSpending(noise, delta, plain)
     if not isinstance(noise, Noise) or noise.multiplier is None:
         return None
     if isinstance(noise, GaussianNoise):
-        return GaussianSpending(noise, delta, plain)
+        return GaussianSpending(noise, delta, plain, counted)
     return LaplaceSpending(noise, delta, plain) if isinstance(noise, LaplaceNoise) else None

@@ -19,13 +19,9 @@ _TIPS = 3  # lines whose values are shown together; of more, only that of the li
 _MARKS = 300
 _TICKS = 500
 AXES = {
-    "round": "round",
-    "virtual": "virtual time",
-    "bytes": "traffic",
-    "joules": "energy",
-    "epsilon": "epsilon",
+    "round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "epsilon": "epsilon",
     "wall": "wall time",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

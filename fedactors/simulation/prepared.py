@@ -87,6 +87,11 @@ class Prepared:
         return self._chain("downlink")
 
     @property
+    def told(self) -> dict[str, float]:
+        """The first values of numbers that go to clients with the model, by name."""
+        return self.uplink.told(self.scenario.server.algorithm.changes) if self.uplink else {}
+
+    @property
     def feedback(self) -> dict[str, int]:
         """The lengths of what clients keep for the transforms of their updates, by name."""
         return self.uplink.keeps(self.scenario.server.algorithm.changes) if self.uplink else {}
@@ -119,7 +124,9 @@ class Prepared:
         shared = 1 - len(self.personal) / max(1, self.model.parameters)
         algorithm = self.scenario.server.algorithm
         return payload._replace(
-            down=payload.down * shared + self._saved(self.downlink, len(algorithm.sends), shared),
+            down=payload.down * shared
+            + self._saved(self.downlink, len(algorithm.sends), shared)
+            + len(self.told) * BYTES_PER_PARAMETER / self.model_bytes,
             up=payload.up * shared + self._saved(self.uplink, len(algorithm.changes), shared),
             once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),

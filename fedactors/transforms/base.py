@@ -38,6 +38,7 @@ class Given(NamedTuple):
     draws: SenderDraws  # random numbers of each row's sender
     norm: float = 0.0  # of the longest update, by the `clip` just before; 0 without one
     largest: float = 1.0  # of the weights in a sum; 1 at clients
+    told: float = 0.0  # the number that the server tells all senders, see `first_told`
 
 
 class UpdateTransform(Options):
@@ -62,6 +63,19 @@ class UpdateTransform(Options):
     def wants_bound(self) -> int | None:
         """The order of the norm by which vectors must be bounded just before it; None if that does not matter."""
         return None
+
+    @property
+    def first_told(self) -> float | None:
+        """A number that the server tells all senders with the model, before the first round; None if it tells none.
+
+        Then `apply` also returns a `count` of each row, `(clients, 1)`, and `told_next` works out the next number from
+        their sum.
+        """
+        return None
+
+    def told_next(self, told: float, count: float, heard: int, draws: SenderDraws) -> float:
+        """Return the number to tell after a round, from the one before and the sum of the counts of `heard` updates."""
+        return told
 
     def travelling(self, layout: Layout) -> Layout:
         """Return the layout of what travels where `layout` does: the same, unless some tensors stay behind."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fedactors.errors import ScenarioError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Way = Literal["uplink", "downlink"]
 T = TypeVar("T")
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class Chain:
@@ -63,10 +65,34 @@ class Chain:
             for name, length in one.state(self.layout).items()
         }
 
-    def sent(self, vector: str, rows: Tensor, kept: Vectors, draws: SenderDraws) -> tuple[Tensor, dict[str, Tensor]]:
+    def told(self, vectors: Iterable[str]) -> dict[str, float]:
+        """Return the first value of each number that the server tells with the model, by name."""
+        return {
+            f"{self.way}.{vector}.{number}.told": one.first_told
+            for vector in vectors
+            for number, one in enumerate(self.transforms)
+            if one.first_told is not None
+        }
+
+    def told_next(
+        self, vector: str, told: Mapping[str, float], counts: Mapping[str, float], heard: int, draws: SenderDraws
+    ) -> dict[str, float]:
+        """Return what the server tells after a round, from what it `told` and the sums of the clients' counts."""
+        found = {}
+        for number, one in enumerate(self.transforms):
+            prefix = f"{self.way}.{vector}.{number}."
+            if one.first_told is not None:
+                before, count = told[prefix + "told"], counts[prefix + "count"]
+                found[prefix + "told"] = one.told_next(before, count, heard, draws)
+        return found
+
+    def sent(
+        self, vector: str, rows: Tensor, kept: Vectors, draws: SenderDraws, told: Mapping[str, float] = NOTHING
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return rows of a vector, `(senders, parameters)`, as they arrive, and what their senders keep now.
 
-        `kept` has rows under the names of `keeps`. Values outside the layout do not travel: they are 0.
+        `kept` has rows under the names of `keeps`, `told` numbers under those of `told`; counts are among what is
+        returned. Values outside the layout do not travel: they are 0.
         """
         import torch
 
@@ -79,13 +105,15 @@ class Chain:
                 continue
             prefix = f"{self.way}.{vector}.{number}."
             mine = {name: kept[prefix + name] for name in one.state(self.layout)}
-            travelling, renewed = one.apply(travelling, mine, self._given(number, draws))
+            travelling, renewed = one.apply(travelling, mine, self._given(vector, number, draws, told))
             fresh |= {prefix + name: value for name, value in renewed.items()}
         if positions is not None:
             travelling = rows.new_zeros(rows.shape).index_copy(1, positions, travelling)
         return travelling.where(good, travelling.new_full((1,), torch.nan)), fresh
 
-    def received(self, total: Tensor, draws: SenderDraws, largest: float) -> Tensor:
+    def received(
+        self, vector: str, total: Tensor, draws: SenderDraws, largest: float, told: Mapping[str, float] = NOTHING
+    ) -> Tensor:
         """Return the weighted sum of a round, `(parameters,)`, after what the server applies to it.
 
         `largest` is the largest weight of one update in the sum.
@@ -94,15 +122,17 @@ class Chain:
 
         if (noise := self.noise) is None:
             return total
-        given = self._given(len(self.transforms) - 1, draws)
+        given = self._given(vector, len(self.transforms) - 1, draws, told)
         positions = torch.from_numpy(self.layout.positions).to(total.device)
         rows, _ = noise.apply(total[positions][None], {}, given._replace(largest=largest))
         return total.index_copy(0, positions, rows[0])
 
-    def _given(self, number: int, draws: SenderDraws) -> Given:
+    def _given(self, vector: str, number: int, draws: SenderDraws, told: Mapping[str, float]) -> Given:
         """Return what the transform at a place may know."""
         bound = self.transforms[number - 1].bound if number else None
-        return Given(self.layout, self.wires[number], draws, bound[0] if bound else 0.0)
+        norm = told.get(f"{self.way}.{vector}.{number - 1}.told", bound[0] if bound else 0.0)
+        own = told.get(f"{self.way}.{vector}.{number}.told", 0.0)
+        return Given(self.layout, self.wires[number], draws, norm, told=own)
 
     def _placed(self, number: int, work: Callable[[], T]) -> T:
         """Return what `work` does. Raises its ScenarioError with the place in the list."""

@@ -82,13 +82,13 @@ def test_noise_has_the_size_that_is_said():
     """Server: z S w; clients: z S / sqrt(over). 60,000 values: a deviation is right to 1 % (3.4 sigma)."""
     of = layout((60_000,))
     server = chain(ClipUpdates(norm=2.0), GaussianNoise(multiplier=1.5), of=of)
-    found = server.received(torch.zeros(60_000), draws(1), largest=0.1)
+    found = server.received("delta", torch.zeros(60_000), draws(1), largest=0.1)
     assert float(found.std()) == pytest.approx(0.3, rel=0.01)
     rows = torch.zeros(1, 60_000)
     clients = chain(ClipUpdates(norm=2.0), GaussianNoise(multiplier=1.5, added="clients", over=9), of=of)
     assert float(clients.sent("delta", rows, {}, draws(1))[0].std()) == pytest.approx(1.0, rel=0.01)
     laplace = chain(ClipUpdates(norm=2.0, order=1), LaplaceNoise(multiplier=1.5), of=of)
-    found = laplace.received(torch.zeros(60_000), draws(1), largest=0.1)
+    found = laplace.received("delta", torch.zeros(60_000), draws(1), largest=0.1)
     assert float(found.abs().mean()) == pytest.approx(0.3, rel=0.015)  # E |Laplace(b)| = b
     assert torch.equal(server.sent("delta", rows, {}, draws(1))[0], rows)  # clients add nothing themselves
 

@@ -14,16 +14,28 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
+from fedactors.learning.algorithm import Round
+from fedactors.learning.traffic.uplink import numbers, told_next
 from fedactors.learning.training_task import SENT, TrainingTask, Vectors
 from fedactors.streams import Purpose
 from fedactors.transforms.chain import Chain
 from fedactors.transforms.draws import SenderDraws
 
+State = Mapping[str, Tensor]
 
-def with_messages(
-    task: TrainingTask, state: Mapping[str, Tensor], before: Mapping[str, object], version: int
-) -> dict[str, Tensor]:
-    """Return the server's state before round `version`, with what clients are sent; `before` is the state before it."""
+
+def first_state(task: TrainingTask, start: State) -> dict[str, Tensor]:
+    """Return the server's state before the first round, from the algorithm's."""
+    return _with_messages(task, {**start, **numbers(task.told)}, {}, 0)
+
+
+def next_state(task: TrainingTask, moved: State, before: State, sums: State, facts: Round) -> dict[str, Tensor]:
+    """Return the server's state after a round, from the algorithm's state, the state `before` and the round's sums."""
+    return _with_messages(task, {**moved, **told_next(task, before, sums, facts)}, before, facts.version + 1)
+
+
+def _with_messages(task: TrainingTask, state: State, before: State, version: int) -> dict[str, Tensor]:
+    """Return the state before round `version`, with what clients are sent in place of it."""
     chain = task.downlink
     found = dict(state)
     if chain is None:
@@ -53,6 +65,6 @@ def lengths(chain: Chain | None, sends: Iterable[str], parameters: int) -> dict[
     return {SENT + vector: parameters for vector in vectors} | chain.keeps(vectors)
 
 
-def _row(value: object, length: int) -> Tensor:
+def _row(value: Tensor | None, length: int) -> Tensor:
     """Return one row of what was kept; zeros before the first message."""
-    return torch.zeros(1, length) if value is None else torch.as_tensor(value)[None]
+    return torch.zeros(1, length) if value is None else value[None].cpu()

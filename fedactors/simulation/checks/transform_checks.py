@@ -7,26 +7,37 @@ from importlib.util import find_spec
 from fedactors.errors import ScenarioError
 from fedactors.privacy.guarantee import problem
 from fedactors.simulation.prepared import Prepared
+from fedactors.transforms.chain import Chain
 
 
 def check_transforms(prepared: Prepared) -> None:
     """Refuse transforms that do not go together, or not with the algorithm. Raises ScenarioError."""
-    server = prepared.scenario.server
-    algorithm, uplink = server.algorithm, prepared.uplink
-    if uplink is not None and not algorithm.changes:
-        raise ScenarioError(
-            f'server.uplink: "{algorithm.name}" needs updates to the last bit, because its server works out more from'
-            " them (accepted: none, or another algorithm)"
-        )
-    if uplink is not None and uplink.noise is not None and server.aggregation.single:
-        raise ScenarioError(
-            f'server.uplink: {uplink.noise.name} is added to a sum, and aggregation "{server.aggregation.name}" makes'
-            " none (accepted: added: clients, or aggregation mean)"
-        )
-    if server.privacy is not None:
-        _check_privacy(prepared)
+    if prepared.uplink is not None:
+        _check_uplink(prepared, prepared.uplink)
     if prepared.downlink is not None and not prepared.downlink.layout.size:
         raise ScenarioError("server.downlink: everything stays at the clients (accepted: none)")
+    if prepared.scenario.server.privacy is not None:
+        _check_privacy(prepared)
+
+
+def _check_uplink(prepared: Prepared, chain: Chain) -> None:
+    """Refuse transforms of updates where what is sent, or summed, is not what they are for. Raises ScenarioError."""
+    server = prepared.scenario.server
+    if not server.algorithm.changes:
+        raise ScenarioError(
+            f'server.uplink: "{server.algorithm.name}" needs updates to the last bit, because its server works out more'
+            " from them (accepted: none, or another algorithm)"
+        )
+    if chain.noise is not None and server.aggregation.single:
+        raise ScenarioError(
+            f'server.uplink: {chain.noise.name} is added to a sum, and aggregation "{server.aggregation.name}" makes'
+            " none (accepted: added: clients, or aggregation mean)"
+        )
+    if prepared.told and (server.timing.asynchronous or server.aggregation.single):
+        raise ScenarioError(
+            "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
+            " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
 
 
 def _check_privacy(prepared: Prepared) -> None:
