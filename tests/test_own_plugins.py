@@ -16,7 +16,7 @@ from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
 
 EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
-FILES = ["clipped", "daily", "fastest", "moons", "plain_loop", "two_layers"]
+FILES = ["clipped", "daily", "fastest", "half_precision", "moons", "plain_loop", "two_layers"]
 
 HEAD = """
 from typing import Literal
