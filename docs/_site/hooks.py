@@ -19,6 +19,7 @@ FIRST = (
     "how-to/follow.md",
     "how-to/timeline.md",
     "how-to/costs.md",
+    "how-to/traffic.md",
     "how-to/notebooks.md",
     "how-to/plugins.md",
     "how-to/reproduce.md",

@@ -109,7 +109,9 @@ class Chain:
             fresh |= {prefix + name: value for name, value in renewed.items()}
         if positions is not None:
             travelling = rows.new_zeros(rows.shape).index_copy(1, positions, travelling)
-        return travelling.where(good, travelling.new_full((1,), torch.nan)), fresh
+        if not good.all():
+            travelling = travelling.where(good, travelling.new_full((1,), torch.nan))
+        return travelling, fresh
 
     def received(
         self, vector: str, total: Tensor, draws: SenderDraws, largest: float, told: Mapping[str, float] = NOTHING
