@@ -71,8 +71,13 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
             "nothing in server.uplink guarantees anything (accepted: {name: clip, norm: 1.0} and then {name: gaussian,"
             " multiplier: 1.1} as the last two; adaptive-clip needs a count_deviation, and gaussian behind it)"
         )
+    departures = getattr(server.membership, "departures", "")
     reasons = {
-        f'"{algorithm.name}" uploads more than what noise is added to': uploads > len(algorithm.changes),
+        f'"{algorithm.name}" uploads more than what noise is added to': (
+            uploads > len(algorithm.changes) or not _names_all(type(algorithm))
+        ),
+        f"departures: {departures} decides by losses of devices, which have no noise": departures
+        in ("auto", "lookahead"),
         "the model has buffers, such as BatchNorm's statistics, which travel without noise": buffers > 0,
         f'selection "{server.selection.name}" is told the losses of devices, which have no noise': (
             server.selection.steers
@@ -82,3 +87,9 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         ),
     }
     return next((f"{text} (accepted: without it)" for text, holds in reasons.items() if holds), "")
+
+
+def _names_all(algorithm: type[object]) -> bool:
+    """Whether an algorithm that says what a client uploads also says which of that are changes, which get noise."""
+    upload, changes = (next(one for one in algorithm.__mro__ if name in vars(one)) for name in ("upload", "changes"))
+    return issubclass(changes, upload)

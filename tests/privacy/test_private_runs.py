@@ -164,6 +164,19 @@ def test_a_run_follows_its_norms(tmp_path):
             {"uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}], "algorithm": "fed-ams"},
             '"fed-ams" uploads more than what noise is added to',
         ),
+        (  # the sum behind its regulariser would get no noise
+            {"uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}], "algorithm": "feddyn"},
+            '"feddyn" uploads more than what noise is added to',
+        ),
+        (
+            {
+                "uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}],
+                "membership": {"name": "fast-reboot", "departures": "auto"},
+                "cohort": "all",
+                "participation": "C",
+            },
+            "departures: auto decides by losses",
+        ),
         (
             {"uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}], "selection": "oort"},
             "told the losses of devices",
@@ -177,6 +190,14 @@ def test_a_run_follows_its_norms(tmp_path):
 def test_where_nothing_can_be_guaranteed_that_is_said(server, text):
     with pytest.raises(ScenarioError, match=text):
         prepare(small(**server, privacy={"delta": 1e-5}))
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "fedadam", "scaffold", "fednova", "fsl", "ditto"])
+def test_algorithms_whose_every_upload_gets_noise_have_a_guarantee(name, tmp_path):
+    """What reaches the server is only what a client sent through the list, and numbers of steps."""
+    uplink = [CLIP, {"name": "gaussian", "multiplier": 1.0}]
+    scenario = small(uplink=uplink, algorithm=name, privacy={"delta": 1e-5}, rounds=1)
+    assert run(scenario, tmp_path / "run").summary["epsilon"] > 0
 
 
 def test_without_the_library_a_message_says_how_to_get_it(monkeypatch):
