@@ -217,3 +217,10 @@ def test_a_clip_that_adapts_needs_rounds():
 def test_delta_lies_between_0_and_1(delta):
     with pytest.raises(ValidationError):
         small(privacy={"delta": delta})
+
+
+def test_a_forecast_is_made_with_transforms():
+    """The engine is timed on what it will do: norms that are told, residuals that are kept."""
+    uplink = [{"name": "topk", "share": 0.1, "error_feedback": True}, ADAPTIVE, {"name": "gaussian", "multiplier": 1.0}]
+    found = check(small(uplink=uplink, privacy={"delta": 1e-5}), "local")["forecast"]
+    assert found["wall_seconds"] > 0

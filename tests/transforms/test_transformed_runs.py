@@ -247,7 +247,12 @@ CHANGES = {
     "dsl": 1,
     "scaffold": 2,
     "fed-ams": 1,  # its second moments are values, and travel whole
+    "mixed-1w": 1,
+    "mixed-pt": 1,
+    "mixed-et": 1,
 }
+# Vectors that the server sends as messages; what else it sends travels whole.
+SENT_DOWN = {"fedavg": 1, "scaffold": 2, "fed-ams": 2, "mixed-1w": 1, "mixed-2w": 2, "mixed-et": 1, "ds": 1}
 
 
 @pytest.mark.parametrize(("name", "messages"), CHANGES.items())
@@ -260,3 +265,15 @@ def test_each_algorithm_sends_its_changes_as_messages_and_the_rest_whole(name, m
     assert result.summary["bytes"]["up"] == result.summary["heard"] * expected
     kept = checkpoint.load(tmp_path / "run").saved().kept
     assert all(sum(key.startswith("uplink.") for key in state) == messages for _, state in kept)
+
+
+@pytest.mark.parametrize(("name", "messages"), SENT_DOWN.items())
+def test_each_vector_that_is_sent_is_a_message_and_the_rest_whole(name, messages, tmp_path):
+    """The central gradient of mixed-1w and the samples of mixed-et are no vectors of the server's state."""
+    scenario = small(rounds=2, algorithm=name, downlink=[{"name": "quantize", "bits": 8, "scale": "max"}])
+    prepared = prepare(scenario)
+    whole = prepare(small(algorithm=name)).payload.down
+    expected = messages * prepared.downlink.bytes + round((whole - messages) * prepared.model_bytes)
+    result = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False)
+    assert result.summary["wire"]["down"] == expected
+    assert sum(name.startswith("sent.") for name in result.state) == messages

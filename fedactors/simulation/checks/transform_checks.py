@@ -14,8 +14,9 @@ def check_transforms(prepared: Prepared) -> None:
     """Refuse transforms that do not go together, or not with the algorithm. Raises ScenarioError."""
     if prepared.uplink is not None:
         _check_uplink(prepared, prepared.uplink)
-    if prepared.downlink is not None and not prepared.downlink.layout.size:
-        raise ScenarioError("server.downlink: everything stays at the clients (accepted: none)")
+    for chain in (prepared.uplink, prepared.downlink):
+        if chain is not None and not chain.layout.size:
+            raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
     if prepared.scenario.server.privacy is not None:
         _check_privacy(prepared)
 
