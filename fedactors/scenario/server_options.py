@@ -18,12 +18,12 @@ from fedactors.scenario.kinds import (
     Selection,
     ServerData,
     Timing,
-    UpdateTransform,
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.privacy_options import PrivacyOptions
 from fedactors.scenario.stop_options import StopOptions
+from fedactors.scenario.transform_list import TransformList
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
 Window = Annotated[Duration | None, NONE_IS_NULL]
@@ -143,9 +143,9 @@ class ServerOptions(Options):
     """What weight each update has; by default what the algorithm's paper has."""
     aggregation: Aggregation = Field(default="mean", validate_default=True)
     """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
-    uplink: Annotated[tuple[UpdateTransform, ...], Field(strict=False)] = ()
+    uplink: TransformList = ()
     """What is done to updates on their way to the server, in this order: compression, clipping, noise."""
-    downlink: Annotated[tuple[UpdateTransform, ...], Field(strict=False)] = ()
+    downlink: TransformList = ()
     """What is done to models on their way to the clients, in this order."""
     privacy: PrivacyOptions | None = None
     """Account for the noise of `uplink`: epsilon of every round, at a delta."""

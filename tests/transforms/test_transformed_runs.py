@@ -221,6 +221,7 @@ def test_models_with_statistics_send_them_as_they_are(tmp_path):
         ({"uplink": ["topkk"]}, "no update_transforms named"),
         ({"uplink": [{"name": "topk", "share": 2.0}]}, "less than or equal to 1"),
         ({"uplink": ["topk"]}, "share"),
+        ({"uplink": "topk"}, "must be a list, such as"),
         ({"uplink": [{"name": "gaussian", "multiplier": 1.0}]}, "server.uplink.0: gaussian with a multiplier"),
         ({"downlink": [{"name": "clip", "norm": 1.0}]}, "server.downlink.0: clip is for updates"),
         ({"algorithm": {"name": "mixed-2w", "central_weight": 0.5}, "uplink": ["signs"]}, "mixed-2w"),
