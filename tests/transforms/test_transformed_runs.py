@@ -119,8 +119,8 @@ class Seen:
         self.made, self.kept = [], {}
         sent = trainer.uplink
 
-        def remember(task, chunk, uploads, kept):
-            found, fresh = sent(task, chunk, uploads, kept)
+        def remember(task, chunk, uploads, kept, public):
+            found, fresh = sent(task, chunk, uploads, kept, public)
             self.made.append((chunk, uploads["delta"].clone(), found["delta"].clone()))
             for row, client in enumerate(chunk.clients):
                 self.kept[client] = {name: value[row].clone() for name, value in fresh.items()}
