@@ -73,7 +73,7 @@ def all_kinds(tmp_path):
 
 @pytest.mark.slow
 def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
-    """An algorithm, a format, a selection, a data set, an engine, a model and a transform; engines are made on the actors."""
+    """One of each kind of the example; engines are made on the actors."""
     scenario = Scenario.load(all_kinds)
     assert {kind: sorted(found) for kind, found in scenario.own.items()} == {
         "algorithms": ["clipped"],

@@ -39,13 +39,15 @@ CASES = {
     "personal": (UPLINK, "server.personal=[3.*]"),
     "lowrank": ("server.uplink=[{name: lowrank, rank: 2}]",),
 }
+OFTEN = ("fedavg", "buffered scaffold", "mixing", "personal")  # the others are slow tests, for their number
+FEW = [pytest.param(one, id=key, marks=[pytest.mark.slow] * (key not in OFTEN)) for key, one in CASES.items()]
 
 
 def small(**server):
     return Scenario.model_validate({**BASE, "server": {**BASE["server"], **server}})
 
 
-@pytest.mark.parametrize("changes", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("changes", FEW)
 def test_a_run_that_was_stopped_comes_out_as_one_that_was_not(changes, tmp_path):
     scenario = scenario_of(*changes)
     fedactors.run(scenario, tmp_path / "whole", fleet="local", report=False)
@@ -256,7 +258,14 @@ CHANGES = {
 SENT_DOWN = {"fedavg": 1, "scaffold": 2, "fed-ams": 2, "mixed-1w": 1, "mixed-2w": 2, "mixed-et": 1, "ds": 1}
 
 
-@pytest.mark.parametrize(("name", "messages"), CHANGES.items())
+def some(cases, often):
+    """Return (key, value) of each case; those that are not done often are slow tests, for their number."""
+    return [
+        pytest.param(*case, id=case[0], marks=[pytest.mark.slow] * (case[0] not in often)) for case in cases.items()
+    ]
+
+
+@pytest.mark.parametrize(("name", "messages"), some(CHANGES, ("fednova", "feddyn", "fed-ams", "mixed-1w")))
 def test_each_algorithm_sends_its_changes_as_messages_and_the_rest_whole(name, messages, tmp_path):
     scenario = small(rounds=2, algorithm={"name": name, **OPTIONS.get(name, {})}, uplink=["signs"])
     prepared = prepare(scenario)
@@ -268,7 +277,7 @@ def test_each_algorithm_sends_its_changes_as_messages_and_the_rest_whole(name, m
     assert all(sum(key.startswith("uplink.") for key in state) == messages for _, state in kept)
 
 
-@pytest.mark.parametrize(("name", "messages"), SENT_DOWN.items())
+@pytest.mark.parametrize(("name", "messages"), some(SENT_DOWN, ("scaffold", "mixed-1w", "mixed-2w")))
 def test_each_vector_that_is_sent_is_a_message_and_the_rest_whole(name, messages, tmp_path):
     """The central gradient of mixed-1w and the samples of mixed-et are no vectors of the server's state."""
     scenario = small(rounds=2, algorithm=name, downlink=[{"name": "quantize", "bits": 8, "scale": "max"}])
