@@ -81,3 +81,8 @@ def visible(text: str) -> str:
     Names in files of others stand in messages as they were found.
     """
     return "".join(f"\\x{ord(one):02x}" if one in _CONTROL else one for one in text)
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """Return what somebody wrote, cut after about `limit` characters, for a message."""
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -34,3 +34,8 @@ class Options(BaseModel):
             loc=(str(key),),
             input=value,
         )
+
+    def has_default(self, option: str) -> bool:
+        """Whether an option has the value that it has where it is not written."""
+        found: bool = getattr(self, option) == type(self).model_fields[option].default
+        return found

@@ -37,6 +37,7 @@ _BASES = {
     "fedactors.learning.algorithm.Algorithm": "algorithms",
     "fedactors.models.builder.ModelBuilder": "models",
     "fedactors.optim.client_optimizers.Optimizer": "optimizers",
+    "fedactors.transforms.base.UpdateTransform": "update_transforms",
     _ENGINE: "engines",
 }
 

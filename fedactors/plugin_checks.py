@@ -20,6 +20,7 @@ ABLE = {
     "partitions": ("sizes", "split"),
     "schedules": ("rate", "at"),
     "selection": ("start",),
+    "update_transforms": ("wire", "apply"),
     "server_data": ("size", "check", "draw"),
 }
 

@@ -42,7 +42,11 @@ class Purpose(IntEnum):
     FINE_TUNING = 23  # batches of a client that is evaluated after steps of its own
     BEHAVIOUR = 24  # what behaviours of devices draw
     REPLACEMENT = 25  # a client's samples in batches that are drawn with replacement
-    SECURE_GROUPS = 26  # who is in which group of secure aggregation
+    UPLINK = 26  # what transforms of updates draw at a client in a trip
+    DOWNLINK = 27  # what transforms of models draw at the server before a round
+    NOISE = 28  # noise that the server adds to a round's sum
+    TREE = 29  # noise of the nodes of a tree over rounds
+    SECURE_GROUPS = 30  # who is in which group of secure aggregation
 
 
 _WORD = 2**64 - 1

@@ -16,7 +16,7 @@ from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
 
 EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
-FILES = ["clipped", "daily", "fastest", "moons", "plain_loop", "two_layers"]
+FILES = ["clipped", "daily", "fastest", "half_precision", "moons", "plain_loop", "two_layers"]
 
 HEAD = """
 from typing import Literal
@@ -73,7 +73,7 @@ def all_kinds(tmp_path):
 
 @pytest.mark.slow
 def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
-    """An algorithm, a format, a selection, a data set, an engine and a model; engines are made on the actors."""
+    """One of each kind of the example; engines are made on the actors."""
     scenario = Scenario.load(all_kinds)
     assert {kind: sorted(found) for kind, found in scenario.own.items()} == {
         "algorithms": ["clipped"],
@@ -82,6 +82,7 @@ def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
         "datasets": ["moons"],
         "engines": ["plain-loop"],
         "models": ["two-layers"],
+        "update_transforms": ["half-precision"],
     }
     assert verify(scenario, [("local", 1), ("ray", 2)])["equal"]
 

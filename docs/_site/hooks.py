@@ -22,6 +22,7 @@ FIRST = (
     "how-to/secure-aggregation.md",
     "how-to/edges.md",
     "how-to/costs.md",
+    "how-to/traffic.md",
     "how-to/notebooks.md",
     "how-to/plugins.md",
     "how-to/reproduce.md",

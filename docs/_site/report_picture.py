@@ -1,6 +1,6 @@
 """Makes docs/report.png: the top of the report of the quickstart, as Chromium shows it.
 
-    python docs/_site/report_picture.py
+python docs/_site/report_picture.py
 """
 
 import os

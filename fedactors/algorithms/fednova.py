@@ -26,7 +26,7 @@ twice: tau_eff is divided by their sum. A client without steps sends nothing tha
 from __future__ import annotations
 
 from math import log1p
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 class FedNova(Averaging):
     """Federated averaging of updates normalised by the local steps really done."""
+
+    changes: ClassVar[tuple[str, ...]] = ("direction",)
 
     name: Literal["fednova"] = "fednova"
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0

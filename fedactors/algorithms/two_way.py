@@ -49,6 +49,7 @@ class TwoWay(CentralTraining):
     finds: ClassVar[tuple[str, ...]] = ("central", "central_met")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
     plain: ClassVar[tuple[str, ...]] = ("met",)
+    changes: ClassVar[tuple[str, ...]] = ()  # the server works "met" out from "delta", which must be exact
 
     name: Literal["mixed-2w"] = "mixed-2w"
     central_optimizer: ServerOptimizer | None = None

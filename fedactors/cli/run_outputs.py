@@ -47,6 +47,8 @@ class Participation(Output):
     joules_of_stages: NotRequired[dict[str, float]]
     joules_of_groups: NotRequired[dict[str, float]]
     joules_of_device: NotRequired[dict[str, float]]  # mean, max and Gini's coefficient over all devices
+    epsilon: NotRequired[float]  # of the device that was heard most, at `delta`
+    delta: NotRequired[float]
     staleness: dict[str, float]
     fairness: dict[str, float]
     wall_seconds: float

@@ -12,7 +12,7 @@ import numpy as np
 from fedactors.clock.availability import Int64
 from fedactors.clock.flow import CONSTANT, Share
 from fedactors.clock.recording_paths import locate, locate_all
-from fedactors.errors import TraceError
+from fedactors.errors import shortened, TraceError
 from fedactors.plan import NEVER, SECOND
 from fedactors.scenario.population import Compute, GroupOptions
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
@@ -250,7 +250,7 @@ def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
     chosen = select(series, rows)
     if not len(rows) or not isinstance(chosen, Series):
         shown = ", ".join(series.names[:5])
-        raise TraceError(f'{paths[0]}: no row is called "{wanted.rows}" (accepted: {shown})')
+        raise TraceError(f'{paths[0]}: no row is called "{shortened(wanted.rows)}" (accepted: {shown})')
     if unit == PPM and (chosen.value > FULL).any():
         raise TraceError(f"{paths[0]}: a share of more than the whole processor (accepted: at most {FULL} ppm)")
     return chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fedactors.errors import TraceError
+from fedactors.errors import shortened, TraceError
 from fedactors.home import trace_command, trace_roots
 
 
@@ -18,7 +18,7 @@ def locate(path: str, folder: Path) -> Path:
     for place in places:
         if place.exists():
             return place
-    raise TraceError(f"no trace at {' or '.join(str(place) for place in places)}{_hint(path)}")
+    raise TraceError(f"no trace at {' or '.join(shortened(str(place), 1000) for place in places)}{_hint(path)}")
 
 
 def locate_all(pattern: str, folder: Path) -> list[Path]:
@@ -32,7 +32,8 @@ def locate_all(pattern: str, folder: Path) -> list[Path]:
         root, parts = (Path("/"), pattern.lstrip("/")) if Path(pattern).is_absolute() else (base, pattern)
         if found := sorted(path for path in root.glob(parts) if path.is_file()):
             return found
-    raise TraceError(f"no trace is called {pattern} in {' or '.join(map(str, _folders(folder)))}{_hint(pattern)}")
+    places = " or ".join(map(str, _folders(folder)))
+    raise TraceError(f"no trace is called {shortened(pattern)} in {places}{_hint(pattern)}")
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -82,7 +82,7 @@ class Pipeline:
         if saved is None:
             self._models.set_state(0, *self.server.start())
         else:
-            self._continue(saved, training_task.algorithm.sends)
+            self._continue(saved, training_task.sends)
 
     def _continue(self, saved: SavedState, sends: Collection[str]) -> None:
         """Put a saved state on the fleet, as if its rounds had just been finished."""

@@ -42,6 +42,8 @@ from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.row_vectors import as_tensors
 from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
+from fedactors.learning.traffic.downlink import first_state, next_state
+from fedactors.learning.traffic.uplink import received
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
@@ -206,7 +208,8 @@ class ServerWorker(Worker):
         x = torch.from_numpy(initial(self._task.model, self._task.seed))
         if before := self._task.pretraining:
             x = self._central.pretrain(x, before.lr, before.work)
-        return self._parted(self._task.algorithm.start(x) | as_tensors(self._task.given))
+        start = self._task.algorithm.start(x) | as_tensors(self._task.given)
+        return self._parted(first_state(self._task, start))
 
     def aggregate(
         self, facts: Round, public: Vectors, private: Vectors, *results: list[ChunkResult] | Contribution | Vectors
@@ -231,10 +234,10 @@ class ServerWorker(Worker):
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums)
         buffers = sums.pop(BUFFERS, None)
-        moved = self._next(state, sums, facts, kept_by_departed)
+        moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
         moved["x"] = unmoved(self._task.personal, before, averaged)
-        after = self._parted(moved)
+        after = self._parted(next_state(self._task, moved, state, sums, facts))
         return *after, report._replace(sound=all(map(finite, after)))
 
     def _next(
@@ -261,7 +264,7 @@ class ServerWorker(Worker):
         return mixed_dissimilarity(gradient_sums, central, (algorithm.loss_weight, algorithm.central_share))
 
     def _parted(self, state: dict[str, torch.Tensor]) -> tuple[Vectors, Vectors]:
-        sends = self._task.algorithm.sends
+        sends = self._task.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
 

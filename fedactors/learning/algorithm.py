@@ -77,6 +77,7 @@ class Round(NamedTuple):
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
     steps: int = 0  # local steps behind the updates received: sum of K_i
     server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
+    largest: float = 0.0  # of the aggregation weights
 
 
 class CentralData(Protocol):
@@ -126,6 +127,8 @@ class Algorithm(Options):
     sends: ClassVar[tuple[str, ...]] = ("x",)
     keeps: ClassVar[tuple[str, ...]] = ()
     plain: ClassVar[tuple[str, ...]] = ()
+    changes: ClassVar[tuple[str, ...]] = ("delta",)
+    """Uploads of the model's size that transforms of updates may alter: changes, each sent once. Empty if none may."""
     weighting: ClassVar[str] = "samples"
     """The participation policy where a scenario names none."""
     shares: ClassVar[bool] = False

@@ -8,10 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedactors.learning.traffic.downlink import as_sent
+
 
 def mixed(x: Tensor, older: Sequence[Any], shares: Sequence[float]) -> Tensor:
     """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
     found = x
     for one, share in zip(older, shares, strict=True):
-        found = found + share * (torch.from_numpy(one["x"]) - x)
+        found = found + share * (torch.from_numpy(as_sent(one)["x"]) - x)
     return found

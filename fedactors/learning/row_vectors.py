@@ -10,12 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning.training_task import Chunk, ChunkResult, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, TrainingTask, Vectors
 
 
 def as_tensors(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
     """Return named vectors as tensors with the same memory."""
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
+
+
+def on_this(vectors: Mapping[str, NDArray[np.float32]], device: torch.device) -> dict[str, Tensor]:
+    """Return named vectors as tensors on a device."""
+    return {name: value.to(device) for name, value in as_tensors(vectors).items()}
 
 
 def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:
@@ -32,6 +37,19 @@ def parts_of(chunks: Sequence[Chunk], losses: Tensor) -> Iterator[tuple[Chunk, s
         rows = slice(first, first + len(chunk.clients))
         yield chunk, rows, losses[rows, : max(chunk.steps)].contiguous()
         first = rows.stop
+
+
+def shares(task: TrainingTask, chunk: Chunk, device: torch.device) -> dict[str, Tensor]:
+    """Return the share of each client of `chunk`, if the algorithm uses it."""
+    if not task.algorithm.scales_by_share:
+        return {}
+    return {"share": torch.from_numpy(task.shares[list(chunk.clients), None]).to(device)}
+
+
+def slices(vectors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:
+    """Return some rows of named vectors; a vector with two names stays one object."""
+    parts = {id(one): one[rows] for one in vectors.values()}
+    return {name: parts[id(one)] for name, one in vectors.items()}
 
 
 def timed(learned: Sequence[ChunkResult], began: float) -> list[ChunkResult]:

@@ -23,12 +23,16 @@ from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import apart, gathered, kept_rows, parts_of, timed
+from fedactors.learning.row_vectors import apart, gathered, kept_rows, on_this, parts_of, shares, slices, timed
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite, one_by_one, summed
+from fedactors.learning.traffic.downlink import as_sent
+from fedactors.learning.traffic.uplink import sent as uplink
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
 from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
+
+Kept = Sequence[Vectors | None]  # what each client kept from its last trip
 
 
 def check_engine(task: TrainingTask, device: str) -> None:
@@ -78,7 +82,8 @@ class Trainer:
             return False
         algorithm = self._task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
-        return differences and not self._task.keeps_state and self._task.aggregation is None
+        rows = self._task.aggregation is not None or self._task.uplink is not None  # each client's are wanted
+        return differences and not self._task.keeps_state and not rows
 
     def _may_join(self) -> bool:
         """Whether chunks may be trained together: what clients keep is loaded and stored a chunk at a time."""
@@ -154,8 +159,8 @@ class Trainer:
         """
         began = time.perf_counter()
         chunk = joined(chunks)
-        bases = [{name: torch.from_numpy(v).to(self._device) for name, v in vectors.items()} for vectors in sent]
-        given = gathered(bases, chunk.bases) | self._shares(chunk)
+        bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
+        given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
         names = self._task.algorithm.keeps if kept else ()
         held = kept_rows(kept, names, self._task.model.parameters, self._device)
         rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
@@ -171,20 +176,10 @@ class Trainer:
         start = given["x"].expand_as(deltas)
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
-        gradients = self._met(gradients)
+        gradients = None if gradients is None else self._personal.shared(gradients)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
         mine = self._personal.of(rows.starts, deltas)
-        return timed(self._uploaded(chunks, result, losses, mine, len(kept)), began)
-
-    def _met(self, gradients: Tensor | None) -> Tensor | None:
-        """Return the sums of gradients without those of personal parts, if there are any sums."""
-        return None if gradients is None else self._personal.shared(gradients)
-
-    def _shares(self, chunk: Chunk) -> dict[str, Tensor]:
-        """Return the share of each client of `chunk`, if the algorithm uses it."""
-        if not self._task.algorithm.scales_by_share:
-            return {}
-        return {"share": torch.from_numpy(self._task.shares[list(chunk.clients), None]).to(self._device)}
+        return timed(self._uploaded(chunks, result, losses, mine, kept), began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -207,9 +202,9 @@ class Trainer:
         return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
 
     def _uploaded(
-        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], keeping: int
+        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], kept: Kept
     ) -> list[ChunkResult]:
-        """Return the sums of what clients upload, chunk by chunk, and what each of `keeping` clients keeps."""
+        """Return the sums of what clients upload, chunk by chunk, and what each keeps, if they had kept something."""
         algorithm = self._task.algorithm
         uploads = algorithm.upload(result)
         if buffers := self._task.model.buffer_values:
@@ -217,16 +212,17 @@ class Trainer:
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
-            own = {name: vectors[mine] for name, vectors in uploads.items()}
+            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
+            keeps |= fresh
             if self._task.aggregation is None:
-                found = summed(one, own, its_losses, algorithm.plain)
+                found = summed(one, own, its_losses, self._task.plain)
             else:
                 found = one_by_one(one, own, its_losses)
             learned.append(self._learned(one, *found, its_losses))
-        if not keeping:
+        if not kept:
             return learned
         (only,) = learned
-        return [only._replace(kept=apart(keeps, keeping))]
+        return [only._replace(kept=apart(keeps, len(kept)))]
 
     def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> ChunkResult:
         """Train a chunk once more, so that bad updates can be told from good ones."""

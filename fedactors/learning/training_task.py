@@ -24,8 +24,10 @@ from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_layer import ModuleLayer
+from fedactors.transforms.chain import Chain
 from fedactors.workload import Workload
 
+SENT = "sent."  # before the name of a vector as clients are sent it, where that is another one
 _SIGNED = 101  # of the samples that are looked at to know data again
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 
@@ -133,6 +135,8 @@ class TrainingTask:
     given: Mapping[str, NDArray[np.float32]] = field(
         default_factory=dict
     )  # of the server's state before the first round
+    uplink: Chain | None = None  # transforms of updates, if there are any
+    downlink: Chain | None = None  # transforms of models on their way to clients
 
     @property
     def has_personal(self) -> bool:
@@ -150,7 +154,26 @@ class TrainingTask:
     @property
     def keeps_state(self) -> bool:
         """Whether clients keep vectors between their trips."""
-        return bool(self.algorithm.keeps) or self.has_personal
+        feedback = self.uplink is not None and bool(self.uplink.keeps(self.algorithm.changes))
+        return bool(self.algorithm.keeps) or self.has_personal or feedback
+
+    @property
+    def sends(self) -> tuple[str, ...]:
+        """Names of the public state: what clients are sent, and that of which it is a message."""
+        sends = self.algorithm.sends
+        messages = () if self.downlink is None else (SENT + name for name in sends)
+        return (*sends, *messages, *self.told)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """The first values of numbers that go to clients with the model, by name: transforms of updates need them."""
+        return {} if self.uplink is None else self.uplink.told(self.algorithm.changes)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Names of uploads that are summed without weights."""
+        counts = (name.removesuffix("told") + "count" for name in self.told)
+        return (*self.algorithm.plain, *counts)
 
     @property
     def local_work(self) -> LocalWork:

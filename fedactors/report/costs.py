@@ -26,6 +26,9 @@ def cards(records: Records) -> list[Card]:
         found.append(Card("Energy", joules(float(summary["joules"])), f"of devices, {wasted} wasted"))
     if "co2_grams" in summary:
         found.append(Card("Carbon", grams(float(summary["co2_grams"])), "of CO2 for that energy"))
+    if "epsilon" in summary:
+        spent = float(summary["epsilon"])
+        found.append(Card("Privacy", f"epsilon {spent:.3g}", f"at delta {float(summary.get('delta', 0)):g}"))
     if "cost" in summary:
         found.append(Card("Cost", f"{float(summary['cost']):.4g}", "of the machines' time"))
     return found

@@ -18,7 +18,10 @@ _FEWEST = 500
 _TIPS = 3  # lines whose values are shown together; of more, only that of the line below the pointer
 _MARKS = 300
 _TICKS = 500
-AXES = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "wall": "wall time"}
+AXES = {
+    "round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "epsilon": "epsilon",
+    "wall": "wall time",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ def axes(runs: Sequence[Records]) -> list[ProgressAxis]:
         "virtual": time_unit(largest["virtual"]),
         "bytes": byte_unit(largest["bytes"]),
         "joules": energy_unit(largest["joules"]),
+        "epsilon": ("", 1.0),
         "wall": time_unit(largest["wall"]),
     }
     return [
@@ -58,6 +62,7 @@ def progress(records: Records) -> dict[str, Floats]:
         "virtual": metrics["virtual_seconds"],
         "bytes": moved,
         "joules": np.cumsum(metrics["joules"]),  # NaN where none are counted
+        "epsilon": metrics["epsilon"],  # NaN where it is not counted
         "wall": metrics["wall_seconds"],
     }
 

@@ -123,7 +123,14 @@ def _participation(figures: Figures) -> list[str]:
         f"  steps      {figures['steps']:,} local steps aggregated, {figures['steps_wasted']:,} wasted",
         f"  traffic    {size(figures['bytes']['down'])} down, {size(figures['bytes']['up'])} up",
         *_energy(figures),
+        *_privacy(figures),
     ]
+
+
+def _privacy(figures: Figures) -> list[str]:
+    if "epsilon" not in figures:
+        return []
+    return [f"  privacy    epsilon {figures['epsilon']:.3g} at delta {figures['delta']:g}, of the device heard most"]
 
 
 def _energy(figures: Figures) -> list[str]:

@@ -39,7 +39,7 @@ _MARKS = (SCENARIO, METRICS, SUMMARY)
 _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
-    "accuracy", "loss", "train_loss", "joules", "cost",
+    "accuracy", "loss", "train_loss", "joules", "cost", "epsilon",
     "client_accuracy", "client_accuracy_worst", "client_accuracy_variance",
 )  # fmt: skip
 AT_CLIENTS = "client_accuracy_of/"  # before the name of a group: the mean accuracy at its clients

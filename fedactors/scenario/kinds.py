@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fedactors.models.task_losses import TaskLoss
     from fedactors.optim.client_optimizers import Optimizer
     from fedactors.optim.schedule import Schedule
+    from fedactors.transforms.base import UpdateTransform
 else:
     Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]
@@ -41,6 +42,7 @@ else:
     SourceSplit = Annotated[Any, Choice("splits")]
     TaskLoss = Annotated[Any, Choice("losses")]
     Timing = Annotated[Any, Choice("timing")]
+    UpdateTransform = Annotated[Any, Choice("update_transforms")]
     Weighting = Annotated[Any, Choice("participation")] | None  # null is replaced before it is validated
 
 __all__ = [
@@ -58,5 +60,6 @@ __all__ = [
     "SourceSplit",
     "TaskLoss",
     "Timing",
+    "UpdateTransform",
     "Weighting",
 ]

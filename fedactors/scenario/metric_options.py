@@ -13,8 +13,20 @@ from fedactors.options import Options
 from fedactors.user_code import Reference
 
 _TAKEN = (
-    *WRITTEN, "train_loss", "lr", "round", "asked", "heard", "steps", "cost", "joules", "co2_grams", "losses", "moves",
-)  # fmt: skip
+    *WRITTEN,
+    "train_loss",
+    "lr",
+    "round",
+    "asked",
+    "heard",
+    "steps",
+    "cost",
+    "joules",
+    "co2_grams",
+    "epsilon",
+    "losses",
+    "moves",
+)
 
 
 class Metric(Options):

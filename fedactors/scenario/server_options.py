@@ -23,7 +23,9 @@ from fedactors.scenario.kinds import (
     Weighting,
 )
 from fedactors.scenario.local_options import LocalOptions
+from fedactors.scenario.privacy_options import PrivacyOptions
 from fedactors.scenario.stop_options import StopOptions
+from fedactors.scenario.transform_list import TransformList
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
 Window = Annotated[Duration | None, NONE_IS_NULL]
@@ -147,6 +149,12 @@ class ServerOptions(Options):
     """What weight each update has; by default what the algorithm's paper has."""
     aggregation: Aggregation = Field(default="mean", validate_default=True)
     """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
+    uplink: TransformList = ()
+    """What is done to updates on their way to the server, in this order: compression, clipping, noise."""
+    downlink: TransformList = ()
+    """What is done to models on their way to the clients, in this order."""
+    privacy: PrivacyOptions | None = None
+    """Account for the noise of `uplink`: epsilon of every round, at a delta."""
     local: LocalOptions = LocalOptions(epochs=1)
     membership: Membership | None = None
     """How the objective and its test set follow arrivals and departures; by default they do not: weights are shares
@@ -224,10 +232,8 @@ class ServerOptions(Options):
             raise ValueError(
                 f'server_schedule: algorithm "{self.algorithm.name}" has no rate of the server to follow it'
             )
-        owner = self.algorithm if key == "global_lr" else getattr(self.algorithm, "server_optimizer", None)
-        option = key.rpartition(".")[2]
-        default = {name: field.default for name, field in getattr(type(owner), "model_fields", {}).items()}.get(option)
-        if getattr(owner, option) != default:
+        owner: Any = self.algorithm if key == "global_lr" else getattr(self.algorithm, "server_optimizer", None)
+        if not owner.has_default(key.rpartition(".")[2]):
             raise ValueError(f"give server_schedule or algorithm.{key}, not both")
         return self
 
@@ -245,7 +251,7 @@ class ServerOptions(Options):
         if not timing.asynchronous:
             return self
         for key in ("cohort", "over_selection", "quorum", "close_early", "membership"):
-            if getattr(self, key) != type(self).model_fields[key].default:
+            if not self.has_default(key):
                 instead = "timing.concurrency" if key == "cohort" else "leave it out"
                 raise ValueError(f"{key} belongs to synchronous rounds (accepted: {instead})")
         if self.participation.of_those_asked:

@@ -38,7 +38,6 @@ from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
-from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
@@ -77,7 +76,7 @@ class Execution:
         self._start = start
         scenario = prepared.scenario
         folder.clients(prepared)
-        self._recorder = RunRecorder(folder, RunTotals(prepared.ahead, prepared.tariff, len(prepared.population)))
+        self._recorder = RunRecorder(folder, prepared)
         self._stop = StopRule(scenario, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)

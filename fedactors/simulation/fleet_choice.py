@@ -80,7 +80,8 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
 def is_near(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     server = prepared.scenario.server
-    many = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or server.aggregation.single
+    keeping = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or bool(prepared.feedback)
+    many = keeping or server.aggregation.single
     return not many and not server.timing.asynchronous
 
 

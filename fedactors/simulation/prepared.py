@@ -23,6 +23,8 @@ from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.costs.secure_options import SecureTraffic
 from fedactors.scenario.model import Scenario
+from fedactors.transforms.chain import Chain, Way
+from fedactors.transforms.wire import layout_of
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -98,9 +100,11 @@ class Prepared:
     def client_bytes(self) -> int | NDArray[np.int64]:
         """Size of a model as it travels: whole, or `(clients,)` where clients have some rows of its table only."""
         rows = self.info.client_rows
-        if self.scenario.server.secure is not None:  # what is summed has the same length for all
+        server = self.scenario.server
+        if server.secure is not None:  # what is summed has the same length for all
             return self.model_bytes
-        if rows is None or table_of(self.model) is None or not self.scenario.server.algorithm.travels_by_rows:
+        whole = not server.algorithm.travels_by_rows or server.uplink or server.downlink
+        if rows is None or table_of(self.model) is None or whole:
             return self.model_bytes
         return floats(self.model, rows) * BYTES_PER_PARAMETER
 
@@ -108,6 +112,30 @@ class Prepared:
     def personal(self) -> NDArray[np.int64]:
         """Positions in the flat vector of what stays at the clients."""
         return personal_positions(self.model, self.scenario.server.personal)
+
+    @cached_property
+    def uplink(self) -> Chain | None:
+        """The transforms of updates, if there are any."""
+        return self._chain("uplink")
+
+    @cached_property
+    def downlink(self) -> Chain | None:
+        """The transforms of models on their way to the clients, if there are any."""
+        return self._chain("downlink")
+
+    @property
+    def told(self) -> dict[str, float]:
+        """The first values of numbers that go to clients with the model, by name."""
+        return self.uplink.told(self.scenario.server.algorithm.changes) if self.uplink else {}
+
+    @property
+    def feedback(self) -> dict[str, int]:
+        """The lengths of what clients keep for the transforms of their updates, by name."""
+        return self.uplink.keeps(self.scenario.server.algorithm.changes) if self.uplink else {}
+
+    def _chain(self, way: Way) -> Chain | None:
+        transforms = getattr(self.scenario.server, way)
+        return Chain(way, transforms, layout_of(self.model, self.personal)) if transforms else None
 
     @property
     def personal_steps(self) -> tuple[int, ...]:
@@ -131,10 +159,16 @@ class Prepared:
         """What a trip moves and what the server computes."""
         payload: Payload = self.scenario.server.algorithm.payload(self.setting)
         shared = 1 - len(self.personal) / max(1, self.model.parameters)
+        algorithm = self.scenario.server.algorithm
         secure = self.secure_traffic
         return payload._replace(
-            down=payload.down * shared + secure.down / self.model_bytes,
-            up=payload.up * shared * secure.bits / (8 * BYTES_PER_PARAMETER) + secure.up / self.model_bytes,
+            down=payload.down * shared
+            + self._saved(self.downlink, len(algorithm.sends), shared)
+            + len(self.told) * BYTES_PER_PARAMETER / self.model_bytes
+            + secure.down / self.model_bytes,
+            up=payload.up * shared * secure.bits / (8 * BYTES_PER_PARAMETER)
+            + self._saved(self.uplink, len(algorithm.changes), shared)
+            + secure.up / self.model_bytes,
             once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
@@ -147,6 +181,19 @@ class Prepared:
             return SecureTraffic(0, 0, 8 * BYTES_PER_PARAMETER)
         asked = self.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
         return server.secure.traffic(min(server.secure.group, asked))
+
+    @property
+    def travelling_buffers(self) -> int:
+        """Values of the model that are buffers and do not stay at the clients; no transform alters them."""
+        buffers = self.model.buffer_values
+        return buffers - int(np.count_nonzero(self.personal >= self.model.parameters - buffers))
+
+    def _saved(self, chain: Chain | None, vectors: int, shared: float) -> float:
+        """Return by how much transforms change what is sent, in model sizes: below 0 where they save."""
+        if chain is None:
+            return 0.0
+        message = chain.bytes + self.travelling_buffers * BYTES_PER_PARAMETER
+        return vectors * (message / self.model_bytes - shared)
 
     @property
     def ahead(self) -> int:

@@ -248,6 +248,8 @@ def load(prepared: Prepared) -> Loaded:
         metrics=tuple(metric.spec() for metric in task.metrics),
         aggregation=server.aggregation if server.aggregation.single else None,
         given=server.algorithm.given(prepared.model.parameters),
+        uplink=prepared.uplink,
+        downlink=prepared.downlink,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own

@@ -73,6 +73,7 @@ def _facts(
         mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
         steps=int(counted.orders.steps.sum()),
         server_lr=server.server_schedule.at(number) if server.server_schedule else None,
+        largest=float(counted.weights.max(initial=0.0)),
     )
 
 

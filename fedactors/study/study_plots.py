@@ -52,10 +52,7 @@ def heat_maps(maps: Sequence[HeatMap], measure: Measure, figure: Any = None) -> 
     down = -(-len(maps) // _ACROSS)
     figure = figure or plt.figure(figsize=(1.2 + 3.4 * across, 3.4 * down), layout="constrained")
     shades = colors.LinearSegmentedColormap.from_list("shades", SHADES)
-    places = figure.subplots(down, across, squeeze=False).ravel()
-    grid = places[: len(maps)]
-    for unused in places[len(maps) :]:
-        unused.remove()
+    grid = _places(figure.subplots(down, across, squeeze=False).ravel(), len(maps))
     low, high = (f(np.concatenate([one.values.ravel() for one in maps])) for f in (np.nanmin, np.nanmax))
     drawn = None
     for axes, one in zip(grid, maps, strict=True):
@@ -69,3 +66,10 @@ def heat_maps(maps: Sequence[HeatMap], measure: Measure, figure: Any = None) -> 
                 axes.text(x, y, measure.show(value), ha="center", va="center", color=ink, fontsize=8)
     figure.colorbar(drawn, ax=list(grid), label=measure.name)
     return figure
+
+
+def _places(every: Any, count: int) -> Any:
+    """Return the first `count` of some axes, and remove the others."""
+    for unused in every[count:]:
+        unused.remove()
+    return every[:count]

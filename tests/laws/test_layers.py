@@ -7,8 +7,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
-    "plan", "errors", "extras", "streams", "options", "registry", "user_code", "paths", "workload", "version",
-    "bits", "own_plugins", "clip", "metric_names", "user_errors",
+    "plan", "errors", "extras", "streams", "options", "registry", "builtin_names", "user_code", "paths", "workload",
+    "version", "bits", "own_plugins", "clip", "metric_names", "user_errors",
     "plugin_checks", "packaged", "home", "durations",
 }  # fmt: skip
 ROOMS = {
@@ -19,14 +19,17 @@ ROOMS = {
     "data": set(),
     "models": set(),
     "optim": {"models"},
+    "transforms": {"models"},
+    "privacy": {"transforms", "scenario"},
     "engines": {"data", "models", "optim"},
-    "learning": {"data", "models", "optim", "engines"},
+    "learning": {"data", "models", "optim", "engines", "transforms"},
     "algorithms": {"models", "optim", "learning"},
     "fleet": {"data", "models", "learning"},
     "report": {"run_files"},
     "starters": {"clock", "data", "learning"},
     "simulation": {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
+        "transforms", "privacy",
     },
     "fetching": set(),
     "study": {"scenario", "traces", "clock", "simulation", "run_files", "report", "fleet"},
@@ -34,7 +37,7 @@ ROOMS = {
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet", "fetching"},
 }  # fmt: skip
 # Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).
-TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms"}}
+TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms", "transforms"}}
 FORBIDDEN = {
     "run_files": {"torch", "ray", "simpy"},
     "scenario": {"torch", "ray", "simpy"},
@@ -43,6 +46,8 @@ FORBIDDEN = {
     "data": {"ray", "simpy"},
     "models": {"ray", "simpy"},
     "optim": {"ray", "simpy"},
+    "transforms": {"ray", "simpy"},
+    "privacy": {"torch", "ray", "simpy"},
     "engines": {"ray", "simpy"},
     "learning": {"ray", "simpy"},
     "algorithms": {"ray", "simpy"},

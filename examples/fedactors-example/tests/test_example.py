@@ -8,6 +8,7 @@ import pytest
 import torch
 from fedactors_example.clipped import Clipped
 from fedactors_example.fastest import Fastest
+from fedactors_example.half_precision import HalfPrecision
 from fedactors_example.moons import Moons
 from fedactors_example.plain_loop import PlainLoop
 from fedactors_example.two_layers import TwoLayers
@@ -16,6 +17,7 @@ from fedactors import Scenario, run
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.learning.algorithm import ClientResult
 from fedactors.traces.format_registry import read
+from fedactors.transforms.wire import Layout, TensorPart, Wire
 
 HERE = Path(__file__).parents[1]
 
@@ -32,6 +34,13 @@ def test_an_update_is_cut_to_its_bound_alone_and_in_rows():
     assert torch.allclose(sent, torch.tensor([[1.5, 2.0], [0.3, 0.4], [0.0, 0.0]]))
     alone = Clipped(bound=2.5).upload(ClientResult(torch.zeros(2), delta[0], {}, 1.0, 0.1))["delta"]
     assert torch.equal(alone, sent[0])
+
+
+def test_half_of_the_bits_travel():
+    layout = Layout((TensorPart("weight", (3,), 0),), 3)
+    assert HalfPrecision().wire(Wire(3), layout).bytes == 6
+    sent, _ = HalfPrecision().compress(torch.tensor([[0.1, -2.0, 1e6]]), {}, None)
+    assert torch.equal(sent, torch.tensor([[0.0999755859375, -2.0, torch.inf]]))
 
 
 def test_moons_are_drawn_from_the_seed_and_are_what_is_announced():

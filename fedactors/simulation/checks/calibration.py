@@ -67,6 +67,7 @@ def measure(
         prepared.setting,
         engine=prepared.scenario.task.engine,
         clip=server.local.clip,
+        uplink=prepared.uplink,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     if (found := _unaffordable(prepared, trainer, tasks, budget)) is not None:
@@ -94,7 +95,8 @@ def _sent(prepared: Prepared) -> dict[str, NDArray[np.float32]]:
     names = algorithm.sends + (algorithm.finds if algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
     state = {name: value.numpy() for name, value in algorithm.start(torch.from_numpy(start)).items()}
-    return {name: state.get(name, start) for name in names}
+    told = {name: np.array([value], np.float32) for name, value in prepared.told.items()}
+    return {name: state.get(name, start) for name in names} | told
 
 
 def _longest(trainer: Trainer, tasks: Sequence[RoundTask], hosts: int) -> Chunk | None:

@@ -9,6 +9,7 @@ from fedactors.simulation.checks.scenario_checks import (
     check_reallocation,
     no_round,
 )
+from fedactors.simulation.checks.transform_checks import check_transforms
 from fedactors.simulation.prepared import Prepared, least_times
 
 
@@ -58,6 +59,7 @@ def check_first_round(prepared: Prepared) -> None:
 
 LAST_CHECKS = (
     _check_personal,
+    check_transforms,
     _check_reallocation,
     _check_deadline,
     _check_lookahead,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedactors.algorithms.participation import Scheme
+from fedactors.privacy.guarantee import sentences
 from fedactors.registry import BUILTIN
 from fedactors.scenario.model import Scenario
 
@@ -19,9 +20,10 @@ _SETS = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About schemes that meet a cohort of not all members, digits lost in mean gradients, and decisions on too few losses.
+    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses, and
+    what noise guarantees.
     """
-    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario), *sentences(scenario.server)]
 
 
 def _shares(scenario: Scenario) -> list[str]:

@@ -24,6 +24,7 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     """Return the bytes that a run keeps here at the least; of a cluster that is `joined`, clients' lie elsewhere."""
     info, server = prepared.info, prepared.scenario.server
     kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
+    kept += sum(prepared.feedback.values()) * _NUMBER
     return {
         "the data set": prepared.train_bytes + info.test_size * row_bytes(info.input_shape),
         "the model": _MODELS * prepared.model_bytes,

@@ -7,11 +7,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
+from fedactors.privacy.guarantee import spending_of
 from fedactors.run_files.files import METRICS
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
 from fedactors.simulation.record.metric_rows import MetricRows
@@ -24,14 +27,15 @@ Figures = Mapping[str, Any]
 
 
 class RunRecorder:
-    """Records the rounds of one run in its folder, and keeps its `totals`."""
+    """Records the rounds of one run in its folder, and keeps its totals."""
 
-    def __init__(self, folder: RunFolder, totals: RunTotals) -> None:
+    def __init__(self, folder: RunFolder, prepared: Prepared) -> None:
         self.folder = folder
         self.rows = MetricRows(folder.path / METRICS)
         self.whole = True  # no round has been entered in part
         self.final: Figures | None = None  # null where a measure is no number
-        self._totals = totals
+        self._totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
+        self._privacy = spending_of(prepared.scenario.server)
         self._digests = Digests()
 
     @property
@@ -47,7 +51,7 @@ class RunRecorder:
     def enter(self, plan: Plan, task: RoundTask, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
         self.whole = False
-        row = finite({**self._totals.add(plan), **_learned(outcomes, task), **said})
+        row = finite({**self._totals.add(plan), **_learned(outcomes, task), **self._spent(task), **said})
         self.final = finite(outcomes.evaluated) if outcomes.evaluated else self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
@@ -60,6 +64,7 @@ class RunRecorder:
     def recall(self, plan: Plan, task: RoundTask, row: dict[str, Any]) -> None:
         """Take in a round that was recorded before: its row of metrics is in the folder already."""
         self._totals.add(plan)
+        self._spent(task)
         self._digests.plan(plan)
         self._digests.metrics(row)
         self.rows.add(row)
@@ -67,11 +72,16 @@ class RunRecorder:
 
     def _tabulate(self, plan: Plan, task: RoundTask) -> None:
         self.folder.plan(plan)
-        clients, bases, weights = (
-            list(chain.from_iterable(getattr(chunk, name) for chunk in task.chunks))
-            for name in ("clients", "trips", "weights")
-        )
-        self.folder.weights(plan.version, np.array(clients, np.int64), np.array(bases, np.int64), np.array(weights))
+        clients, bases = (_column(task, name).astype(np.int64) for name in ("clients", "trips"))
+        self.folder.weights(plan.version, clients, bases, _column(task, "weights"))
+
+    def _spent(self, task: RoundTask) -> dict[str, float]:
+        """Take in what a round costs devices of their privacy, if that is counted, and return its column."""
+        if self._privacy is None:
+            return {}
+        clients = _column(task, "clients").astype(np.int64)
+        self._privacy.add(task.facts.version, clients, _column(task, "weights").astype(np.float64))
+        return {"epsilon": self._privacy.epsilon}
 
     def check_recorded(self, start: Checkpoint) -> None:
         """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
@@ -87,6 +97,7 @@ class RunRecorder:
         return {
             **said,
             **self._totals.summary(),
+            **({} if self._privacy is None else {"epsilon": self._privacy.epsilon, "delta": self._privacy.delta}),
             **wall,
             "ended_because": ended,
             "final": self.final,
@@ -94,6 +105,11 @@ class RunRecorder:
             "to_accuracy": milestones(self.rows),
             "digests": {**self.digests, "model": model_digest(state)},
         }
+
+
+def _column(task: RoundTask, name: str) -> NDArray[Any]:
+    """Return a column of all trips of a task."""
+    return np.array(list(chain.from_iterable(getattr(chunk, name) for chunk in task.chunks)))
 
 
 def _learned(outcomes: Outcomes, task: RoundTask) -> dict[str, Any]:

@@ -123,11 +123,13 @@ def _refuse_other_past(before: Scenario, after: Scenario, at: int) -> None:
 def _vectors(prepared: Prepared) -> list[str]:
     import torch
 
+    from fedactors.learning.traffic.downlink import lengths
+
     algorithm = prepared.scenario.server.algorithm
     personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
-    return sorted(
-        [*algorithm.start(torch.zeros(1)), *(f"{name} of each client" for name in algorithm.keeps), *personal]
-    )
+    kept = [f"{name} of each client" for name in (*algorithm.keeps, *prepared.feedback)]
+    messages = lengths(prepared.downlink, algorithm.sends, 1)
+    return sorted([*algorithm.start(torch.zeros(1)), *messages, *prepared.told, *kept, *personal])
 
 
 def _again(

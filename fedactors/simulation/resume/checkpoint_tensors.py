@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fedactors.learning.training_task import SENT
 from fedactors.models.personal import PERSONAL
 from fedactors.run_files.files import damaged
 from fedactors.run_files.tensors import shapes_of
@@ -34,29 +35,48 @@ def refuse_other_tensors(start: Checkpoint, prepared: Prepared) -> None:
     path = start.path / SERVER
     if SERVER not in start.files:
         raise damaged(start.path / "checkpoint.json", f"no file {SERVER}")
-    algorithm = prepared.scenario.server.algorithm
-    size: Shape = (prepared.model.parameters,)
     state = _state(prepared)
+    public = _public(prepared, state)
     found: dict[int, set[str]] = {start.plans: set()}
     for tensor in _tensors(path):
-        wanted = state if tensor.number == start.plans else {name: state.get(name, size) for name in algorithm.sends}
+        wanted = state if tensor.number == start.plans else public
         if not 0 <= tensor.number <= start.plans:
             raise damaged(path, f"a tensor of version {tensor.number}", f"0 to {start.plans}")
         _refuse_other(path, tensor, wanted)
         found.setdefault(tensor.number, set()).add(tensor.name)
     _refuse_missing(path, "version", found, {start.plans: state})
-    kept = dict.fromkeys(algorithm.keeps, size)
+    _check_clients(start, prepared.scenario.devices, _kept(prepared))
+
+
+def _kept(prepared: Prepared) -> dict[str, Shape]:
+    """Return the shapes of what each client keeps by name."""
+    kept: dict[str, Shape] = dict.fromkeys(prepared.scenario.server.algorithm.keeps, (prepared.model.parameters,))
+    kept |= {name: (length,) for name, length in prepared.feedback.items()}
     if personal := len(prepared.personal):
         kept[PERSONAL] = (personal,)
-    _check_clients(start, prepared.scenario.devices, kept)
+    return kept
+
+
+def _public(prepared: Prepared, state: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Return the shapes of what an older version has in a checkpoint, by name."""
+    sends = prepared.scenario.server.algorithm.sends
+    messages = [name for name in state if name.startswith(SENT) or name in prepared.told]
+    return {name: state.get(name, (prepared.model.parameters,)) for name in (*sends, *messages)}
 
 
 def _state(prepared: Prepared) -> dict[str, Shape]:
     """Return the shapes of the server's state by name."""
     import torch
 
-    started = prepared.scenario.server.algorithm.start(torch.zeros(prepared.model.parameters))
-    return {name: tuple(value.shape) for name, value in started.items()}
+    from fedactors.learning.traffic.downlink import lengths
+
+    algorithm = prepared.scenario.server.algorithm
+    started = algorithm.start(torch.zeros(prepared.model.parameters))
+    told = dict.fromkeys(prepared.told, 1)
+    further = told | lengths(prepared.downlink, algorithm.sends, prepared.model.parameters)
+    return {name: tuple(value.shape) for name, value in started.items()} | {
+        name: (length,) for name, length in further.items()
+    }
 
 
 def _check_clients(start: Checkpoint, devices: int, kept: Mapping[str, Shape]) -> None:

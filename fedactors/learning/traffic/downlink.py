@@ -1,0 +1,70 @@
+"""Transforms of what the server broadcasts: clients start from the model as it arrives, the server keeps its own.
+
+    server, before round t:   send C(x_t), or with error feedback  C(x_t + e), e <- x_t + e - C(x_t + e)
+
+A message is of the whole model, not of its difference from the last one: a device that has missed rounds needs nothing
+else. Each vector in `sends` of the algorithm goes through the list by itself. In the server's public state "sent.x" is
+what clients take for x; what the server keeps for its feedback is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from fedactors.learning.algorithm import Round
+from fedactors.learning.traffic.uplink import numbers, told_next
+from fedactors.learning.training_task import SENT, TrainingTask, Vectors
+from fedactors.streams import Purpose
+from fedactors.transforms.chain import Chain
+from fedactors.transforms.draws import SenderDraws
+
+State = Mapping[str, Tensor]
+
+
+def first_state(task: TrainingTask, start: State) -> dict[str, Tensor]:
+    """Return the server's state before the first round, from the algorithm's."""
+    return _with_messages(task, {**start, **numbers(task.told)}, {}, 0)
+
+
+def next_state(task: TrainingTask, moved: State, before: State, sums: State, facts: Round) -> dict[str, Tensor]:
+    """Return the server's state after a round, from the algorithm's state, the state `before` and the round's sums."""
+    return _with_messages(task, {**moved, **told_next(task, before, sums, facts)}, before, facts.version + 1)
+
+
+def _with_messages(task: TrainingTask, state: State, before: State, version: int) -> dict[str, Tensor]:
+    """Return the state before round `version`, with what clients are sent in place of it."""
+    chain = task.downlink
+    found = dict(state)
+    if chain is None:
+        return found
+    positions = torch.from_numpy(chain.layout.positions)
+    for number, vector in enumerate(task.algorithm.sends):
+        rows = state[vector][None].cpu()
+        kept = {name: _row(before.get(name), length) for name, length in chain.keeps([vector]).items()}
+        draws = SenderDraws(task.seed, Purpose.DOWNLINK, [number], [version])
+        arrived, renewed = chain.sent(vector, rows, kept, draws)
+        found[SENT + vector] = rows[0].index_copy(0, positions, arrived[0, positions])
+        found |= {name: value[0] for name, value in renewed.items()}
+    return found
+
+
+def as_sent(vectors: Vectors) -> Vectors:
+    """Return what a client takes for the public state: messages in the place of what they stand for."""
+    messages = {name.removeprefix(SENT): value for name, value in vectors.items() if name.startswith(SENT)}
+    return {name: value for name, value in vectors.items() if not name.startswith(SENT)} | messages
+
+
+def lengths(chain: Chain | None, sends: Iterable[str], parameters: int) -> dict[str, int]:
+    """Return the lengths of what the server's state has besides the algorithm's, by name."""
+    if chain is None:
+        return {}
+    vectors = list(sends)
+    return {SENT + vector: parameters for vector in vectors} | chain.keeps(vectors)
+
+
+def _row(value: Tensor | None, length: int) -> Tensor:
+    """Return one row of what was kept; zeros before the first message."""
+    return torch.zeros(1, length) if value is None else value[None].cpu()

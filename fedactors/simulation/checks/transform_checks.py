@@ -1,0 +1,59 @@
+"""Refuses transforms of updates and models that do not go with each other or with the rest of a scenario."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from fedactors.errors import ScenarioError
+from fedactors.privacy.guarantee import problem
+from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
+from fedactors.transforms.chain import Chain
+
+
+def check_transforms(prepared: Prepared) -> None:
+    """Refuse transforms that do not go together, or not with the algorithm. Raises ScenarioError."""
+    if prepared.uplink is not None:
+        _check_uplink(prepared, prepared.uplink)
+    for chain in (prepared.uplink, prepared.downlink):
+        if chain is not None and not chain.layout.size:
+            raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
+    if prepared.scenario.server.privacy is not None:
+        _check_privacy(prepared)
+
+
+def _check_uplink(prepared: Prepared, chain: Chain) -> None:
+    """Refuse transforms of updates where what is sent, or summed, is not what they are for. Raises ScenarioError."""
+    server = prepared.scenario.server
+    if not server.algorithm.changes:
+        raise ScenarioError(
+            f'server.uplink: "{server.algorithm.name}" needs updates to the last bit, because its server works out more'
+            " from them (accepted: none, or another algorithm)"
+        )
+    if server.secure is not None and chain.bytes != chain.layout.size * BYTES_PER_PARAMETER:
+        raise ScenarioError(
+            "server.uplink: secure aggregation sums whole vectors, which compression leaves to nobody (accepted: clip,"
+            " adaptive-clip and noise; server.secure.bits says how long a value is)"
+        )
+    if chain.noise is not None and server.aggregation.single:
+        raise ScenarioError(
+            f'server.uplink: {chain.noise.name} is added to a sum, and aggregation "{server.aggregation.name}" makes'
+            " none (accepted: added: clients, or aggregation mean)"
+        )
+    if prepared.told and (server.timing.asynchronous or server.aggregation.single):
+        raise ScenarioError(
+            "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
+            " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
+
+
+def _check_privacy(prepared: Prepared) -> None:
+    """Refuse to account for privacy where nothing can be guaranteed, or without the library. Raises ScenarioError."""
+    server = prepared.scenario.server
+    uploads = server.algorithm.payload(prepared.setting).up
+    if reason := problem(server, uploads, prepared.travelling_buffers):
+        raise ScenarioError(f"server.privacy: {reason}")
+    if find_spec("dp_accounting") is None:
+        raise ScenarioError(
+            "server.privacy: needs the package dp-accounting (accepted: pip install 'fedactors[privacy]', or no"
+            " server.privacy)"
+        )
