@@ -50,6 +50,8 @@ def table1(table: ResultTable) -> list[Claim]:
         *(more(f"{a} is more accurate than {b}", acc(table, row=a), acc(table, row=b)) for a, b in pairs),
     ]
     for row, (rounds, accuracy) in _PRINTED.items():
+        if row not in table.labels("row"):
+            continue
         claims += [
             printed(f"{row}: T_0.5", table.mean("t50", row=row), rounds, _SPEED * rounds, 0),
             printed(f"{row}: accuracy", acc(table, row=row), accuracy, _ACCURACY),

@@ -234,6 +234,7 @@ REDUCED = {
         table3,
         "MFLOP 125.16, .025, .025, .025; KB 494, 20, 30, 30; savings 99.98 % and 93.9 %",
         MOVIES,
+        reads_runs=True,
     ),
 }
 REDUCED["mixed-fig1b"] = REDUCED["mixed-fig2b"] = REDUCED["mixed-fig5"]

@@ -87,6 +87,7 @@ REDUCED: dict[str, Experiment] = {
         "Ruan et al., section 4, reduced: where the schemes end, on four quadratics",
         f"{FOLDER}rr5-reduced.yaml", [{"inactive": _INACTIVE, "scheme": SCHEMES}], (1,),
         flexible_limits.claims, beside=flexible_limits.beside, floors=flexible_limits.FLOORS,
+        reads_runs=True,
     ),
 }  # fmt: skip
 
