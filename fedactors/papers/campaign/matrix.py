@@ -34,7 +34,7 @@ class MatrixRow(NamedTuple):
     def cells(self) -> tuple[str, ...]:
         """The row of the matrix, as text."""
         found = self.found
-        title = self.experiment.title + (f" ({found['note']})" if found.get("note") else "")
+        title = self.experiment.title
         if not found:
             return (self.name, title, "not run", "-", "-", "-", "-")
         seeds = f"{len(found['seeds'])} of {len(found['seeds_wanted'])}"
@@ -50,6 +50,11 @@ class MatrixRow(NamedTuple):
         if not said:
             return self.found["why"] or ("reported only" if self.found["claims"] else "unfinished")
         return ", ".join(said)
+
+    @property
+    def note(self) -> str:
+        """How it differs from the paper's; nothing if it was not run."""
+        return str(self.found.get("note", ""))
 
     @property
     def engines(self) -> str:
@@ -96,7 +101,8 @@ def text(rows: Sequence[MatrixRow]) -> list[str]:
         mine = [row for row in rows if row.size == size]
         if not mine:
             continue
-        lines += [_heading(size, mine), *_aligned([HEADS, *(row.cells for row in mine)], wide=1), ""]
+        lines += [_heading(size, mine), *_aligned([HEADS, *(row.cells for row in mine)], wide=1)]
+        lines += [*(f"{row.name}: {row.note}" for row in mine if row.note), ""]
     numbers = [(row.name, *number) for row in rows for number in printed_numbers(row)]
     if numbers:
         heads = ("experiment", "number", "paper", "ours", "verdict")

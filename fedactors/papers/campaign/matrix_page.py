@@ -48,6 +48,11 @@ def _section(size: str, rows: Sequence[MatrixRow]) -> Iterator[str]:
     yield ""
     yield from _table(HEADS, [(f"`{row.name}`", *row.cells[1:]) for row in rows])
     yield ""
+    notes = [f"`{row.name}`: {row.note}." for row in rows if row.note]
+    for note in notes:
+        yield f"* {note}"
+    if notes:
+        yield ""
     numbers = [(f"`{row.name}`", *number) for row in rows for number in printed_numbers(row)]
     if numbers:
         yield f"### Numbers that papers print ({_TITLES[size].lower()})"
