@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,17 +70,23 @@ def run(options: argparse.Namespace) -> int:
 
 def _refuse_mixtures(options: argparse.Namespace) -> None:
     """Raise ScenarioError if options exclude each other."""
-    many = options.campaign or options.matrix
-    if not many and options.name is None:
+    of_one = {"EXPERIMENT": options.name, "--set": options.set, "--out": options.out}
+    of_campaign = {"--budget": options.budget is not None, "--again": options.again}
+    if options.campaign or options.matrix:
+        _refuse(of_one, "is for a single experiment (accepted: in the campaign's file)")
+    elif options.name is None:
         raise ScenarioError("reproduce: nothing to run (accepted: an EXPERIMENT, --campaign FILE or --matrix)")
-    if many:
-        given = {"EXPERIMENT": options.name, "--set": options.set, "--out": options.out}
-        if found := [name for name, value in given.items() if value]:
-            raise ScenarioError(f"reproduce: {found[0]} is for a single experiment (a campaign's file says it)")
-    if options.matrix and (options.budget is not None or options.again):
-        raise ScenarioError("reproduce: --matrix runs nothing (accepted: --budget and --again with --campaign alone)")
-    if not many and (options.budget is not None or options.again):
-        raise ScenarioError("reproduce: --budget and --again are for campaigns (accepted: with --campaign FILE)")
+    else:
+        _refuse(of_campaign, "is for campaigns (accepted: with --campaign FILE)")
+    if options.matrix:
+        _refuse(of_campaign, "runs nothing with --matrix (accepted: with --campaign FILE alone)")
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise ScenarioError if an option is given."""
+    for name, value in given.items():
+        if value:
+            raise ScenarioError(f"reproduce: {name} {why}")
 
 
 def _experiment(options: argparse.Namespace) -> int:
@@ -144,6 +150,6 @@ def _show(options: argparse.Namespace, rows: Sequence[MatrixRow]) -> None:
     from fedactors.papers.campaign import matrix
 
     if options.json:
-        print(shared_options.as_text("reproduce matrix", {"experiments": matrix.data(rows)}))
+        print(shared_options.as_text("reproduce", {"experiments": matrix.data(rows)}))
     else:
         print("\n".join(matrix.text(rows)))

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
-from fedactors.papers.verdicts import Claim, ClaimVerdict, Estimate
+from fedactors.papers.verdicts import Claim, ClaimVerdict, SeedMean
 from fedactors.study.statistics import interval
 
 CONFIDENCE = 0.9
@@ -68,7 +68,7 @@ def printed(
     margin = within - abs(figure(ours) - theirs)
     said = f"{ours:.{digits}f} = {theirs:.{digits}f} within {within:.4g}"
     claim = _claim(text, said, [margin], asserted, strict=False)
-    return claim._replace(paper=theirs, found=_estimate(figure(ours)))
+    return claim._replace(paper=theirs, found=_seed_mean(figure(ours)))
 
 
 def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
@@ -100,7 +100,7 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
     found = [(_judged(one, strict), one) for one in margins]
     verdict, worst = min(found, key=lambda one: _WORST.index(one[0]))
-    margin = _estimate(worst)
+    margin = _seed_mean(worst)
     assert margin is not None  # a figure without values is missing
     return Claim(text, f"{ours}; {_said(margin)}", verdict, asserted, margin)
 
@@ -114,7 +114,7 @@ def _absent(figures: Sequence[Figure]) -> str:
 
 
 def _judged(margin: Figure, strict: bool) -> ClaimVerdict:
-    found = _estimate(margin)
+    found = _seed_mean(margin)
     assert found is not None  # a figure without values is missing
     half = found.half or 0.0
     if found.mean > half or (not strict and found.mean == half):
@@ -122,14 +122,14 @@ def _judged(margin: Figure, strict: bool) -> ClaimVerdict:
     return ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE
 
 
-def _estimate(found: Figure) -> Estimate | None:
+def _seed_mean(found: Figure) -> SeedMean | None:
     """Return the mean and its interval; None if a value is missing."""
     if found.missing:
         return None
     of = interval([value for value in found.values if value is not None], CONFIDENCE)
-    return None if of is None else Estimate(of.mean, of.half, of.n)
+    return None if of is None else SeedMean(of.mean, of.half, of.n)
 
 
-def _said(margin: Estimate) -> str:
+def _said(margin: SeedMean) -> str:
     wide = f" +- {margin.half:.2g}, {margin.seeds} seeds" if margin.half is not None else ", no interval"
     return f"margin {margin.mean:+.3g}{wide}"

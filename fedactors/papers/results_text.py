@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.papers.experiment import Experiment, Measures, ResultTable
-from fedactors.papers.verdicts import Claim, Estimate
+from fedactors.papers.verdicts import Claim, SeedMean
 
 _FORMATS = {"t90": ".0f", "t50": ".0f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}  # others: .3f
 _HEADS = {"t90": "T90", "t50": "T_0.5", "xi2": "xi^2", "g2": "G^2", "last5": "last 5"}
@@ -47,7 +47,7 @@ def data(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) ->
 
 def claim_data(claim: Claim) -> dict[str, Any]:
     """Return a claim as plain data."""
-    named = {name: value._asdict() if isinstance(value, Estimate) else value for name, value in claim._asdict().items()}
+    named = {name: value._asdict() if isinstance(value, SeedMean) else value for name, value in claim._asdict().items()}
     return {**named, "verdict": claim.verdict.value}
 
 

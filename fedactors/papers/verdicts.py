@@ -18,7 +18,7 @@ class ClaimVerdict(str, Enum):
     TOO_CLOSE = "too close to tell"  # the interval of the difference over seeds reaches to both sides
 
 
-class Estimate(NamedTuple):
+class SeedMean(NamedTuple):
     """A mean over seeds, and half its interval; none of one seed."""
 
     mean: float
@@ -33,9 +33,9 @@ class Claim(NamedTuple):
     ours: str
     verdict: ClaimVerdict
     asserted: bool = True
-    margin: Estimate | None = None  # how far on the claim's side, where that is a number
+    margin: SeedMean | None = None  # how far on the claim's side, where that is a number
     paper: float | None = None  # a number that the paper prints
-    found: Estimate | None = None  # the same number here
+    found: SeedMean | None = None  # the same number here
 
     @property
     def holds(self) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
 from fedactors.papers import catalogue
-from fedactors.papers.experiment import Axes, Experiment
+from fedactors.papers.experiment import Axes, Experiment, Label
 from fedactors.scenario.mistakes import explain
 from fedactors.scenario.yaml_text import Lines, parse, read
 
@@ -138,18 +138,21 @@ def _entry(listed: ListedExperiment, reduced: bool, where: str) -> CampaignEntry
 
 def _without(grids: Sequence[Axes], left_out: Mapping[str, Sequence[str | float]], where: str) -> list[Axes]:
     """Return the grids without some labels. Raises ScenarioError if an axis or label does not exist."""
-    for axis, labels in left_out.items():
-        known = {str(label) for axes in grids for label in axes.get(axis, ())}
-        if not known:
-            axes_named = {name for axes in grids for name in axes}
-            raise ScenarioError(f'{where}.without: no axis "{axis}"{suggestion(axis, axes_named)}')
-        for label in labels:
-            if str(label) not in known:
-                raise ScenarioError(f'{where}.without.{axis}: no label "{label}"{suggestion(label, known)}')
     gone = {axis: {str(label) for label in labels} for axis, labels in left_out.items()}
-    kept = [
-        {axis: {label: v for label, v in values.items() if str(label) not in gone.get(axis, ())}
-         for axis, values in axes.items()}
-        for axes in grids
-    ]  # fmt: skip
+    for axis, labels in gone.items():
+        _refuse_unknown(grids, axis, labels, where)
+    kept = [{axis: _kept(values, gone.get(axis, set())) for axis, values in axes.items()} for axes in grids]
     return [axes for axes in kept if all(axes.values())]
+
+
+def _kept(values: Mapping[Label, Sequence[str]], gone: set[str]) -> dict[Label, Sequence[str]]:
+    return {label: changes for label, changes in values.items() if str(label) not in gone}
+
+
+def _refuse_unknown(grids: Sequence[Axes], axis: str, labels: set[str], where: str) -> None:
+    known = {str(label) for axes in grids for label in axes.get(axis, ())}
+    if not known:
+        named = {name for axes in grids for name in axes}
+        raise ScenarioError(f'{where}.without: no axis "{axis}"{suggestion(axis, named)}')
+    for label in sorted(labels - known):
+        raise ScenarioError(f'{where}.without.{axis}: no label "{label}"{suggestion(label, known)}')

@@ -34,7 +34,7 @@ class PlayedCell(NamedTuple):
     fault: str = ""  # it cannot be run here
 
 
-class Budget(NamedTuple):
+class CampaignBudget(NamedTuple):
     """Until when cells are started and run; None for as long as it takes."""
 
     until: float | None = None
@@ -58,7 +58,7 @@ def play(
     A cell whose time is up keeps its checkpoint, and the next call goes on from there. With `again`, results of other
     engines are computed again. Raises KeyboardInterrupt when interrupted; what is done is kept then too.
     """
-    budget = Budget(None if seconds is None else time.time() + seconds)
+    budget = CampaignBudget(None if seconds is None else time.time() + seconds)
     known = [ExperimentCells(campaign, entry, again=again) for entry in campaign.entries]
     _tell_state(known, tell)
     costs = CellCosts(campaign.runs, tell)
@@ -87,7 +87,7 @@ def _fill(
     jobs: int,
     known: Sequence[ExperimentCells],
     costs: CellCosts,
-    budget: Budget,
+    budget: CampaignBudget,
     tell: Tell,
     campaign: Campaign,
     again: bool,
@@ -144,7 +144,7 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
             _set_aside_if_old(work)
         folder = finished(work)
     except KeyboardInterrupt:
-        if Budget(work.until).spent:
+        if CampaignBudget(work.until).spent:
             return PlayedCell()
         raise
     except FedactorsError as error:

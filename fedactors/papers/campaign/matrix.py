@@ -17,6 +17,7 @@ from fedactors.version import ENGINE
 
 SIZES = {"full": catalogue.FULL, "reduced": catalogue.REDUCED}
 HEADS = ("experiment", "what", "verdicts", "seeds", "cells", "cost", "engine")
+NUMBER_HEADS = ("experiment", "number", "paper", "ours", "verdict")
 _SHORT = {ClaimVerdict.HOLDS: "hold", ClaimVerdict.FAILS: "fail", ClaimVerdict.NOT_LEARNT: "not learnt"}
 _SHORT[ClaimVerdict.TOO_CLOSE] = "too close"
 
@@ -96,18 +97,18 @@ def _interval(found: Mapping[str, Any] | None) -> str:
 
 def text(rows: Sequence[MatrixRow]) -> list[str]:
     """Return the matrix as lines for a terminal."""
-    lines = []
-    for size in SIZES:
-        mine = [row for row in rows if row.size == size]
-        if not mine:
-            continue
-        lines += [_heading(size, mine), *_aligned([HEADS, *(row.cells for row in mine)], wide=1)]
-        lines += [*(f"{row.name}: {row.note}" for row in mine if row.note), ""]
+    lines = [line for size in SIZES for line in _part(size, [row for row in rows if row.size == size])]
     numbers = [(row.name, *number) for row in rows for number in printed_numbers(row)]
     if numbers:
-        heads = ("experiment", "number", "paper", "ours", "verdict")
-        lines += ["Numbers that papers print", *_aligned([heads, *numbers], wide=1)]
+        lines += ["Numbers that papers print", *_aligned([NUMBER_HEADS, *numbers], wide=1)]
     return lines
+
+
+def _part(size: str, rows: Sequence[MatrixRow]) -> list[str]:
+    if not rows:
+        return []
+    notes = [f"{row.name}: {row.note}" for row in rows if row.note]
+    return [_heading(size, rows), *_aligned([HEADS, *(row.cells for row in rows)], wide=1), *notes, ""]
 
 
 def data(rows: Sequence[MatrixRow]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedactors.errors import ScenarioError
-from fedactors.papers.campaign.matrix import HEADS, SIZES, MatrixRow, printed_numbers
+from fedactors.papers.campaign.matrix import HEADS, NUMBER_HEADS, SIZES, MatrixRow, printed_numbers
 from fedactors.run_files.files import text_of
 from fedactors.run_files.writing import write
 
@@ -48,17 +48,11 @@ def _section(size: str, rows: Sequence[MatrixRow]) -> Iterator[str]:
     yield ""
     yield from _table(HEADS, [(f"`{row.name}`", *row.cells[1:]) for row in rows])
     yield ""
-    notes = [f"`{row.name}`: {row.note}." for row in rows if row.note]
-    for note in notes:
-        yield f"* {note}"
-    if notes:
-        yield ""
-    numbers = [(f"`{row.name}`", *number) for row in rows for number in printed_numbers(row)]
-    if numbers:
-        yield f"### Numbers that papers print ({_TITLES[size].lower()})"
-        yield ""
-        yield from _table(("experiment", "number", "paper", "ours", "verdict"), numbers)
-        yield ""
+    if notes := [f"* `{row.name}`: {row.note}." for row in rows if row.note]:
+        yield from (*notes, "")
+    if numbers := [(f"`{row.name}`", *number) for row in rows for number in printed_numbers(row)]:
+        yield from (f"### Numbers that papers print ({_TITLES[size].lower()})", "")
+        yield from (*_table(NUMBER_HEADS, numbers), "")
     for row in rows:
         yield from _claims(row)
 
