@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fedactors.papers.claims import less, more, narrow, rising
 from fedactors.papers.experiment import Experiment, Label, ResultTable
 from fedactors.papers.fsl_axes import Axis, algorithms, classes, own
-from fedactors.papers.fsl_journal import acc
+from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim, Floor
 
 _SEEDS = (1, 2, 3)
