@@ -111,7 +111,7 @@ def vanishing(table: ResultTable) -> list[Claim]:
     ]
 
 
-RATES = (0.02, 0.2)
+RATES = (0.02, 0.4)
 _SHARED = {"n0": 100, "algorithm": "DS"}  # N = 10 clients of 1,000 samples: N n_0 / n = 0.1
 OWN = (20, 50, 100, 200, 400)
 

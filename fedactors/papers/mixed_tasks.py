@@ -105,7 +105,17 @@ def fig3(table: ResultTable) -> list[Claim]:
             objective(table, method="1-W") + 0.02,
             asserted=False,
         ),
+        *slower(table, asserted=False),
     ]
+
+
+def slower(table: ResultTable, *, asserted: bool) -> list[Claim]:
+    """Half way, PT is behind 1-W."""
+    pt, one = (
+        0.5 * table.mean("half_loss", method=name) + 0.5 * table.mean("half_spreadout", method=name)
+        for name in ("PT", "1-W")
+    )
+    return [more("PT is behind 1-W half way (loss)", pt, one, asserted=asserted)]
 
 
 def fig12(table: ResultTable) -> list[Claim]:
