@@ -44,6 +44,7 @@ _INACTIVE: Axis = {
     "some": ("population.devices.sampled=[T0, Thi, Tmi, Tlo]",),
     "none": ("population.devices.sampled=[T0, T30, T50, T90]",),
 }
+_EARLY: Axis = {flexible_limits.EARLY: (*_INACTIVE["none"], f"server.rounds={flexible_limits.EARLY}")}
 _EIGHT, _SIX, _FIVE, _THREE = (tuple(range(1, n + 1)) for n in (8, 6, 5, 3))
 
 REDUCED: dict[str, Experiment] = {
@@ -85,7 +86,8 @@ REDUCED: dict[str, Experiment] = {
     ),
     "flexible-rr5": Experiment(
         "Ruan et al., section 4, reduced: where the schemes end, on four quadratics",
-        f"{FOLDER}rr5-reduced.yaml", [{"inactive": _INACTIVE, "scheme": SCHEMES}], (1,),
+        f"{FOLDER}rr5-reduced.yaml",
+        [{"inactive": _INACTIVE, "scheme": SCHEMES}, {"early": _EARLY, "scheme": SCHEMES}], (1,),
         flexible_limits.claims, beside=flexible_limits.beside, floors=flexible_limits.FLOORS,
         reads_runs=True,
     ),
