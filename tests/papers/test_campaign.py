@@ -53,9 +53,9 @@ def counted(monkeypatch):
     return begun
 
 
-def play(folder, tell=lambda text: None, seconds=None, **options):
+def play(folder, tell=lambda text: None, seconds=None, jobs=1, **options):
     campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
-    return campaign_runs.play(campaign, seconds, 1, tell, **options)
+    return campaign_runs.play(campaign, seconds, jobs, tell, **options)
 
 
 def cells(folder):
@@ -85,6 +85,16 @@ def test_a_campaign_that_is_killed_goes_on_and_finds_the_same(folder, tmp_path_f
     (at_once,) = play(other)
     assert found["claims"] == at_once["claims"]
     assert [without_cost(path) for path in cells(folder)] == [without_cost(path) for path in cells(other)]
+
+
+@pytest.mark.slow
+def test_several_runs_at_a_time_find_the_same(folder, tmp_path_factory):
+    (one,) = play(folder)
+    other = tmp_path_factory.mktemp("two-jobs")
+    (other / "papers.yaml").write_text(TINY)
+    (two,) = play(other, jobs=2)
+    assert two["claims"] == one["claims"]
+    assert [without_cost(path) for path in cells(other)] == [without_cost(path) for path in cells(folder)]
 
 
 def test_another_machine_goes_on_from_the_results_alone(folder, tmp_path_factory, counted):
