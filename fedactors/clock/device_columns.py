@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.absence import stay_by_absence
-from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, join
+from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, from_first_sight, join
 from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, Share
@@ -278,9 +278,7 @@ def _check_density(found: _Presence, timeline: Timeline, path: Path) -> None:
 
 def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int) -> _Presence:
     """Place each device in its recording, whose windows count from its first sight."""
-    counts = np.diff(timeline.starts)
-    first = np.repeat(timeline.first, counts)
-    windows = RecordingColumns(timeline.starts, timeline.on - first, timeline.off - first)
+    windows = from_first_sight(timeline)
     span = np.maximum(timeline.last - timeline.first, 1)[row]
     begin = timeline.first[row] - _beginning(trace, timeline) if trace.offset == "none" else np.zeros_like(row)
     if trace.at_end == "depart":

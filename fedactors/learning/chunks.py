@@ -17,6 +17,7 @@ from fedactors.workload import Workload
 _ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
 _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
 _HOSTS = 4  # that there should be work for, however many there are: part of the bits
+TOGETHER = 1000  # rows of several chunks that an engine trains at once, at most
 _COLUMNS = ("clients", "bases", "trips", "steps", "weights")
 
 
@@ -37,6 +38,11 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     if device != "cuda" and chunks > 2:
         chunks = -(-chunks // _HOSTS) * _HOSTS
     return [trips // chunks + (number < trips % chunks) for number in range(min(chunks, trips))]
+
+
+def most_together(cohort: int) -> int:
+    """Return for how many clients a host needs samples at once, on a CPU: those it trains, and those it prepares."""
+    return 2 * max(TOGETHER, -(-cohort // BRANCHES))
 
 
 def _most_on_a_cpu(trips: int, model: Model) -> int:

@@ -6,7 +6,7 @@ arrive beside it. All of it is plain numbers, so that it travels cheaply and loo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedactors.clip import Clip
 from fedactors.data.holdings import Holdings, SharedHoldings
+from fedactors.data.on_demand import OnDemandSplit, row_bytes
 from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.learning.combining import Aggregation
@@ -25,6 +26,7 @@ from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.workload import Workload
 
+_SIGNED = 101  # of the samples that are looked at to know data again
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 
 
@@ -207,6 +209,57 @@ class TrainingData:
     weights: NDArray[np.float32] | None = None
     """How much each sample counts in its batch, (n,); None if all count the same."""
     variants: SampleVariants | None = None  # clients hold first ones; each local step sees any
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the samples of all clients, and of their labels."""
+        return len(self.y) * row_bytes(self.x.shape[1:])
+
+    def few(self, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return at most `count` samples, `(count, *shape)`, and their labels, always the same ones."""
+        return self.x[:count], self.y[:count]
+
+    def signature(self) -> Iterator[bytes]:
+        """Yield what these samples are known again by: shapes, all labels, and some of the samples."""
+        yield from signature(self.x, self.y)
+
+
+@dataclass(frozen=True)
+class OnDemandData(TrainingData):
+    """Training samples that are made when their client is asked for; every process makes those that it needs."""
+
+    split: OnDemandSplit
+
+    def __reduce__(self) -> tuple[Callable[[OnDemandSplit], OnDemandData], tuple[OnDemandSplit]]:
+        """Travel without samples."""
+        return on_demand_data, (self.split,)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the samples of all clients, and of their labels."""
+        return int(self.split.source.sizes.sum()) * row_bytes(self.x.shape[1:])
+
+    def few(self, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return at most `count` samples of the first client that has some, and their labels."""
+        held = self.split.of(int(np.argmax(self.split.source.sizes > 0)))[:count]
+        return self.x[held], self.y[held]
+
+    def signature(self) -> Iterator[bytes]:
+        """Yield what these samples are known again by: how many each client has, and some of them."""
+        yield np.ascontiguousarray(self.split.source.sizes).tobytes()
+        yield from signature(*self.few(_SIGNED))
+
+
+def on_demand_data(split: OnDemandSplit) -> OnDemandData:
+    """Return the samples that `split` makes."""
+    return OnDemandData(split.x, split.y, split)
+
+
+def signature(x: NDArray[np.float32], y: NDArray[np.int64]) -> Iterator[bytes]:
+    """Yield what samples are known again by: shapes, all labels, and some of the samples."""
+    yield f"{x.shape} {y.shape}".encode()
+    yield np.ascontiguousarray(y).tobytes()
+    yield np.ascontiguousarray(x[::_SIGNED]).tobytes()
 
 
 def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:

@@ -6,26 +6,42 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedactors.data.accepted import accepted
 from fedactors.data.base import Data
+from fedactors.data.on_demand import OnDemandSplit
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
-from fedactors.learning.training_task import (
-    FineTuning,
-    SampleVariants,
-    TrainingData,
-)
+from fedactors.learning.chunks import most_together
+from fedactors.learning.training_task import FineTuning, SampleVariants, TrainingData, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.scenario.server_options import ServerOptions
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Labelled
+    from fedactors.simulation.prepared import Prepared
 
 
 def fine_tuning_of(server: ServerOptions) -> FineTuning | None:
     """Return what clients do before they are evaluated, if they do anything."""
     fine = server.evaluation.fine_tune if server.evaluation else None
     return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
+
+
+def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | None, TrainingData]:
+    """Return the data, which client holds which samples of them, and the clients' samples.
+
+    Where clients' samples are made on demand, the data are the test set alone and nothing says who holds what.
+    """
+    scenario, task = prepared.scenario, prepared.scenario.task
+    whole = has_whole_labels(prepared.model)
+    if (source := prepared.client_source) is not None:
+        made = OnDemandSplit(source, most_together(prepared.setting.cohort))
+        return accepted(source.tests(), task.dataset.name, whole=whole), None, on_demand_data(made)
+    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole)
+    assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
+    split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
+    return data, split, samples_of(data, split)
 
 
 def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
@@ -48,10 +64,10 @@ def holds_out(server: ServerOptions) -> bool:
     return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
 
 
-def own_of(server: ServerOptions, data: Data, split: Split | ReassignedSplit, seed: int) -> Labelled:
+def own_of(server: ServerOptions, data: Data, split: Split | ReassignedSplit | None, seed: int) -> Labelled:
     """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
     if server.algorithm.central_loss in REGULARISERS:
         return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
-    if server.data is None or isinstance(split, ReassignedSplit):  # `prepare` refuses a scenario that has both
+    if server.data is None or not isinstance(split, Split):  # `prepare` refuses a scenario that has both
         return data.x[:0], data.y[:0]
     return server.data.draw(data, split, seed)

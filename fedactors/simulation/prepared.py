@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
 from fedactors.data.base import Info
+from fedactors.data.on_demand import ClientSource, MadeByClient, row_bytes
+from fedactors.data.partitions.natural import NaturalPartition
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
@@ -23,6 +25,7 @@ from fedactors.simulation.record.energy import Tariff, tariff
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
+_LARGE = 2**33  # bytes of training samples that are not all kept where they can be made by client
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,37 @@ class Prepared:
         """Whether the data are dealt anew to the clients asked in each round."""
         partition = self.scenario.task.partition
         return isinstance(partition, Reassignable) and partition.reallocate
+
+    @property
+    def ever_asked(self) -> int:
+        """Devices that can have been asked when the run ends, at most."""
+        server = self.scenario.server
+        return min(self.scenario.devices, (self.setting.cohort + server.over_selection) * server.rounds)
+
+    @cached_property
+    def client_source(self) -> ClientSource | None:
+        """What makes the samples of single clients, where that is better than to make those of all before the run.
+
+        It is where most clients are asked once at the most, or where all samples would take much memory; and nothing
+        else than local steps on a CPU needs training samples.
+        """
+        task, server = self.scenario.task, self.scenario.server
+        dataset: object = task.dataset
+        if not isinstance(dataset, MadeByClient) or not isinstance(task.partition, NaturalPartition):
+            return None
+        further = server.data is not None or server.dissimilarity_every is not None
+        changed = task.split is not None or task.transform is not None
+        if further or changed or self.scenario.cluster.gpus_per_actor:
+            return None
+        large = self.info.train_size * row_bytes(self.info.input_shape) > _LARGE
+        rare = (self.setting.cohort + server.over_selection) * server.rounds <= self.scenario.devices
+        return dataset.on_demand(self.scenario.seed, self.scenario.devices) if large or rare else None
+
+    @property
+    def train_bytes(self) -> int:
+        """Bytes of the training samples that a run keeps, about."""
+        all_of_them = self.info.train_size * self.info.variants * row_bytes(self.info.input_shape)
+        return all_of_them if self.client_source is None else all_of_them * self.ever_asked // self.scenario.devices
 
     @property
     def model_bytes(self) -> int:

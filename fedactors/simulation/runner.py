@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors import bits
-from fedactors.data.accepted import accepted
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import (
     PretrainingWork,
@@ -25,7 +23,7 @@ from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
-from fedactors.simulation.loaded_data import fine_tuning_of, has_whole_labels, holds_out, own_of, samples_of
+from fedactors.simulation.loaded_data import clients_data, fine_tuning_of, holds_out, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
@@ -225,13 +223,8 @@ def load(prepared: Prepared) -> Loaded:
     scenario = prepared.scenario
     task = scenario.task
     server = scenario.server
-    data = accepted(
-        task.load(scenario.seed, scenario.devices), task.dataset.name, whole=has_whole_labels(prepared.model)
-    )
-    assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
-    split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
+    data, split, samples = clients_data(prepared)
     own = own_of(server, data, split, scenario.seed)
-    samples = samples_of(data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None

@@ -17,6 +17,10 @@ from fedactors.traces.source import RecordingFile, RepairLog
 from fedactors.traces.timeline import Int64, Timeline
 
 DAY = 86_400  # s
+_PIECE = 2**20  # windows that are looked at at once, so that what is made of them takes little memory
+
+
+Places = NDArray[np.intp] | None  # where windows stood in the recording; None where they stand as they did
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,22 @@ def _check(w: RecordedWindows, first: Int64, last: Int64, source: RecordingFile,
     if len(backward):
         k = int(backward[0])
         raise source.error(place(k), f"window ends before it begins: {w.off[k]} ns after {w.on[k]} ns", "on <= off")
-    outside = np.flatnonzero((w.on < first[w.row]) | (w.off > last[w.row]))
-    if len(outside):
-        k = int(outside[0])
+    unseen = _first_outside(w, first, last)
+    if unseen is not None:
+        k = unseen
         sight = f"first {first[w.row[k]]} ns to last {last[w.row[k]]} ns"
         raise source.error(place(k), f"window {w.on[k]}..{w.off[k]} ns outside the device's sight", sight)
+
+
+def _first_outside(w: RecordedWindows, first: Int64, last: Int64) -> int | None:
+    """Return the first window outside its device's sight, if there is one; looked for piece by piece."""
+    for begin in range(0, len(w.on), _PIECE):
+        piece = slice(begin, begin + _PIECE)
+        row = w.row[piece]
+        outside = np.flatnonzero((w.on[piece] < first[row]) | (w.off[piece] > last[row]))
+        if len(outside):
+            return begin + int(outside[0])
+    return None
 
 
 def from_midnight(times: Sequence[ArrayLike], repair_log: RepairLog, tick: int = SECOND) -> list[Int64]:
@@ -93,46 +108,54 @@ def from_midnight(times: Sequence[ArrayLike], repair_log: RepairLog, tick: int =
     return [(values - epoch) * tick for values in columns]
 
 
-def _filled(
-    w: RecordedWindows, repair_log: RepairLog, place: Callable[[int], str]
-) -> tuple[RecordedWindows, NDArray[np.intp]]:
+def _filled(w: RecordedWindows, repair_log: RepairLog, place: Callable[[int], str]) -> tuple[RecordedWindows, Places]:
     """Drop windows without length; also return where each one kept stood in the recording."""
     empty = np.flatnonzero(w.on == w.off)
     if not len(empty):
-        return w, np.arange(len(w.on))
+        return w, None
     repair_log.note("window without length dropped", place(int(empty[0])), count=len(empty))
     index = np.flatnonzero(w.on != w.off)
     return w.keep(index), index
 
 
 def _sorted(
-    w: RecordedWindows, index: NDArray[np.intp], repair_log: RepairLog, place: Callable[[int], str]
-) -> tuple[RecordedWindows, NDArray[np.intp]]:
+    w: RecordedWindows, index: Places, repair_log: RepairLog, place: Callable[[int], str]
+) -> tuple[RecordedWindows, Places]:
     """Sort by device, then by time; rows of one device need not stand together."""
     if (w.row[1:] < w.row[:-1]).any():
         by_row = np.argsort(w.row, kind="stable")
-        w, index = w.keep(by_row), index[by_row]
+        w = w.keep(by_row)
+        index = _reordered(index, by_row)
     late = np.flatnonzero((w.row[1:] == w.row[:-1]) & (w.on[1:] < w.on[:-1])) + 1
     if not len(late):
         return w, index
-    repair_log.note("windows out of order sorted", place(int(index[late[0]])), count=len(late))
+    repair_log.note("windows out of order sorted", place(_stood(index, late[0])), count=len(late))
     order = np.lexsort((w.off, w.on, w.row))
-    return w.keep(order), index[order]
+    return w.keep(order), _reordered(index, order)
 
 
-def _joined(
-    w: RecordedWindows, index: NDArray[np.intp], repair_log: RepairLog, place: Callable[[int], str]
-) -> RecordedWindows:
+def _reordered(index: Places, order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return where windows stood in the recording after they were put into an `order`."""
+    return order if index is None else index[order]
+
+
+def _stood(index: Places, k: np.intp) -> int:
+    """Return where window k stood in the recording."""
+    return int(k if index is None else index[k])
+
+
+def _joined(w: RecordedWindows, index: Places, repair_log: RepairLog, place: Callable[[int], str]) -> RecordedWindows:
     """Join windows of one device that touch or overlap; they are sorted by start."""
     same = w.row[1:] == w.row[:-1]
     reach = _running_end(w, same)
     for kind, hit in (("touching", w.on[1:] == reach[:-1]), ("overlapping", w.on[1:] < reach[:-1])):
         found = np.flatnonzero(same & hit) + 1
         if len(found):
-            repair_log.note(f"{kind} windows joined", place(int(index[found[0]])), count=len(found))
-    heads = np.flatnonzero(np.concatenate(([True], ~(same & (w.on[1:] <= reach[:-1])))))[: len(w.on)]
-    if len(heads) == len(w.on):
+            repair_log.note(f"{kind} windows joined", place(_stood(index, found[0])), count=len(found))
+    follows = same & (w.on[1:] <= reach[:-1])
+    if not follows.any():
         return w
+    heads = np.flatnonzero(np.concatenate(([True], ~follows)))
     return RecordedWindows(w.row[heads], w.on[heads], np.maximum.reduceat(w.off, heads))
 
 

@@ -6,16 +6,20 @@ timestamp of any unit, which is a moment of the calendar. Nothing else is taken 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedactors.errors import TraceError
 from fedactors.plan import NEVER
 from fedactors.traces.source import RecordingFile, shown
 from fedactors.traces.timeline import Int64
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # ns
 _INDEX = "__index_level_0__"  # what pandas adds
@@ -43,17 +47,59 @@ def names(data: bytes) -> tuple[str, ...]:
 
 def table(source: RecordingFile, accepted: str) -> pa.Table:
     """Return the whole file, names in lower case, without an index of pandas. Raises TraceError if it is damaged."""
+    with _told(source, accepted):
+        file = _opened(source)
+        found = _checked(file, [name for name in file.schema_arrow.names if name != _INDEX])
+        renamed = found.rename_columns([_known(name) for name in found.column_names])
+        return renamed.replace_schema_metadata(found.schema.metadata)
+
+
+def schema(source: RecordingFile, accepted: str) -> pa.Schema:
+    """Return names, in lower case, types and metadata of the columns. Raises TraceError if the file is damaged."""
+    with _told(source, accepted):
+        found = _opened(source).schema_arrow
+        renamed = found.empty_table().rename_columns([_known(name) for name in found.names]).schema
+        return renamed.with_metadata(found.metadata)
+
+
+def column(source: RecordingFile, name: str, accepted: str) -> pa.ChunkedArray:
+    """Return one column by its name in lower case, the others unread. Raises TraceError if it is damaged or twice."""
+    with _told(source, accepted):
+        file = _opened(source)
+        written = [one for one in file.schema_arrow.names if _known(one) == name]
+        if len(written) > 1:
+            raise source.error(f'column "{name}"', f"{len(written)} columns of this name", "each column once")
+        return _checked(file, written).column(0)
+
+
+def _opened(source: RecordingFile) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    return pq.ParquetFile(pa.BufferReader(source.data), page_checksum_verification=True)
+
+
+def _checked(file: pq.ParquetFile, written: list[str]) -> pa.Table:
+    found = file.read(written, use_threads=False)
+    found.validate(full=True)
+    return found
+
+
+def _known(name: object) -> str:
+    """Return the name by which a column is known."""
+    return str(name).strip().lower()
+
+
+@contextmanager
+def _told(source: RecordingFile, accepted: str) -> Iterator[None]:
+    """Turn errors of Arrow into one message."""
+    import pyarrow as pa
+
     try:
-        file = pq.ParquetFile(pa.BufferReader(source.data), page_checksum_verification=True)
-        found = file.read(use_threads=False)
-        found.validate(full=True)
-        found = found.drop_columns([_INDEX]) if _INDEX in found.column_names else found
-        renamed = found.rename_columns([str(name).strip().lower() for name in found.column_names])
-        return renamed.replace_schema_metadata(found.schema.metadata)
+        yield
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
+        if isinstance(error, TraceError):
+            raise
         raise source.error("", f"cannot be read as Parquet: {shown(error, 200)}", accepted) from error
 
 
@@ -101,7 +147,7 @@ def times(column: pa.ChunkedArray | pa.Array, name: str, unit: int | None, sourc
     values = np.asarray(whole(column, name, source).cast(pa.int64()).to_numpy(), np.int64)
     if len(values) and max(abs(int(values.min())), abs(int(values.max()))) > NEVER // factor:
         raise source.error(f'column "{name}"', "a time out of range", "at most 146 years")
-    return values * factor, calendar
+    return values if factor == 1 else values * factor, calendar
 
 
 def whole(column: pa.ChunkedArray | pa.Array, name: str, source: RecordingFile) -> pa.ChunkedArray | pa.Array:

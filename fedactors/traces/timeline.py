@@ -125,10 +125,13 @@ def _problem_of_windows(t: Timeline) -> str:
     """Say which windows are wrong, or nothing; the rows cover them."""
     if (t.on >= t.off).any():
         return "an empty or backward window"
-    row = np.repeat(np.arange(len(t.names)), np.diff(t.starts))
-    inside = row[1:] == row[:-1]
-    if (t.on[1:][inside] <= t.off[:-1][inside]).any():
+    follows_too_soon = t.on[1:] <= t.off[:-1]
+    begins, ends = t.starts[:-1], t.starts[1:]
+    inner = begins[(begins > 0) & (begins < len(t.on))]
+    follows_too_soon[inner - 1] = False  # the next window is that of another device
+    if follows_too_soon.any():
         return "windows that touch, overlap or run backwards"
-    if len(t.on) and ((t.on < t.first[row]).any() or (t.off > t.last[row]).any()):
+    some = begins < ends  # devices with windows, which ascend: the first and the last one tell about all
+    if (t.on[begins[some]] < t.first[some]).any() or (t.off[ends[some] - 1] > t.last[some]).any():
         return "a window outside its device's first and last sight"
     return ""

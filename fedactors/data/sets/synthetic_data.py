@@ -19,6 +19,8 @@ label. Clients differ by their own W_k and b_k even for alpha = 0, and by beta.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from typing import Annotated, Literal, NamedTuple
 
@@ -66,36 +68,27 @@ class SyntheticData(Options):
     samples: Samples = LogNormal()
     """Samples of each client, training and test together: a number, or a law."""
 
+    test_clients: Annotated[int, Field(ge=1)] | None = None
+    """The test set is that of so many clients, the first ones; None for all. In a large population most of the time
+    before the first round goes into the test samples of all clients."""
+
     def info(self, seed: int, clients: int) -> Info:
         """Return sizes and shapes of the data of `clients` clients, without making them."""
-        sizes = drawn(self.samples, clients, seed)
-        train = _train(sizes)
-        total, tested = int(train.sum()), int((sizes - train).sum())
-        return Info("synthetic", total, tested, (_INPUTS,), _CLASSES, client_sizes=train)
+        source = self.on_demand(seed, clients)
+        total, tested = int(source.sizes.sum()), int(source.test_sizes.sum())
+        return Info("synthetic", total, tested, (_INPUTS,), _CLASSES, client_sizes=source.sizes)
 
     def check(self) -> None:
         """Look for nothing: the data are made."""
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data of `clients` clients; those of one do not depend on how many others there are."""
-        sizes = drawn(self.samples, clients, seed)
-        train = _train(sizes)
-        bounds, test_bounds = _bounds(train), _bounds(sizes - train)
-        data = Data(
-            x=np.empty((bounds[-1], _INPUTS), dtype=np.float32),
-            y=np.empty(bounds[-1], dtype=np.int64),
-            test_x=np.empty((test_bounds[-1], _INPUTS), dtype=np.float32),
-            test_y=np.empty(test_bounds[-1], dtype=np.int64),
-            classes=_CLASSES,
-            clients=bounds,
-            test_clients=test_bounds,
-        )
-        for k in range(clients):
-            x, y = self.client(seed, k, int(sizes[k]))
-            mine, tested = slice(bounds[k], bounds[k + 1]), slice(test_bounds[k], test_bounds[k + 1])
-            data.x[mine], data.test_x[tested] = np.split(x, [train[k]])
-            data.y[mine], data.test_y[tested] = np.split(y, [train[k]])
-        return data
+        source = self.on_demand(seed, clients)
+        return source.collected(source.sizes)
+
+    def on_demand(self, seed: int, clients: int) -> SyntheticClients:
+        """Return what makes the samples of one client after the other."""
+        return SyntheticClients(self, seed, drawn(self.samples, clients, seed), self.test_clients or clients)
 
     def client(self, seed: int, client: int, samples: int) -> tuple[Float64, Int64]:
         """Return the inputs `(samples, 60)` and labels `(samples,)` of one client."""
@@ -103,7 +96,8 @@ class SyntheticData(Options):
         truth = _shared_truth(seed) if self.iid else self._own_truth(draws)
         x = draws.standard_normal((samples, _INPUTS))
         if not self.isotropic:
-            x = truth.mean + x * _SCALE
+            x *= _SCALE
+            x += truth.mean
         return x, np.argmax(x @ truth.weights + truth.bias, axis=1)
 
     def _own_truth(self, draws: np.random.Generator) -> _Truth:
@@ -116,15 +110,73 @@ class SyntheticData(Options):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SyntheticClients:
+    """Makes the samples of one client after the other; see `fedactors.data.on_demand.ClientSource`."""
+
+    options: SyntheticData
+    seed: int
+    held: Int64  # (clients,): samples of each, training and test together
+    test_clients: int  # those whose test samples are in the test set: the first ones
+
+    @cached_property
+    def sizes(self) -> Int64:
+        """Training samples of each client, (clients,): floor(0.9 n), in integers."""
+        return self.held * 9 // 10
+
+    @cached_property
+    def test_sizes(self) -> Int64:
+        """Test samples of each client, (clients,)."""
+        tested = self.held - self.sizes
+        tested[self.test_clients :] = 0
+        return tested
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return (_INPUTS,)
+
+    def samples(self, client: int) -> tuple[Float64, Int64]:
+        """Return the training samples `(n, 60)` and labels `(n,)` of one client."""
+        x, y = self._all(client)
+        train = self.sizes[client]
+        return x[:train], y[:train]
+
+    def tests(self) -> Data:
+        """Return the test set, without training samples."""
+        return self.collected(0 * self.sizes)
+
+    def collected(self, sizes: Int64) -> Data:
+        """Return the first `sizes` training samples of each client, (clients,), and the test set."""
+        bounds, test_bounds = _bounds(sizes), _bounds(self.test_sizes)
+        data = Data(
+            x=np.empty((bounds[-1], _INPUTS), dtype=np.float32),
+            y=np.empty(bounds[-1], dtype=np.int64),
+            test_x=np.empty((test_bounds[-1], _INPUTS), dtype=np.float32),
+            test_y=np.empty(test_bounds[-1], dtype=np.int64),
+            classes=_CLASSES,
+            clients=bounds,
+            test_clients=test_bounds,
+        )
+        for k in np.flatnonzero(sizes + self.test_sizes).tolist():
+            x, y = self._all(k)
+            mine = slice(bounds[k], bounds[k + 1])
+            data.x[mine] = x[: sizes[k]]
+            data.y[mine] = y[: sizes[k]]
+            tested = slice(test_bounds[k], test_bounds[k + 1])
+            held_out = slice(self.sizes[k], self.sizes[k] + self.test_sizes[k])
+            data.test_x[tested] = x[held_out]
+            data.test_y[tested] = y[held_out]
+        return data
+
+    def _all(self, client: int) -> tuple[Float64, Int64]:
+        return self.options.client(self.seed, client, int(self.held[client]))
+
+
 def _shared_truth(seed: int) -> _Truth:
     draws = stream(seed, Purpose.DATASET, round=_SHARED)
     weights = draws.standard_normal((_INPUTS, _CLASSES))
     return _Truth(np.zeros(_INPUTS), weights, draws.standard_normal(_CLASSES))
-
-
-def _train(sizes: Int64) -> Int64:
-    """Return how many of each client's samples are for training: floor(0.9 n), in integers."""
-    return sizes * 9 // 10
 
 
 def _bounds(sizes: Int64) -> Int64:

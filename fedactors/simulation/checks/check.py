@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
@@ -103,10 +104,7 @@ def _too_slow(prepared: Prepared) -> int:
 def _memory(prepared: Prepared) -> dict[str, int]:
     """Estimate the memory of the run in bytes: the shared data, and one client host."""
     info, model = prepared.info, prepared.model
-    sample = BYTES_PER_PARAMETER
-    for extent in info.input_shape:
-        sample *= extent
-    data = (info.train_size * info.variants + info.test_size) * (sample + 8)
+    data = prepared.train_bytes + info.test_size * row_bytes(info.input_shape)
     updates = single_updates(prepared)
     return {
         **({"updates": updates} if updates else {}),

@@ -11,7 +11,6 @@ import resource
 import time
 from collections.abc import Sequence
 from itertools import islice
-from math import prod
 from typing import Any
 
 import torch
@@ -23,7 +22,7 @@ from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
-from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
+from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.tasks import task_of
 
 _ROUNDS = 20  # looked at
@@ -139,4 +138,4 @@ def _gpu_bytes(prepared: Prepared) -> int:
 
 def _data_bytes(prepared: Prepared) -> int:
     """Return the size of the training samples; the hosts of a machine share them, and count them each."""
-    return prepared.info.train_size * prod(prepared.info.input_shape) * BYTES_PER_PARAMETER
+    return prepared.train_bytes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
 from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepared import Prepared
 
-_NUMBER, _LABEL = 4, 8  # bytes, of float32 and int64
+_NUMBER = 4  # bytes of float32
 _MODELS = 4  # copies that are there at once whatever runs: the server's, a client's, its gradient, its update
 
 
@@ -24,15 +23,12 @@ def single_updates(prepared: Prepared) -> int:
 def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     """Return the bytes that a run keeps here at the least; of a cluster that is `joined`, clients' lie elsewhere."""
     info, server = prepared.info, prepared.scenario.server
-    cohort = prepared.scenario.devices if server.cohort == "all" else server.cohort
-    ever = min(prepared.scenario.devices, cohort * server.rounds)  # devices that can have been asked
-    samples = info.train_size * info.variants + info.test_size
     kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
     return {
-        "the data set": samples * (prod(info.input_shape) * _NUMBER + _LABEL),
+        "the data set": prepared.train_bytes + info.test_size * row_bytes(info.input_shape),
         "the model": _MODELS * prepared.model_bytes,
         "single updates": single_updates(prepared),
-        "what clients keep": 0 if joined else ever * kept,
+        "what clients keep": 0 if joined else prepared.ever_asked * kept,
     }
 
 

@@ -60,7 +60,7 @@ def _batch(x: NDArray[np.float32], y: NDArray[np.generic]) -> tuple[Tensor, Tens
 
 def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
     """Compute a batch's loss in training mode, and its gradient by the outputs. Raises DataError if there is none."""
-    x, y = _batch(samples.x, samples.y)
+    x, y = _batch(*samples.few(_FEW))
     flat = torch.from_numpy(initial(model, seed)).requires_grad_()
     module = next((layer for layer in model.layers if isinstance(layer, ModuleLayer)), None)
     with telling(module.maker.factory, _training(model), DataError) if module else nullcontext():

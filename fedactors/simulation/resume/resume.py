@@ -6,13 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fedactors.bits import made_with
 from fedactors.errors import RunFolderError
+from fedactors.learning.training_task import signature
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_override, validate
@@ -24,7 +24,6 @@ from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.version import ENGINE, VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
-_STRIDE = 101  # of the samples that are looked at to know a data set again
 _MOST = 20  # differences that are listed
 
 
@@ -144,12 +143,11 @@ def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
 
 
 def _data_digest(data: Iterable[Any]) -> str:
-    """Return a digest by which a data set is known again: shapes, all labels, and some of the samples."""
+    """Return a digest by which a data set is known again."""
     _, samples, evaluation_set, own = data
     digest = hashlib.sha256()
-    for x, y in ((samples.x, samples.y), (evaluation_set.x, evaluation_set.y), own):
-        digest.update(f"{x.shape} {y.shape}".encode())
-        digest.update(np.ascontiguousarray(y).tobytes() + np.ascontiguousarray(x[::_STRIDE]).tobytes())
+    for part in chain(samples.signature(), signature(evaluation_set.x, evaluation_set.y), signature(*own)):
+        digest.update(part)
     return digest.hexdigest()
 
 

@@ -53,37 +53,40 @@ def looks_like(data: bytes) -> bool:
 
 def read(source: RecordingFile, repair_log: RepairLog) -> Timeline:
     """Read windows from Parquet; the layout is in docs/traces.md. Raises TraceError if it is damaged."""
-    table = parquet_columns.table(source, _ACCEPTED)
-    found = {timed(name, _TIMES)[0]: name for name in table.column_names}
+    schema = parquet_columns.schema(source, _ACCEPTED)
+    found = {timed(name, _TIMES)[0]: name for name in schema.names}
     if missing := [name for name in COLUMNS if name not in found]:
         raise source.error("", f"cannot be read as windows: no column {', '.join(missing)}", _ACCEPTED)
-    names = parquet_columns.texts(table[found["device"]], "device", source)
-    lengths, on = _lists(table[found["on"]], found["on"], source)
-    others, off = _lists(table[found["off"]], found["off"], source)
+
+    def column(name: str) -> pa.ChunkedArray:
+        return parquet_columns.column(source, found[name], _ACCEPTED)
+
+    names = parquet_columns.texts(column("device"), "device", source)
+    lengths, on = _lists(column("on"), found["on"], source)
+    others, off = _lists(column("off"), found["off"], source)
     if not np.array_equal(lengths, others):
         raise source.error("", "on and off lists of different lengths", "one off for each on")
-    columns = [_times(values, found[name], source) for name, values in (("on", on), ("off", off))]
-    columns += [_times(table[found[name]], found[name], source) for name in ("first", "last")]
+    columns = [on, off, *(_times(column(name), found[name], source) for name in ("first", "last"))]
     begin, end, first, last = _from_epoch(columns, source, repair_log)
     row = np.repeat(np.arange(len(names)), lengths)
 
     def place(k: int) -> str:
         return device(names[int(row[k])])
 
-    told = (table.schema.metadata or {}).get(b"fedactors", b"").decode("utf-8", "replace")
+    told = (schema.metadata or {}).get(b"fedactors", b"").decode("utf-8", "replace")
     recorded = windows(row, begin, end)
     return assemble(names, recorded, (first, last), repair_log, place, time_of_day=told != _KIND[False])
 
 
-def _lists(column: pa.ChunkedArray, name: str, source: RecordingFile) -> tuple[Int64, pa.Array]:
-    """Return how long each list of a column is, and all their values."""
+def _lists(column: pa.ChunkedArray, name: str, source: RecordingFile) -> tuple[Int64, tuple[Int64, bool]]:
+    """Return how long each list of a column of times is, and all their values as `times` has them."""
     import pyarrow as pa
 
     kind = column.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise source.error(f'column "{name}"', f"of type {kind}", f"a list for each device of {parquet_columns.TIMES}")
     lists = parquet_columns.whole(column, name, source).combine_chunks()
-    return lists.value_lengths().to_numpy().astype(np.int64), lists.flatten()
+    return lists.value_lengths().to_numpy().astype(np.int64), _times(lists.flatten(), name, source)
 
 
 def _times(values: pa.ChunkedArray | pa.Array, name: str, source: RecordingFile) -> tuple[Int64, bool]:
