@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fedactors.errors import ScenarioError
 from fedactors.papers.campaign import campaign_costs, campaign_file, campaign_runs, matrix, matrix_page
 from fedactors.papers.campaign.campaign_cells import ExperimentCells, wanted
 from fedactors.papers.campaign.cell_results import file_name, load
+from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.experiment import Experiment, Measures
 from fedactors.simulation import runner
@@ -260,6 +262,20 @@ def test_files_of_cells_are_named_apart():
 def test_the_page_of_the_repository_shows_its_results():
     page = (ROOT / "docs/papers/index.md").read_text()
     assert page == matrix_page.updated(page, matrix.rows(ROOT / "docs/papers/results"), "index.md")
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_claims_of_the_repository_follow_from_its_cells(reduced, tmp_path):
+    """A claim, floor or scenario that has changed since: `fedactors reproduce --campaign papers.yaml --budget 0s`."""
+    campaign = campaign_file.load(ROOT / "papers.yaml", SCENARIOS, reduced=reduced)
+    copied = replace(campaign, results=tmp_path / "results", runs=tmp_path / "runs")
+    shutil.copytree(campaign.results, copied.results)
+    for entry in copied.entries:
+        found = judge(copied.results, ExperimentCells(copied, entry))
+        kept = campaign.results / entry.size / f"{entry.name}.json"
+        assert kept.exists() == (found is not None), entry.name
+        if found:
+            assert json.loads(kept.read_text()) == json.loads(json.dumps(found)), entry.name
 
 
 @pytest.mark.parametrize("reduced", [False, True])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +12,9 @@ from fedactors.errors import UsageError
 from fedactors.papers.campaign.campaign_file import Campaign, CampaignEntry
 from fedactors.papers.campaign.cell_results import CellResult, file_name, load
 from fedactors.papers.experiment import Experiment, Label, Measures, ResultTable
-from fedactors.scenario.model import Scenario
-from fedactors.study.runs import StudyRun, folder_of
+from fedactors.scenario.loading import apply_override
+from fedactors.scenario.yaml_text import parse, read
+from fedactors.study.runs import StudyRun
 from fedactors.study.study_cells import SEED, StudyCell
 from fedactors.version import ENGINE
 
@@ -73,14 +76,14 @@ class ExperimentCells:
             return
         result = load(one.file)
         try:
-            run = folder_of(Scenario.load(one.work.scenario, one.work.overrides), self._runs).name
+            asked = digest(one.work)
         except UsageError as error:
             self.fault = str(error)
             return
-        if result.run != run:
+        if result.asked != asked:
             self.changed.append(one.where)
         elif not self._again or result.engine == ENGINE:
-            folder = self._runs / run
+            folder = self._runs / result.run
             measures = result.measures._replace(folder=folder if folder.exists() else None)
             self.found[cell.labels] = result._replace(measures=measures)
 
@@ -107,6 +110,18 @@ class ExperimentCells:
         if not experiment.tuned:
             return {place(labels) for labels in measures}
         return _best(experiment, measures) or set()
+
+
+def digest(work: StudyRun) -> str:
+    """Return the SHA-256 of what the scenario file and its overrides say, without defaults, name and cluster.
+
+    A default that changes bits changes the engine's version; one that is new changes nothing. Raises ScenarioError.
+    """
+    said, _ = parse(read(work.scenario), str(work.scenario))
+    for override in work.overrides:
+        apply_override(said, override)
+    kept = {key: value for key, value in said.items() if key not in ("name", "cluster")}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def wanted(experiment: Experiment, found: Mapping[Labels, Measures]) -> list[StudyCell]:

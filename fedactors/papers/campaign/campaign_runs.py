@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from fedactors.errors import FedactorsError, UsageError
-from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells
+from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells, digest
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.campaign_file import Campaign
 from fedactors.papers.campaign.cell_results import engine_of, store
@@ -185,6 +185,7 @@ def _place(one: CampaignCell) -> dict[str, Any]:
         "labels": dict(one.cell.labels),
         "scenario": one.entry.experiment.scenario,
         "overrides": list(one.work.overrides),
+        "asked": digest(one.work),
     }
 
 

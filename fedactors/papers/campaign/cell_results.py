@@ -29,7 +29,8 @@ _DIGITS = 6  # of what is kept of a curve
 class CellResult(NamedTuple):
     """What is known of a cell that came to its end."""
 
-    run: str  # name of the run's folder, a digest of its scenario
+    asked: str  # digest of what the scenario says
+    run: str  # name of the run's folder
     engine: str
     measures: Measures
     failure: str  # why the run diverged; nothing if it did not
@@ -81,6 +82,7 @@ def load(path: Path) -> CellResult:
         figures = dict(found["measures"])
         curve = tuple(_points(found["curve"]))
         return CellResult(
+            str(found["asked"]),
             str(found["run"]),
             str(found["code"]["engine"]),
             Measures(**figures, curve=curve),

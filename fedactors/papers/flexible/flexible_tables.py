@@ -35,6 +35,7 @@ from fedactors.papers.flexible.flexible_claims import (
     table5_claims,
 )
 from fedactors.papers.fsl_axes import Axis
+from fedactors.papers.verdicts import Floor
 
 _GRIDS3: list[Axes] = [
     {"data": synthetic("NIID"), "T": traces(1, 3, 8), "scheme": SCHEMES},
@@ -94,25 +95,26 @@ REDUCED: dict[str, Experiment] = {
 }  # fmt: skip
 
 _ALL = traces(1, 2, 3, 4, 5, 6, 7, 8)
+_ALL_BUT_A = (Floor(0.0, where={"scheme": "A"}), *LEARNT)  # by how much A stays behind is what the table prints
 FULL: dict[str, Experiment] = {
     "flexible-table3": Experiment(
         "Ruan et al., table 3 and figure 3: SYNTHETIC",
         f"{FOLDER}table3-synthetic.yaml",
         [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("SYNTHETIC"), beside=table3_of("SYNTHETIC"),
-        floors=LEARNT,
+        floors=_ALL_BUT_A,
     ),
     "flexible-table3-mnist": Experiment(
         "Ruan et al., table 3 and figure 3: MNIST", f"{FOLDER}table3-mnist.yaml",
         [{"data": images(60000, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("MNIST"), beside=table3_of("MNIST"),
-        floors=LEARNT,
+        floors=_ALL_BUT_A,
     ),
     "flexible-table3-emnist": Experiment(
         "Ruan et al., table 3: EMNIST", f"{FOLDER}table3-emnist.yaml",
         [{"data": images(12400, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
         gaps_of("EMNIST"), beside=table3_of("EMNIST"),
-        floors=LEARNT,
+        floors=_ALL_BUT_A,
     ),
     "flexible-table4": Experiment(
         "Ruan et al., table 4: SYNTHETIC(1, 1)", f"{FOLDER}table4-synthetic.yaml",
