@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start Python many times: bytecode is kept, whatever the surroundings say.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart test test-all check docs bench clean
+.PHONY: quickstart test test-drawn test-all check docs bench clean
 
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
@@ -14,9 +14,13 @@ quickstart: .venv/run
 test: .venv/dev
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
+# All examples that Hypothesis draws; `make test` draws a third of them.
+test-drawn: .venv/dev
+	FEDACTORS_EXAMPLES=all $(BIN)/python -m pytest -m "hypothesis and not slow" -n 2 --dist worksteal
+
 # Everything; `.ci/slow` has lanes of what takes long.
 test-all: .venv/dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	FEDACTORS_EXAMPLES=all $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -12,13 +12,15 @@ bits.choose()  # before numpy is imported
 
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from tests.examples import USUAL, share  # noqa: E402
+
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", Path(__file__).parents[2] / "shared"))
 
 os.environ["FEDACTORS_HOME"] = str(Path(__file__).parent / "nothing-was-fetched")  # not what a user has fetched
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads give other bits, and crawl when the machine is busy
 # the first example pays for imports; partitions refuse many of the examples drawn for them
 refused = [HealthCheck.filter_too_much]
-settings.register_profile("fedactors", deadline=None, suppress_health_check=refused)
+settings.register_profile("fedactors", deadline=None, max_examples=share(USUAL), suppress_health_check=refused)
 settings.load_profile("fedactors")
 
 

@@ -89,6 +89,7 @@ def scenario(model, optimizer="sgd", **server):
     }
 
 
+@pytest.mark.slow
 def test_each_library_is_held_to_avx2():
     done = subprocess.run([sys.executable, "-c", LEVELS], capture_output=True, text=True, check=True, env=environment())
     torch, blas, late, made_with = json.loads(done.stdout)
@@ -97,6 +98,7 @@ def test_each_library_is_held_to_avx2():
     assert made_with == {"bits": "portable", "instructions": "AVX2"}
 
 
+@pytest.mark.slow
 def test_a_library_that_was_used_before_is_named():
     code = "import torch; torch.ones(9).exp(); from fedactors import bits; bits.choose(); print(bits.late())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())

@@ -129,6 +129,7 @@ def test_terminals_of_other_encodings(words, encoding, played):
     said.decode(encoding)
 
 
+@pytest.mark.slow
 def test_names_of_files_with_odd_bytes(played):
     odd = os.fsencode(played) + b"/odd\xff\xe9"
     os.makedirs(odd, exist_ok=True)

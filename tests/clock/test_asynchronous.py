@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.asynchronous import Rules, asynchronous
@@ -15,6 +15,7 @@ from fedactors.plan import NEVER
 from fedactors.workload import workload
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 RULES = Rules(
     rounds=4, concurrency=2, updates=1, every=None, deadline=None, until=None, among="available",
@@ -165,7 +166,7 @@ def populations(draw):
     return people, draw(rulebooks(len(people)))
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(populations(), st.integers(0, 5))
 def test_every_run_ends_with_a_reason_and_loses_nobody(found, seed):
     members, rules = found
@@ -197,7 +198,7 @@ def test_every_run_ends_with_a_reason_and_loses_nobody(found, seed):
     assert plans == run(members, rules, seed=seed)[0]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 9), st.integers(0, 9))
 def test_one_client_at_a_time_is_a_synchronous_round_of_one(speeds, after, seed):
     """No second code path: with nobody else in flight every trip starts from the newest version."""

@@ -1,6 +1,6 @@
 """Trips of a whole cohort on columns, against the reference that plans them one by one."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.cohort import CohortPlanner
@@ -9,6 +9,7 @@ from fedactors.plan import NEVER, OUTCOMES
 from fedactors.workload import IDLE, workload
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 WORKS = st.builds(
     lambda samples, batch, steps, whole: workload(samples, batch, epochs=None, steps=steps, whole_passes=whole),
@@ -28,7 +29,7 @@ def members(draw):
     return device
 
 
-@settings(max_examples=250, deadline=None)
+@drawn(250)
 @given(
     st.lists(st.tuples(members(), WORKS | st.just(IDLE)), min_size=1, max_size=6),
     st.integers(0, 50),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.presence import Presence, Stay
@@ -14,6 +14,7 @@ from fedactors.plan import NEVER, Outcome
 from fedactors.workload import workload
 from tests.clock.test_trip import devices, on_at
 from tests.clock.world_builder import availability, population
+from tests.examples import drawn
 
 RULES = Rounds(
     rounds=3, ask=None, among="members", quorum=None, deadline=100, until=None, before=0, during=0, after=0, early=False
@@ -138,7 +139,7 @@ def guests(draw):
     }
 
 
-@settings(max_examples=100)
+@drawn(100)
 @given(
     st.lists(guests(), min_size=1, max_size=5),
     st.lists(st.integers(0, 300), min_size=1, max_size=12),

@@ -1,16 +1,17 @@
 """The bitmap of who is on, against asking every device one by one."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.presence import Presence, Stay
 from fedactors.plan import NEVER
 from tests.clock.test_trip import devices, on_at
 from tests.clock.world_builder import availability
+from tests.examples import drawn
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(
     st.lists(devices(), min_size=1, max_size=5),
     st.lists(st.integers(0, 300), min_size=1, max_size=12),
@@ -27,7 +28,7 @@ def test_the_bitmap_agrees_with_every_device(population, times, slab):
             assert shown.next_on() == (later[0] if later else NEVER)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(devices(), st.integers(0, 200))
 def test_windows_answer_alike_one_by_one(device, time):
     a = availability([device])
@@ -40,7 +41,7 @@ def test_windows_answer_alike_one_by_one(device, time):
         assert a.window_end(0, time) == time
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(
     st.lists(devices(), min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=5, max_size=5),

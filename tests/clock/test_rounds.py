@@ -1,6 +1,6 @@
 """Synchronous rounds: when they close, who is in them, and that the books balance."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.synchronous import Rounds, synchronous
@@ -10,6 +10,7 @@ from fedactors.plan import NEVER, Outcome
 from fedactors.workload import workload
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 RULES = Rounds(
     rounds=4, ask=None, among="available", quorum=None, deadline=100, until=None, before=0, during=0, after=0
@@ -131,14 +132,14 @@ def test_arrivals_and_departures_are_told_once():
     assert [plan.departed for plan in plans] == [(), (), (1,), ()]
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.lists(devices(), min_size=1, max_size=6), st.integers(1, 60), st.sampled_from([None, 1, 2]))
 def test_a_device_that_is_never_on_changes_nothing_else(members, deadline, quorum):
     rules = same_but(RULES, deadline=deadline, quorum=quorum, ask=2)
     assert run(members, rules) == run([*members, {"windows": []}], rules)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.lists(devices(), min_size=1, max_size=6), st.integers(1, 60), st.integers(1, 100))
 def test_shifting_all_traces_shifts_every_time(members, deadline, shift):
     """A recording that starts later is the same run later; devices that loop or never rest are left out."""
@@ -156,7 +157,7 @@ def test_shifting_all_traces_shifts_every_time(members, deadline, shift):
     assert not before or after[0].opened == first + shift
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(
     st.lists(devices(), min_size=1, max_size=8),
     st.integers(1, 60),

@@ -3,15 +3,16 @@
 from bisect import bisect_right
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.row_search import RowSearch
+from tests.examples import drawn
 
 ROWS = st.lists(st.lists(st.integers(0, 50), max_size=6).map(sorted), min_size=1, max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(ROWS, st.lists(st.integers(-60, 120), min_size=1, max_size=8), st.sampled_from([1, 10**16, 8 * 10**16]))
 def test_it_is_the_bisection_of_each_row(rows, wanted, unit):
     """Also of rows without values, and of values so large that shifted ones do not fit 64 bits."""

@@ -1,13 +1,14 @@
 """Trips planned by arithmetic against a plodding simulation that looks at every nanosecond."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.trip import TripPlanner
 from fedactors.plan import HEARD, NEVER, Outcome
 from fedactors.workload import workload
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 FAR = 400  # ticks after which the plodder gives up
 
@@ -53,7 +54,7 @@ def devices(draw):
     return device
 
 
-@settings(max_examples=400, deadline=None)
+@drawn(400)
 @given(devices(), st.integers(0, 50), st.integers(1, 80), st.integers(1, 7), st.integers(1, 4), st.integers(1, 6))
 def test_a_trip_that_pauses_agrees_with_the_plodder(device, start, patience, samples, batch, wanted):
     down = up = 2

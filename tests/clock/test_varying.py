@@ -1,7 +1,7 @@
 """Trips over links and processors that vary: against a plodder that looks at every nanosecond, and worked by hand."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.cohort import CohortPlanner
@@ -13,6 +13,7 @@ from tests.clock.flows import flow, flows
 from tests.clock.test_cohort import members
 from tests.clock.test_trip import FAR, devices, on_at
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 GIGA = 10**9
 
@@ -63,7 +64,7 @@ def varying(draw):
     return device
 
 
-@settings(max_examples=500, deadline=None)
+@drawn(500)
 @given(varying(), st.integers(0, 50), st.integers(1, 120), st.integers(1, 7), st.integers(1, 4), st.integers(1, 6))
 def test_a_trip_agrees_with_the_plodder(device, start, patience, samples, batch, wanted):
     down = up = 3
@@ -92,7 +93,7 @@ def test_a_trip_agrees_with_the_plodder(device, start, patience, samples, batch,
         assert order.outcome in (Outcome.OFFLINE, Outcome.TOO_SLOW if device["deadline_aware"] else Outcome.LATE)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(
     members(), st.integers(0, 50), st.integers(1, 80) | st.none(), st.integers(1, 6), st.integers(0, 90), st.booleans()
 )

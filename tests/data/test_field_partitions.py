@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.data.base import Data, Info
@@ -11,6 +11,7 @@ from fedactors.data.partitions.partition import ClassPartition
 from fedactors.data.partitions.quantity import QuantityPartition
 from fedactors.data.partitions.shards import ShardPartition
 from fedactors.errors import ScenarioError
+from tests.examples import drawn
 
 seeds = st.integers(0, 2**32)
 labelled = st.lists(st.integers(0, 5), min_size=30, max_size=200).map(np.array)
@@ -26,7 +27,7 @@ def info_of(labels, kind="class"):
     return Info("toy", len(labels), 0, (1,), 6, counts, kind=kind)
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(partitions, labelled, st.integers(1, 10), seeds)
 def test_all_samples_are_dealt_once_in_the_sizes_announced(partition, labels, clients, seed):
     sizes = partition.sizes(info_of(labels), clients, seed)

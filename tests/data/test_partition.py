@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fedactors.data.base import Info
@@ -12,6 +12,7 @@ from fedactors.data.partitions.sizes import Pareto
 from fedactors.data.sets.digits import Digits
 from fedactors.data.sets.synthetic_data import SyntheticData
 from fedactors.errors import DataError, ScenarioError
+from tests.examples import drawn
 
 CLASSES = 6
 seeds = st.integers(0, 2**32)
@@ -210,7 +211,7 @@ def test_labels_other_than_announced_are_refused():
         partition.split(found, 2, sizes, 0)
 
 
-@settings(max_examples=5)
+@drawn(5)
 @given(st.sampled_from([IidPartition(), ClassPartition(classes=2, samples=3, replace=True)]), seeds)
 def test_sizes_of_many_clients_need_no_loop(partition, seed):
     sizes = partition.sizes(Info("toy", 5_000_000, 0, (1,), 10, (500_000,) * 10), 100_000, seed)

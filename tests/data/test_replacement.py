@@ -51,10 +51,10 @@ def test_the_mean_of_a_batch_varies_as_that_of_independent_draws():
     replaced = workload(10, 5, epochs=1, steps=None, with_replacement=True)
     passes = workload(10, 5, epochs=1, steps=None)
     for work, variance, covariance in ((replaced, 8.25 / 5, 0.0), (passes, 8.25 / 9, -8.25 / 9)):
-        means = np.array([drawn(work, 2, trip).reshape(2, 5).mean(1) for trip in range(20_000)])
+        means = np.array([drawn(work, 2, trip).reshape(2, 5).mean(1) for trip in range(6_000)])
         found = np.cov(means.T)
-        assert found[0] == pytest.approx([variance, covariance], abs=0.06)
-        assert found[1, 1] == pytest.approx(variance, abs=0.06)
+        assert found[0] == pytest.approx([variance, covariance], abs=0.1)
+        assert found[1, 1] == pytest.approx(variance, abs=0.1)
 
 
 def test_a_longer_trip_begins_with_the_batches_of_a_shorter_one():

@@ -80,7 +80,13 @@ def test_a_step_on_tensors_that_stay_is_the_step_of_the_other_engines(name, algo
         assert found.loss == pytest.approx(wanted.loss, rel=1e-5)
 
 
-@pytest.mark.parametrize(("name", "algorithm"), [("logistic", FedAvg()), *((name, Pulled()) for name in EVERY)])
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        ("logistic", FedAvg()),
+        *(pytest.param(name, Pulled(), marks=[pytest.mark.slow] * (name != "mlp")) for name in EVERY),
+    ],
+)
 def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     """The recording is made in a chunk of other trips at another rate, and gives the bits of a step run each time."""
     model, sent, record = EVERY[name], starts_of(EVERY[name]), Traced()

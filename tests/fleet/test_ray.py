@@ -51,6 +51,7 @@ def test_an_exception_on_a_worker_carries_its_traceback(scenario, tmp_path, monk
         fedactors.run(scenario, tmp_path / "run", fleet="local")
 
 
+@pytest.mark.slow
 def test_more_than_the_cluster_has_is_refused():
     scenario = Scenario.load(QUICKSTART, ["cluster.gpus_per_actor=1"])
     if open_has_gpu():
@@ -72,6 +73,7 @@ def test_an_address_without_a_cluster_is_refused():
         pass
 
 
+@pytest.mark.slow
 def test_ray_listens_on_the_loopback_address_only(scenario):
     with open_fleet(scenario.cluster, "ray", 1):
         listening = {

@@ -55,6 +55,7 @@ class Killing(Silent):
             os.kill(self.killed, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_host_killed_in_a_run_changes_no_bit(scenario, tmp_path, pipelines):
     calm = fedactors.run(scenario, tmp_path / "calm", fleet="local", report=False).summary["digests"]
     killing = Killing(pipelines)

@@ -42,6 +42,7 @@ def test_a_transport_has_what_the_seam_names(transport):
             assert inspect.signature(getattr(transport, name)) == inspect.signature(method), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_same_calls_give_the_same_results(transport, monkeypatch):
     monkeypatch.setattr(liveness, "LOOK_SECONDS", 0.05)  # shorter than an actor takes to start: several looks pass

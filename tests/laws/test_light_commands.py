@@ -48,6 +48,7 @@ assert "torch" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_what_drives_a_run_on_ray_does_not_import_torch():
     done = subprocess.run([sys.executable, "-c", DRIVING], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -61,6 +62,7 @@ assert not found, found
 """
 
 
+@pytest.mark.slow
 def test_actors_import_neither_scenarios_nor_reports():
     done = subprocess.run([sys.executable, "-c", ACTING], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

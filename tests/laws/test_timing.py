@@ -1,6 +1,6 @@
 """Laws of time: more of it never means less work, and it does not matter how it is cut up."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.clock.trip import TripPlanner
@@ -8,6 +8,7 @@ from fedactors.plan import NEVER
 from fedactors.workload import workload
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import availability, population
+from tests.examples import drawn
 
 times, works = st.integers(0, 80), st.integers(1, 60)
 
@@ -19,14 +20,14 @@ def steps_by(device, start, patience, work):
     return order.steps if order.heard else 0
 
 
-@settings(max_examples=300)
+@drawn(300)
 @given(devices(), times, st.integers(1, 100), st.integers(0, 60), st.integers(1, 7), st.integers(1, 4), st.booleans())
 def test_steps_done_are_monotone_in_the_cut_off(device, start, patience, more, samples, batch, whole_passes):
     work = workload(samples, batch, epochs=2, steps=None, whole_passes=whole_passes)
     assert steps_by(device, start, patience, work) <= steps_by(device, start, patience + more, work)
 
 
-@settings(max_examples=300)
+@drawn(300)
 @given(devices(), times, works, works)
 def test_work_is_additive(device, start, first, second):
     """Doing one piece of work after the other ends when doing both as one ends."""
@@ -39,7 +40,7 @@ def test_work_is_additive(device, start, first, second):
         assert both == NEVER
 
 
-@settings(max_examples=300)
+@drawn(300)
 @given(devices(), times, times, times)
 def test_on_time_is_additive_and_never_more_than_time(device, start, one, two):
     a = availability([device])

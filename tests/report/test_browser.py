@@ -114,6 +114,7 @@ def test_a_comparison_is_drawn(finished, replayed, tmp_path):
     assert page.trouble == []
 
 
+@pytest.mark.slow
 def test_a_million_orders_are_drawn_from_a_small_page(tmp_path):
     path = write(made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000))
     assert path.stat().st_size < 5_000_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors import Scenario
@@ -13,6 +13,7 @@ from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.scenario.loading import parse, validate
 from fedactors.simulation.prepare import prepare
+from tests.examples import drawn
 
 ROOT = Path(__file__).parents[2]
 BASES = [yaml.safe_load((ROOT / "scenarios" / f"{name}.yaml").read_text()) for name in ("quickstart", "ruan-emerging")]
@@ -54,7 +55,7 @@ def damaged(draw):
     return data
 
 
-@settings(max_examples=60)
+@drawn(60)
 @given(damaged())
 def test_a_damaged_scenario_is_sound_or_refused_with_a_message(data):
     try:
@@ -68,7 +69,7 @@ def test_a_damaged_scenario_is_sound_or_refused_with_a_message(data):
     assert "Traceback" not in said
 
 
-@settings(max_examples=60)
+@drawn(60)
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
 def test_any_text_is_data_or_refused(text):
     try:

@@ -213,7 +213,7 @@ def test_another_device_type_other_data_and_other_recordings_are_refused(broken,
     with pytest.raises(RunFolderError, match=r"computed on cpu so far, not on cuda \(clients\)"):
         resume(broken, ["cluster.gpus_per_actor=1"], fleet="local")
     with monkeypatch.context() as patched:
-        patched.setattr("fedactors.simulation.resume.resume._STRIDE", 97)
+        patched.setattr("fedactors.learning.training_task._SIGNED", 97)
         with pytest.raises(RunFolderError, match="the data set is not the one"):
             resume(broken, fleet="local")
     (tmp_path / "scenarios").mkdir()

@@ -37,7 +37,7 @@ def changes_of(rounds, *more):
 
 
 def test_a_driver_killed_at_random_moments(tmp_path):
-    changes = changes_of(24, "server.algorithm=scaffold")
+    changes = changes_of(12, "server.algorithm=scaffold")
     reached = lives(tmp_path / "killed", 2, 3, changes)
     assert len(reached) == 2
     assert reached == sorted(reached)  # no death loses a checkpoint

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.errors import TraceError
@@ -18,6 +18,7 @@ from fedactors.traces.format_registry import formats, read, read_any
 from fedactors.traces.formats import native
 from fedactors.traces.series import Series
 from fedactors.traces.timeline import Timeline, build
+from tests.examples import drawn
 
 LOG = "".join(
     f"2020-02-0{1 + k // 20} {k % 20:02}:00:00 \t{word}\n"
@@ -100,7 +101,7 @@ def test_every_format_has_a_sample_that_it_recognises(tmp_path):
 def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     path = tmp_path / "trace"
 
-    @settings(max_examples=40, deadline=None)
+    @drawn(40)
     @given(HARMS, st.sampled_from([None, kind.replace("gzip", "csv")]), st.booleans())
     def check(harms, named, strict):
         data = SAMPLES[kind]
@@ -117,7 +118,7 @@ def test_damaged_bytes_give_a_timeline_or_one_error(kind, tmp_path):
     check()
 
 
-@settings(max_examples=15)
+@drawn(15)
 @given(st.binary(max_size=200))
 def test_any_bytes_at_all(data):
     with tempfile.TemporaryDirectory() as folder:

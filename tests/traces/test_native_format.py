@@ -5,20 +5,21 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from timelines import as_dict, repaired, timelines
 
 from fedactors.errors import TraceError
 from fedactors.traces.format_registry import read
 from fedactors.traces.formats import native
 from fedactors.traces.timeline import build
+from tests.examples import drawn
 
 HOUR = 3600 * 10**9
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
 def test_reading_what_was_written_gives_the_same(name):
-    @settings(max_examples=60, deadline=None)
+    @drawn(60)
     @given(timelines())
     def check(timeline):
         with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from timelines import NAMES
 
@@ -16,6 +16,7 @@ from fedactors.traces.device_tables import Matrix, table
 from fedactors.traces.format_registry import read_any, read_latency, read_series, read_table
 from fedactors.traces.formats import native
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, SeriesRow, build
+from tests.examples import drawn
 
 SECOND = 10**9
 VALUES = st.integers(0, NEVER)
@@ -64,7 +65,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
 @pytest.mark.parametrize("kind", [series, drawn_tables, matrices])
 def test_reading_what_was_written_gives_the_same(name, kind):
-    @settings(max_examples=60, deadline=None)
+    @drawn(60)
     @given(kind())
     def check(recording):
         with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fedactors.clock.asynchronous import Rules, asynchronous
@@ -16,6 +16,7 @@ from tests.clock.flows import flows
 from tests.clock.test_cohort import WORKS
 from tests.clock.test_trip import devices
 from tests.clock.world_builder import population
+from tests.examples import drawn
 
 LONGEST = 5_000  # ns of a run: every edge of a window is an event
 MOST = 300  # events of one run in columns; longer ones, in which hundreds of trips fail, are left out
@@ -92,14 +93,14 @@ LIMITS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(POPULATIONS, LIMITS, st.integers(1, 3) | st.none(), st.integers(1, 3) | st.none(), st.booleans(), SIZES)
 def test_synchronous_rounds_agree(chosen, limits, ask, quorum, early, sizes):
     rules = Rounds(**limits, ask=ask, quorum=quorum, early=early)
     agree(chosen, lambda world: synchronous(world, rules), sizes, once=4 if early else 0)
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(
     POPULATIONS,
     LIMITS,
