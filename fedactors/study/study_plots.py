@@ -16,6 +16,8 @@ from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import Measure
 from fedactors.study.statistics import share_interval
 
+_ACROSS = 4  # heat maps side by side
+
 
 def accuracies(variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None) -> Any:
     """Draw mean accuracies over rounds, each in the band of its confidence interval; return the axes."""
@@ -43,12 +45,17 @@ def _ends(values: list[float], confidence: float) -> tuple[float, float]:
 
 
 def heat_maps(maps: Sequence[HeatMap], measure: Measure, figure: Any = None) -> Any:
-    """Draw heat maps of a `measure` side by side, in shades that they share; return the figure."""
+    """Draw heat maps of a `measure`, up to four side by side, in shades that they share; return the figure."""
     plt = needed("matplotlib.pyplot", "notebook")
     colors = needed("matplotlib.colors", "notebook")
-    figure = figure or plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.4), layout="constrained")
+    across = min(len(maps), _ACROSS)
+    down = -(-len(maps) // _ACROSS)
+    figure = figure or plt.figure(figsize=(1.2 + 3.4 * across, 3.4 * down), layout="constrained")
     shades = colors.LinearSegmentedColormap.from_list("shades", SHADES)
-    grid = figure.subplots(1, len(maps), squeeze=False)[0]
+    places = figure.subplots(down, across, squeeze=False).ravel()
+    grid = places[: len(maps)]
+    for unused in places[len(maps) :]:
+        unused.remove()
     low, high = (f(np.concatenate([one.values.ravel() for one in maps])) for f in (np.nanmin, np.nanmax))
     drawn = None
     for axes, one in zip(grid, maps, strict=True):
