@@ -81,13 +81,27 @@ class SweepOutput(Output):
     page: str
 
 
+class SeedsFigures(TypedDict):
+    """A mean over seeds, and half the width of its interval; none of one seed."""
+
+    mean: float
+    half: float | None
+    seeds: int
+
+
 class ClaimFigures(TypedDict):
-    """A claim of a paper, and what the runs say of it."""
+    """A claim of a paper, and what the runs say of it.
+
+    `margin` is how far the figures are on the claim's side; `paper` is a number that the paper prints, `found` ours.
+    """
 
     text: str
     ours: str
     verdict: str
     asserted: bool
+    margin: SeedsFigures | None
+    paper: float | None
+    found: SeedsFigures | None
 
 
 class ReproduceOutput(Output):
@@ -99,6 +113,22 @@ class ReproduceOutput(Output):
     beside: list[str]
     claims: list[ClaimFigures]
     wall_seconds: float
+
+
+class ExperimentFigures(TypedDict):
+    """An experiment in the matrix; `found` is the file of its results, empty if there is none."""
+
+    name: str
+    others: list[str]
+    size: str
+    finished: bool
+    found: dict[str, Any]
+
+
+class MatrixOutput(Output):
+    """`reproduce --matrix`, and `reproduce --campaign`."""
+
+    experiments: list[ExperimentFigures]
 
 
 class DataOutput(Output):
@@ -180,7 +210,7 @@ OUTPUTS: dict[str, Any] = {
     "scenarios": ScenariosOutput,
     "compare": CompareOutput,
     "sweep": SweepOutput,
-    "reproduce": ReproduceOutput,
+    "reproduce": ReproduceOutput | MatrixOutput,
     "data describe": DataOutput,
     "traces describe": TraceOutput,
     "traces convert": TraceFileOutput,

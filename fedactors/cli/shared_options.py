@@ -63,7 +63,7 @@ def machines(command: argparse.ArgumentParser) -> None:
 def where(command: argparse.ArgumentParser, default: str | None = "ray") -> None:
     """Declare where to compute on this machine."""
     command.add_argument("--fleet", choices=["ray", "local"], default=default, help="where to compute")
-    command.add_argument("--actors", type=_positive, metavar="N", help="client hosts (default: one per core)")
+    command.add_argument("--actors", type=positive, metavar="N", help="client hosts (default: one per core)")
 
 
 def averaging(command: argparse.ArgumentParser) -> None:
@@ -110,7 +110,8 @@ def as_text(command: str, figures: Mapping[str, Any]) -> str:
     return json.dumps(said, indent=2)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Return a whole number from 1 to 4096. Raises ArgumentTypeError."""
     if not text.isdigit() or not 1 <= int(text) <= 4096:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number from 1 to 4096)')
     return int(text)

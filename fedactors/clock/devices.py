@@ -12,7 +12,7 @@ import numpy as np
 from fedactors.clock.availability import Int64
 from fedactors.clock.flow import CONSTANT, Share
 from fedactors.clock.recording_paths import locate, locate_all
-from fedactors.errors import shortened, TraceError
+from fedactors.errors import TraceError, shortened
 from fedactors.plan import NEVER, SECOND
 from fedactors.scenario.population import Compute, GroupOptions
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording

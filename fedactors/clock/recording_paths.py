@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fedactors.errors import shortened, TraceError
+from fedactors.errors import TraceError, shortened
 from fedactors.home import trace_command, trace_roots
 
 

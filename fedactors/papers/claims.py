@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
-from fedactors.papers.verdicts import Claim, ClaimVerdict
+from fedactors.papers.verdicts import Claim, ClaimVerdict, SeedMean
 from fedactors.study.statistics import interval
 
 CONFIDENCE = 0.9
@@ -67,7 +67,8 @@ def printed(
     """Claim that ours is a number that the paper prints, within a tolerance."""
     margin = within - abs(figure(ours) - theirs)
     said = f"{ours:.{digits}f} = {theirs:.{digits}f} within {within:.4g}"
-    return _claim(text, said, [margin], asserted, strict=False)
+    claim = _claim(text, said, [margin], asserted, strict=False)
+    return claim._replace(paper=theirs, found=_seed_mean(figure(ours)))
 
 
 def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
@@ -97,9 +98,11 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
     """Judge a claim by its margins, how far figures are on the claim's side of the line: it is as good as its worst."""
     if why := _absent(margins):
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
-    found = [_judged(one, strict) for one in margins]
-    verdict, said = min(found, key=lambda one: _WORST.index(one[0]))
-    return Claim(text, f"{ours}; {said}", verdict, asserted)
+    found = [(_judged(one, strict), one) for one in margins]
+    verdict, worst = min(found, key=lambda one: _WORST.index(one[0]))
+    margin = _seed_mean(worst)
+    assert margin is not None  # a figure without values is missing
+    return Claim(text, f"{ours}; {_said(margin)}", verdict, asserted, margin)
 
 
 def _absent(figures: Sequence[Figure]) -> str:
@@ -110,12 +113,23 @@ def _absent(figures: Sequence[Figure]) -> str:
     return "a figure is missing: never reached or not measured" if any(one.missing for one in figures) else ""
 
 
-def _judged(margin: Figure, strict: bool) -> tuple[ClaimVerdict, str]:
-    found = interval([value for value in margin.values if value is not None], CONFIDENCE)
+def _judged(margin: Figure, strict: bool) -> ClaimVerdict:
+    found = _seed_mean(margin)
     assert found is not None  # a figure without values is missing
     half = found.half or 0.0
-    wide = f" +- {found.half:.2g}, {found.n} seeds" if found.half is not None else ", no interval"
-    said = f"margin {found.mean:+.3g}{wide}"
     if found.mean > half or (not strict and found.mean == half):
-        return ClaimVerdict.HOLDS, said
-    return (ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE), said
+        return ClaimVerdict.HOLDS
+    return ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE
+
+
+def _seed_mean(found: Figure) -> SeedMean | None:
+    """Return the mean and its interval; None if a value is missing."""
+    if found.missing:
+        return None
+    of = interval([value for value in found.values if value is not None], CONFIDENCE)
+    return None if of is None else SeedMean(of.mean, of.half, of.n)
+
+
+def _said(margin: SeedMean) -> str:
+    wide = f" +- {margin.half:.2g}, {margin.seeds} seeds" if margin.half is not None else ", no interval"
+    return f"margin {margin.mean:+.3g}{wide}"

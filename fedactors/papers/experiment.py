@@ -136,6 +136,7 @@ class Experiment:
     tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
     best_by: str = "last5"  # the measure that chooses among the labels
     floors: Sequence[Floor] = ()  # what models must have reached to be compared
+    reads_runs: bool = False  # its claims look into the folders of runs
 
     def cells(self, seeds: Sequence[int] | None = None) -> Iterator[StudyCell]:
         """Yield every run, none twice; of all seeds unless some are named."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fedactors.papers.claims import less, more, narrow, rising
 from fedactors.papers.experiment import Experiment, Label, ResultTable
 from fedactors.papers.fsl_axes import Axis, algorithms, classes, own
-from fedactors.papers.fsl_journal import acc
+from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim, Floor
 
 _SEEDS = (1, 2, 3)
@@ -94,12 +94,15 @@ def fig3(table: ResultTable) -> list[Claim]:
 def fig4(table: ResultTable) -> list[Claim]:
     """Compare gains over labels per client."""
     gains = [acc(table, C=c, algorithm="FSL") - acc(table, C=c, algorithm="FL") for c in (5, 2, 1)]
+    over_ds = {c: acc(table, C=c, algorithm="FSL") - acc(table, C=c, algorithm="DS") for c in (1, 5)}
     return [
         *sharing(table, 1),
         *sharing(table, 2),
         rising("FL becomes more accurate with C", [acc(table, C=c, algorithm="FL") for c in (1, 2, 5)]),
         rising("the gain of FSL grows as C falls: 5, 2, 1", gains),
-        more("C = 1: FSL is more accurate than DS", acc(table, C=1, algorithm="FSL"), acc(table, C=1, algorithm="DS")),
+        more("C = 1: FSL is more accurate than DS", over_ds[1], 0.0),
+        less("FSL gains less over DS at C = 5 than at C = 1", over_ds[5], over_ds[1]),
+        narrow("C = 5: FSL and DS are about equal", [acc(table, C=5, algorithm=name) for name in ("FSL", "DS")], 0.03),
     ]
 
 

@@ -16,6 +16,8 @@ from fedactors.study.study_cells import SEED, StudyCell
 
 _EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
 
+_HALF_WAY = ("loss", "spreadout")  # kept of the last evaluation in the first half of the rounds
+
 Tell = Callable[[StudyCell, Measures], None]
 
 
@@ -93,11 +95,18 @@ def _further(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """
     last = [row for row in rows[-WINDOW:] if "loss" in row]
     found = _examined_means(last)
+    found |= _half_way(rows)
     found["loss_sd"] = pstdev(row["loss"] for row in last)
     for name in ("gt2", "bt2"):
         if peaks := _examined_early(rows, name):
             found[f"max_{name}"] = max(peaks)
     return found
+
+
+def _half_way(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what the last evaluation in the first half of the rounds found; nothing if there was none."""
+    half = [row for row in rows[: max(1, len(rows) // 2)] if "loss" in row]
+    return {f"half_{name}": float(half[-1][name]) for name in _HALF_WAY if half and name in half[-1]}
 
 
 def _examined_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -18,7 +18,9 @@ from fedactors.papers.verdicts import Claim, Floor
 _SEEDS = (1, 2, 3)
 _METHODS = ("PT", "1-W", "2-W", "2-W 1/2")
 BATCHES = (1, 5, 25, 100, 500)
+_TOO_LARGE = "K = 8, eta = .6"
 LEARNT = (
+    Floor(0.0, where={"rate": _TOO_LARGE}),  # what is claimed there is who no longer learns
     Floor(0.9, "federated_accuracy", where={"method": "FL"}),  # it sees the clients' half only, of one label
     Floor(0.7),  # half is chance
 )
@@ -41,7 +43,8 @@ def fig2(table: ResultTable) -> list[Claim]:
     same = {name: loss(table, source="same", method=name) for name in _METHODS}
     gt2 = [table.mean("max_gt2", source=source, method="PT") for source in ("split", "same")]
     halves = [at_round(table, 50, source="split", method=name) for name in ("2-W", "2-W 1/2")]
-    large = [loss(table, rate="K = 8, eta = .3", method=name) for name in ("2-W", "1-W")]
+    large = {name: loss(table, rate="K = 8, eta = .3", method=name) for name in ("PT", "1-W", "2-W")}
+    larger = {name: table.mean("accuracy", rate=_TOO_LARGE, method=name) for name in large}
     auc = {name: table.mean("auc", source="split", method=name) for name in (*_METHODS, "FL", "oracle")}
     best = highest(auc[name] for name in ("PT", "1-W", "2-W 1/2"))  # those that take steps as long as the oracle's
     return [
@@ -52,7 +55,10 @@ def fig2(table: ResultTable) -> list[Claim]:
         narrow("same: PT and 1-W are equal (loss)", [same["PT"], same["1-W"]], 0.03),
         more("max G~^2 is ten times larger where the sources differ", gt2[0] / gt2[1], 10),
         less("split: after 50 rounds 2-W as printed is ahead of eta_m = 1/2 (loss)", halves[0], halves[1]),
-        more("K = 8, eta = .3: 2-W as printed is the first to suffer (loss)", large[0], large[1]),
+        more("K = 8, eta = .3: 2-W as printed is the first to suffer (loss)", large["2-W"], large["PT"]),
+        more("K = 8, eta = .3: PT is between 2-W and 1-W (loss)", large["PT"], large["1-W"]),
+        more(f"{_TOO_LARGE}: 1-W still learns (accuracy)", larger["1-W"], 0.7),
+        *(less(f"{_TOO_LARGE}: {name} no longer learns (accuracy)", larger[name], 0.7) for name in ("PT", "2-W")),
         less("only FL fails: AUC", auc["FL"], auc["PT"] - 0.1),
         less("only FL fails: accuracy", table.mean("accuracy", source="split", method="FL"), 0.6),
         narrow("the best mixed method reaches the oracle's AUC within .01", [best, auc["oracle"]], 0.01),
@@ -100,11 +106,14 @@ def _sources(alike: str, oracle: Sequence[str]) -> list[Axes]:
         "ET": (method("mixed-et"),),
         "oracle": oracle,
     }
-    large: Axis = {"K = 8, eta = .3": ("server.local.steps=8", "server.schedule.lr=0.3")}
+    large: Axis = {
+        name: ("server.local.steps=8", f"server.schedule.lr={rate}")
+        for name, rate in (("K = 8, eta = .3", 0.3), (_TOO_LARGE, 0.6))
+    }
     return [
         {"source": {"split": ()}, "method": apart},
         {"source": {"same": ("task.split.central=[]", alike)}, "method": measured(every, "PT")},
-        {"rate": large, "method": {name: every[name] for name in ("1-W", "2-W")}},
+        {"rate": large, "method": {name: every[name] for name in ("PT", "1-W", "2-W")}},
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedactors.papers.experiment import Experiment, Measures, ResultTable
-from fedactors.papers.verdicts import Claim
+from fedactors.papers.verdicts import Claim, SeedMean
 
 _FORMATS = {"t90": ".0f", "t50": ".0f", "xi2": ".3g", "g2": ".3g", "wall": ".1f"}  # others: .3f
 _HEADS = {"t90": "T90", "t50": "T_0.5", "xi2": "xi^2", "g2": "G^2", "last5": "last 5"}
@@ -40,9 +40,15 @@ def data(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) ->
         "reported": experiment.reported,
         "runs": [{**at, **_numbers(found, experiment.columns)} for at, found in table.rows],
         "beside": experiment.beside(table),
-        "claims": [claim._asdict() for claim in claims],
+        "claims": [claim_data(claim) for claim in claims],
         "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
     }
+
+
+def claim_data(claim: Claim) -> dict[str, Any]:
+    """Return a claim as plain data."""
+    named = {name: value._asdict() if isinstance(value, SeedMean) else value for name, value in claim._asdict().items()}
+    return {**named, "verdict": claim.verdict.value}
 
 
 def _numbers(found: Measures, columns: Sequence[str]) -> dict[str, Any]:

@@ -18,6 +18,14 @@ class ClaimVerdict(str, Enum):
     TOO_CLOSE = "too close to tell"  # the interval of the difference over seeds reaches to both sides
 
 
+class SeedMean(NamedTuple):
+    """A mean over seeds, and half its interval; none of one seed."""
+
+    mean: float
+    half: float | None
+    seeds: int
+
+
 class Claim(NamedTuple):
     """A statement of a paper, what we found, and the verdict; those not `asserted` are reported only."""
 
@@ -25,6 +33,9 @@ class Claim(NamedTuple):
     ours: str
     verdict: ClaimVerdict
     asserted: bool = True
+    margin: SeedMean | None = None  # how far on the claim's side, where that is a number
+    paper: float | None = None  # a number that the paper prints
+    found: SeedMean | None = None  # the same number here
 
     @property
     def holds(self) -> bool:

@@ -121,7 +121,7 @@ class Live:
         self._bar.console.print(text)
 
 
-class _Stoppable:
+class Stoppable:
     """Ends the run at the next round once `stop` says so: an interrupt may have been lost on the way."""
 
     def __init__(self, shown: Progress, stop: Callable[[], bool]) -> None:
@@ -139,7 +139,7 @@ class _Stoppable:
 
 def chosen(stop: Callable[[], bool] = lambda: False) -> Progress:
     """Return a bar if a person is watching, else plain lines; either ends the run once `stop` says so."""
-    return _Stoppable(Live() if sys.stderr.isatty() else Plain(), stop)
+    return Stoppable(Live() if sys.stderr.isatty() else Plain(), stop)
 
 
 def describe(row: Mapping[str, Any], rounds: int) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
-from fedactors.simulation.progress import Silent
+from fedactors.simulation.progress import Progress, Silent, Stoppable
 from fedactors.simulation.record.code_files import code_digests
 
 if TYPE_CHECKING:
@@ -60,12 +61,14 @@ class StudyRun(NamedTuple):
     out: Path
     clock_only: bool = False  # replayed, without training
     machines: StudyMachines = StudyMachines()
+    until: float | None = None  # time.time() at which a run is interrupted, after its round; it is gone on with later
 
 
 def finished(work: StudyRun) -> Path:
     """Return the folder of the run of `work`. If the run is not complete, continue it, or start it, first.
 
-    A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise.
+    A run that diverged is complete, and its folder says so (`failure`). Raises what loading and running raise, and
+    KeyboardInterrupt when its time is up.
     """
     scenario = Scenario.load(work.scenario, work.overrides)
     if work.clock_only:
@@ -73,7 +76,7 @@ def finished(work: StudyRun) -> Path:
     folder = folder_of(scenario, work.out)
     if not complete(folder):
         try:
-            _play(scenario, folder, work.machines)
+            _play(scenario, folder, work)
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
             write(folder / _FAILURE, json.dumps(said) + "\n")
@@ -88,24 +91,31 @@ def _replayed(scenario: Scenario, out: Path) -> Path:
     run = folder_of(scenario, out)
     folder = run.with_name(run.name.replace("run-", "replay-", 1))
     if not complete(folder):
-        replay(scenario, _fresh(folder))
+        replay(scenario, fresh(folder))
     return folder
 
 
-def _play(scenario: Scenario, folder: Path, machines: StudyMachines) -> None:
+def _play(scenario: Scenario, folder: Path, work: StudyRun) -> None:
     """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
     from fedactors.simulation import runner
 
+    machines = work.machines
     ray = machines.fleet == "ray"
     where: dict[str, Any] = {"fleet": "ray", "actors": machines.actors, "address": machines.address} if ray else {}
-    options: dict[str, Any] = {"fleet": "local", "report": False, "progress": Silent(), **where}
+    options: dict[str, Any] = {"fleet": "local", "report": False, "progress": _progress(work), **where}
     if (folder / CHECKPOINT).exists():
         try:
             runner.resume(folder, **options)
             return
         except RunFolderError:
             pass  # damaged, or of other recordings: it is set aside, not lost
-    runner.run(scenario, _fresh(folder), **options)
+    runner.run(scenario, fresh(folder), **options)
+
+
+def _progress(work: StudyRun) -> Progress:
+    """Return a progress that shows nothing, and interrupts the run once its time is up."""
+    until = work.until
+    return Silent() if until is None else Stoppable(Silent(), lambda: time.time() >= until)
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
@@ -167,7 +177,7 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     found = scatter(packed, [(work[k].scenario.resolve(), work[k].overrides) for k in missing], address, **resources)
     for k, folder in enumerate(folders):
         if k in missing:
-            unpack(next(found), _fresh(folder))
+            unpack(next(found), fresh(folder))
         yield folder
 
 
@@ -191,7 +201,7 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
             write(path, content)
 
 
-def _fresh(folder: Path) -> Path:
+def fresh(folder: Path) -> Path:
     """Set a run that cannot be gone on with aside, and return the folder's path."""
     number = 0
     while folder.exists():

@@ -144,3 +144,14 @@ def test_the_asserted_claims_of_every_reduced_experiment_hold(name, tmp_path_fac
     code = main(["reproduce", name, "--reduced", "--out", str(out)])
     print(said := capsys.readouterr().out)
     assert code == 0, said
+
+
+def test_measures_keep_the_loss_of_half_way():
+    rows = [
+        {"round": n, "accuracy": 0.5, "loss": 1 / n, "spreadout": n, "wall_seconds": 1.0}
+        if n % 2 == 0
+        else {"round": n}
+        for n in range(1, 11)
+    ]
+    assert grid.measures(rows).further["half_loss"] == 1 / 4
+    assert grid.measures(rows).further["half_spreadout"] == 4

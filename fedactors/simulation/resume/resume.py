@@ -21,7 +21,7 @@ from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
-from fedactors.version import VERSION
+from fedactors.version import ENGINE, VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
 _MOST = 20  # differences that are listed
@@ -47,7 +47,7 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
 def programs(scenario: Scenario) -> dict[str, str]:
     """Return what bits may depend on besides the scenario: versions of programs, and instructions of the processor."""
     versions = {name: version(name) for name in ("torch", "numpy")}
-    return {"fedactors": VERSION, **versions, **made_with(scenario.cluster.bits)}
+    return {"fedactors": VERSION, "engine": ENGINE, **versions, **made_with(scenario.cluster.bits)}
 
 
 def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> Scenario:

@@ -1,0 +1,252 @@
+"""What the server learning papers claim of their figures, at their own size: directions without margins.
+
+Where the papers say "similar", "comparable" or "about equal", accuracies are within two points (`ALIKE`); the means of
+three runs that Table I prints differ by .2 to .7 points where the text says "slightly".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fedactors.papers.claims import counted, less, more, narrow, reported, rising
+from fedactors.papers.experiment import Label, ResultTable
+from fedactors.papers.figures import Figure, highest
+from fedactors.papers.fsl_journal_claims import acc
+from fedactors.papers.verdicts import Claim
+
+ALIKE = 0.02  # of accuracies
+_MOST = 0.75  # "in most cases"
+_FAR = 0.3  # of G^2: "much smaller"
+Claims = Callable[[ResultTable], list[Claim]]
+
+
+def ordered(table: ResultTable) -> list[Claim]:
+    """Figures 1 and 6: FSL is the most accurate, rises earliest and swings least; with IID clients all end alike."""
+    few, (all_labels,) = _split(table)
+    claims = [claim for c in few for claim in order(table, c)]
+    iid = [acc(table, C=all_labels, algorithm=name) for name in ("FL", "DS", "FSL")]
+    gains = [acc(table, C=c, algorithm="FSL") - acc(table, C=c, algorithm="FL") for c in reversed(few)]
+    return [
+        *claims,
+        rising("the gain of FSL over FL grows as C falls", gains),
+        narrow(f"C = {all_labels}, IID: all end alike", iid, ALIKE),
+    ]
+
+
+def _split(table: ResultTable) -> tuple[list[Label], list[Label]]:
+    """Return the labels of C where clients are non-IID, ascending, and that where they are IID."""
+    counts = sorted(table.labels("C"), key=float)
+    return counts[:-1], counts[-1:]
+
+
+def order(table: ResultTable, c: Label) -> Iterator[Claim]:
+    """Yield how FL, DS and FSL compare at one C where clients are non-IID."""
+    at = {name: acc(table, C=c, algorithm=name) for name in ("FL", "DS", "FSL")}
+    t90, sd20 = (
+        {name: table.mean(measure, C=c, algorithm=name) for name in ("FL", "DS", "FSL")} for measure in ("t90", "sd20")
+    )
+    yield more(f"C = {c}: FSL is more accurate than DS", at["FSL"], at["DS"])
+    yield more(f"C = {c}: DS is more accurate than FL", at["DS"], at["FL"])
+    yield less(f"C = {c}: FSL rises earlier than DS (T90)", t90["FSL"], t90["DS"])
+    yield less(f"C = {c}: FSL is steadier than DS (sd20)", sd20["FSL"], sd20["DS"])
+    yield less(f"C = {c}: FSL is steadier than FL (sd20)", sd20["FSL"], sd20["FL"])
+
+
+def fig1(table: ResultTable) -> list[Claim]:
+    """Figure 1: as `ordered`, and FSL is consistent over gamma."""
+    flat = [
+        narrow(f"C = {c}: FSL is alike for gamma from 0.5 to 1.5", [acc(table, C=c, gamma=g) for g in _FLAT], ALIKE)
+        for c in table.labels("C")
+    ]
+    return [*ordered(table), *flat]
+
+
+_FLAT = (0.5, 1.0, 1.5)
+
+
+def fig2(smaller_is_better: bool) -> Claims:
+    """Return the claims of figure 2: on CIFAR-10 a smaller gamma is better, on EMNIST a larger one."""
+    return lambda table: [*_gammas(table, smaller_is_better), *_sizes_and_rates(table)]
+
+
+def _gammas(table: ResultTable, smaller_is_better: bool) -> Iterator[Claim]:
+    for n0 in table.labels("n0"):
+        for rate in table.labels("eta_l"):
+            at = {g: acc(table, n0=n0, eta_l=rate, gamma=g) for g in (*_FLAT, 2.0, "DS")}
+            where = f"n_0 = {n0}, eta_l = {rate}"
+            yield more(f"{where}: FSL (gamma = 1) is more accurate than DS", at[1.0], at["DS"])
+            yield narrow(f"{where}: FSL is alike for gamma from 0.5 to 1.5", [at[g] for g in _FLAT], ALIKE)
+            best, other = (0.5, 2.0) if smaller_is_better else (2.0, 0.5)
+            yield more(f"{where}: gamma = {best:g} is more accurate than {other:g}", at[best], at[other])
+
+
+def _sizes_and_rates(table: ResultTable) -> Iterator[Claim]:
+    rates, sizes = sorted(table.labels("eta_l"), key=float), sorted(table.labels("n0"), key=float)
+    for rate in rates:
+        grown = [acc(table, n0=n0, eta_l=rate, gamma=1.0) for n0 in sizes]
+        yield rising(f"eta_l = {rate}: FSL becomes more accurate with n_0", grown)
+    for n0 in sizes:
+        saved = {
+            rate: table.mean("t90", n0=n0, eta_l=rate, gamma="DS") - table.mean("t90", n0=n0, eta_l=rate, gamma=1.0)
+            for rate in rates
+        }
+        yield more(f"n_0 = {n0}: FSL saves rounds at the smallest rate (T90)", saved[rates[0]], 0.0)
+        yield less(
+            f"n_0 = {n0}: it saves fewer at the largest rate than at the smallest", saved[rates[-1]], saved[rates[0]]
+        )
+
+
+def _best(table: ResultTable, c: Label, name: str) -> Figure:
+    """Return the accuracy of an algorithm at its best rate."""
+    return highest(acc(table, C=c, eta_l=rate, algorithm=name) for rate in table.labels("eta_l"))
+
+
+def fig5_cifar(table: ResultTable) -> list[Claim]:
+    """Figure 5 on CIFAR-10, each algorithm at its best rate: FSL > FSLsyn > SCAFFOLD and FedDyn, most for small C."""
+    claims, gains = [], []
+    for c in table.labels("C"):
+        at = {name: _best(table, c, name) for name in ("FSL", "SCAFFOLD", "FedDyn", "FSLsyn")}
+        claims += [
+            more(f"C = {c}: {mine} is more accurate than {other}", at[mine], at[other])
+            for mine, other in (("FSL", "SCAFFOLD"), ("FSL", "FedDyn"), ("FSLsyn", "SCAFFOLD"), ("FSLsyn", "FedDyn"))
+        ]
+        claims.append(more(f"C = {c}: FSL is more accurate than FSLsyn", at["FSL"], at["FSLsyn"]))
+        gains.append(at["FSL"] - at["SCAFFOLD"])
+    return [*claims, rising("the gain of FSL over SCAFFOLD grows as C falls", gains[::-1])]
+
+
+def fig5_emnist(table: ResultTable) -> list[Claim]:
+    """Figure 5 on EMNIST, each algorithm at its best rate: all are comparable."""
+    names = ("FSL", "FSLsyn", "SCAFFOLD", "FedDyn")
+    return [
+        narrow(f"C = {c}: all are alike", [_best(table, c, name) for name in names], ALIKE) for c in table.labels("C")
+    ]
+
+
+def curves(table: ResultTable) -> list[Claim]:
+    """Figures 10 and 11: FSL and FSLsyn end as high as SCAFFOLD in most cases, and rise faster in most cases."""
+    places = [(c, rate) for c in table.labels("C") for rate in table.labels("eta_l")]
+    claims = []
+    for mine in ("FSL", "FSLsyn"):
+        ends, rises = (
+            [
+                table.mean(measure, C=c, eta_l=rate, algorithm=mine)
+                - table.mean(measure, C=c, eta_l=rate, algorithm="SCAFFOLD")
+                for c, rate in places
+            ]
+            for measure in ("accuracy", "t90")
+        )
+        high, early = sum(end.mean >= -ALIKE for end in ends), sum(rise.mean < 0 for rise in rises)
+        claims += [
+            counted(f"{mine} ends as high as SCAFFOLD, in how many places", high, len(places), _MOST, ends),
+            counted(f"{mine} rises earlier than SCAFFOLD (T90), in how many places", early, len(places), _MOST, rises),
+        ]
+    return claims
+
+
+def fig7(table: ResultTable) -> list[Claim]:
+    """Figure 7: FSL beats DS and its non-incremental form for every C and S, which is slightly worse than DS."""
+    return [
+        claim
+        for c in table.labels("C")
+        for s in table.labels("S")
+        for claim in _incremental(
+            f"C = {c}, S = {s}", *(acc(table, C=c, S=s, algorithm=name) for name in ("FSL", "DS", "FSL-p"))
+        )
+    ]
+
+
+def fig8(table: ResultTable) -> list[Claim]:
+    """Figure 8: the same for every gamma."""
+    ds = acc(table, algorithm="DS")
+    return [
+        claim
+        for g in table.labels("gamma")
+        for claim in _incremental(f"gamma = {g}", acc(table, gamma=g), ds, acc(table, **{"FSL-p gamma": g}))
+    ]
+
+
+def _incremental(where: str, fsl: Figure, ds: Figure, parallel: Figure) -> list[Claim]:
+    return [
+        more(f"{where}: FSL is more accurate than DS", fsl, ds),
+        more(f"{where}: FSL is more accurate than FSL-p", fsl, parallel),
+        *reported([more(f"{where}: DS is more accurate than FSL-p", ds, parallel)]),  # FSL-p has no printed formula
+    ]
+
+
+def fig9(table: ResultTable) -> list[Claim]:
+    """Figure 9: xi^2 is much smaller than G^2 where clients are non-IID, and falls with n_0; G^2 falls as C grows."""
+    few, _ = _split(table)
+    small, large = sorted(table.labels("n0"), key=float)
+    claims = []
+    for c in few:
+        xi2 = {n0: table.mean("xi2", C=c, n0=n0) for n0 in (small, large)}
+        claims += [
+            less(f"C = {c}: mean xi^2 is far below mean G^2", xi2[large], table.mean("g2", C=c, n0=large), _FAR),
+            less(f"C = {c}: xi^2 is smaller with n_0 = {large} than with {small}", xi2[large], xi2[small]),
+        ]
+    spread = [table.mean("g2", C=c, n0=large) for c in sorted(table.labels("C"), key=float, reverse=True)]
+    return [*claims, rising("mean G^2 grows as C falls", spread)]
+
+
+def conference_fig1(table: ResultTable) -> list[Claim]:
+    """Figure 1 of the conference paper: FSL is far above FL, DSL about DS; few passes of the server are enough."""
+    at = {name: acc(table, algorithm=name) for name in ("FL", "DS", "FSL", "DSL")}
+    return [
+        more("FSL is more accurate than FL", at["FSL"], at["FL"]),
+        narrow("DS and DSL are alike", [at["DS"], at["DSL"]], ALIKE),
+        *passes(table),
+    ]
+
+
+def passes(table: ResultTable) -> list[Claim]:
+    """Figure 6 of the conference paper: one pass of the server is as good as five."""
+    axes = [axis for at, _ in table.rows for axis in at if axis.startswith("eta_0 ")]
+    return [
+        narrow(f"{axis}: E_s = 1 is as good as 5", [acc(table, **{axis: count}) for count in (1, 5)], ALIKE)
+        for axis in dict.fromkeys(axes)
+    ]
+
+
+def conference_fig2(table: ResultTable) -> list[Claim]:
+    """Figure 2 of the conference paper: each method beats FL with few samples, and more of them help less and less."""
+    plain, sizes = acc(table, method="FL"), sorted(table.labels("n0"), key=float)
+    claims = []
+    for name in ("DS", "FSL", "DSL"):
+        at = [acc(table, n0=n0, algorithm=name) for n0 in sizes]
+        claims += [
+            more(f"n_0 = {n0}: {name} is more accurate than FL", a, plain) for n0, a in zip(sizes, at, strict=True)
+        ]
+        claims.append(less(f"{name}: the last samples help less than the first", at[-1] - at[-2], at[1] - at[0]))
+    return claims
+
+
+def conference_fig4(table: ResultTable) -> list[Claim]:
+    """Figure 4 of the conference paper: FL suffers from small C, FSL gains most there; at C = 5 FSL is about DS."""
+    counts = sorted(table.labels("C"), key=float)
+    at = {(name, c): acc(table, C=c, algorithm=name) for name in ("FL", "DS", "FSL") for c in counts}
+    return [
+        rising("FL becomes more accurate with C", [at["FL", c] for c in counts]),
+        rising("the gain of FSL over FL grows as C falls", [at["FSL", c] - at["FL", c] for c in reversed(counts)]),
+        *(more(f"C = {c}: FSL is more accurate than DS", at["FSL", c], at["DS", c]) for c in counts[:-1]),
+        narrow(f"C = {counts[-1]}: FSL and DS are alike", [at["FSL", counts[-1]], at["DS", counts[-1]]], ALIKE),
+        less(
+            f"FSL gains less over DS at C = {counts[-1]} than at {counts[0]}",
+            at["FSL", counts[-1]] - at["DS", counts[-1]],
+            at["FSL", counts[0]] - at["DS", counts[0]],
+        ),
+    ]
+
+
+def conference_fig5(table: ResultTable) -> list[Claim]:
+    """Figure 5 of the conference paper: all grow with n_0, mostly early; FSL and DSL are alike."""
+    sizes: Sequence[Label] = sorted(table.labels("n0"), key=float)
+    claims = []
+    for name in ("DS", "FSL", "DSL"):
+        at = [acc(table, n0=n0, algorithm=name) for n0 in sizes]
+        claims += [
+            more(f"{name}: n_0 = {sizes[-1]} is more accurate than {sizes[0]}", at[-1], at[0]),
+            less(f"{name}: the last samples help less than the first", at[-1] - at[-2], at[1] - at[0]),
+        ]
+    late = [acc(table, n0=sizes[-1], algorithm=name) for name in ("FSL", "DSL")]
+    return [*claims, narrow(f"n_0 = {sizes[-1]}: FSL and DSL are alike", late, ALIKE)]

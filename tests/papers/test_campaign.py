@@ -1,0 +1,286 @@
+"""A campaign goes on where it ended: killed, out of time, on another machine, and with results of other code."""
+
+import json
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fedactors.cli.main import main
+from fedactors.errors import ScenarioError
+from fedactors.papers.campaign import campaign_costs, campaign_file, campaign_runs, matrix, matrix_page
+from fedactors.papers.campaign.campaign_cells import ExperimentCells, wanted
+from fedactors.papers.campaign.cell_results import file_name, load
+from fedactors.papers.campaign.experiment_results import judge
+from fedactors.papers.catalogue import FULL, REDUCED
+from fedactors.papers.experiment import Experiment, Measures
+from fedactors.simulation import runner
+from fedactors.study.runs import finished
+from fedactors.version import ENGINE
+from tests.cli.described import assert_described
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = ROOT / "scenarios"
+TINY = """
+results: results
+runs: runs
+page: page.md
+reduced:
+  - name: fsl-conf-fig6
+    note: on digits
+    set:
+      - task.dataset=digits
+      - "task.partition={name: classes, classes: 2, samples: 60}"
+      - task.model=logistic
+      - server.rounds=3
+      - server.pretraining=null
+"""
+PAGE = f"# Papers\n\n{matrix_page.BEGIN}\n{matrix_page.END}\n\nThe end.\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "papers.yaml").write_text(TINY)
+    (tmp_path / "page.md").write_text(PAGE)
+    return tmp_path
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the runs that are begun."""
+    begun, whole = [], runner.run
+    monkeypatch.setattr(runner, "run", lambda *args, **kwargs: begun.append(args) or whole(*args, **kwargs))
+    return begun
+
+
+def play(folder, tell=lambda text: None, seconds=None, jobs=1, **options):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    return campaign_runs.play(campaign, seconds, jobs, tell, **options)
+
+
+def cells(folder):
+    return sorted((folder / "results/reduced/fsl-conf-fig6").glob("*.json"))
+
+
+def without_cost(path):
+    found = json.loads(path.read_text())
+    found["cost"] = found["measures"]["wall"] = None
+    return found
+
+
+def test_a_campaign_that_is_killed_goes_on_and_finds_the_same(folder, tmp_path_factory, counted):
+    def kill(text):
+        if "2 of 6 cells" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(folder, kill)
+    assert len(cells(folder)) == 2
+    (found,) = play(folder)
+    assert len(counted) == 6
+    assert (found["cells"], found["cells_wanted"], found["seeds"]) == (6, 6, [1, 2, 3])
+    other = tmp_path_factory.mktemp("at-once")
+    (other / "papers.yaml").write_text(TINY)
+    (other / "page.md").write_text(PAGE)
+    (at_once,) = play(other)
+    assert found["claims"] == at_once["claims"]
+    assert [without_cost(path) for path in cells(folder)] == [without_cost(path) for path in cells(other)]
+
+
+@pytest.mark.slow
+def test_several_runs_at_a_time_find_the_same(folder, tmp_path_factory):
+    (one,) = play(folder)
+    other = tmp_path_factory.mktemp("two-jobs")
+    (other / "papers.yaml").write_text(TINY)
+    (two,) = play(other, jobs=2)
+    assert two["claims"] == one["claims"]
+    assert [without_cost(path) for path in cells(other)] == [without_cost(path) for path in cells(folder)]
+
+
+def test_another_machine_goes_on_from_the_results_alone(folder, tmp_path_factory, counted):
+    play(folder)
+    other = tmp_path_factory.mktemp("other-machine")
+    for name in ("papers.yaml", "page.md"):
+        shutil.copy(folder / name, other)
+    shutil.copytree(folder / "results", other / "results")
+    cells(other)[0].unlink()
+    counted.clear()
+    play(other)
+    assert len(counted) == 1
+    assert [without_cost(path) for path in cells(other)] == [without_cost(path) for path in cells(folder)]
+
+
+def test_a_run_whose_time_is_up_is_gone_on_with(folder, tmp_path):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    one = ExperimentCells(campaign, campaign.entries[0])
+    work = one.of(one.missing[0]).work
+    with pytest.raises(KeyboardInterrupt):
+        finished(work._replace(until=time.time()))
+    (run,) = campaign.runs.glob("run-*")
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 1  # of three rounds
+    assert campaign_runs._played(work._replace(until=time.time()), False) == campaign_runs.PlayedCell()
+    went_on = json.loads((finished(work) / "summary.json").read_text())
+    at_once = json.loads((finished(work._replace(out=tmp_path / "elsewhere")) / "summary.json").read_text())
+    assert went_on["digests"] == at_once["digests"]
+
+
+def test_no_budget_runs_nothing_and_says_what_is_there(folder, counted):
+    told = []
+    assert play(folder, told.append, seconds=0.0) == []
+    assert told == ["1 experiments: 0 cells have results, 6 are to be run"]
+    assert not counted
+
+
+def test_results_of_another_engine_are_told_and_computed_again_on_request(folder, counted):
+    play(folder)
+    first = cells(folder)[0]
+    old = json.loads(first.read_text())
+    old["code"]["engine"] = "0"
+    first.write_text(json.dumps(old))
+    summary = folder / "runs" / old["run"] / "summary.json"
+    of_run = json.loads(summary.read_text())
+    assert of_run["made_with"].pop("engine") == ENGINE  # runs of before had none
+    summary.write_text(json.dumps(of_run))
+    counted.clear()
+    told = []
+    (found,) = play(folder, told.append)
+    assert any("results of engine 0" in text for text in told)
+    assert found["engines"] == ["0", ENGINE]
+    assert not counted
+    (found,) = play(folder, again=True)
+    assert found["engines"] == [ENGINE]
+    assert len(counted) == 1
+    assert load(first).engine == ENGINE
+
+
+def test_a_result_of_a_scenario_that_has_changed_is_told_and_computed_again(folder, counted):
+    play(folder)
+    (folder / "papers.yaml").write_text(TINY.replace("rounds=3", "rounds=2"))
+    counted.clear()
+    told = []
+    play(folder, told.append)
+    assert sum("its scenario has changed" in text for text in told) == 6
+    assert len(counted) == 6
+    assert load(cells(folder)[0]).measures.rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("full: [fsl-tabel1]", 'no such experiment "fsl-tabel1"; did you mean "fsl-table1"?'),
+        ("full: [{name: fsl-table1, without: {rows: [FL]}}]", 'no axis "rows"; did you mean "row"?'),
+        ("full: [{name: fsl-table1, without: {row: [FSL 50]}}]", 'no label "FSL 50"; did you mean "FSL 500"?'),
+        ("full: [fsl-table1, fsl-table1]", "fsl-table1 is named twice"),
+        ("ful: [fsl-table1]", 'did you mean "full"?'),
+        ("full: [{name: fsl-table1, seeds: many}]", "full.0.seeds"),
+    ],
+)
+def test_mistakes_in_a_campaign_file_are_named(text, said, tmp_path):
+    path = tmp_path / "papers.yaml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as error:
+        campaign_file.load(path, SCENARIOS, reduced=False)
+    assert said in str(error.value)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to run"),
+        (["fsl-fig6", "--campaign", "papers.yaml"], "EXPERIMENT is for a single experiment"),
+        (["--campaign", "papers.yaml", "--set", "seed=2"], "--set is for a single experiment"),
+        (["--matrix", "--budget", "2h"], "--budget runs nothing with --matrix"),
+        (["fsl-fig6", "--budget", "2h"], "--budget is for campaigns"),
+        (["--campaign", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(words, said, capsys):
+    assert main(["reproduce", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_experiment_that_is_finished_soonest_is_first(folder):
+    """24 cells of about 1.4 s before six of 9 s; three places have forecasts, the fourth (tau = 30) their mean."""
+    (folder / "papers.yaml").write_text("full: [flexible-fig5, flexible-table4]")
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=False)
+    known = [ExperimentCells(campaign, entry) for entry in campaign.entries]
+    assert [len(one.missing) for one in known] == [6, 24]
+
+    def seconds(scenario):
+        return 9.0 if "fig5" in scenario.name else scenario.server.rounds / 100  # 1.1, 1.3, 1.5, 1.7
+
+    costs = campaign_costs.CellCosts(campaign.runs, lambda text: None, seconds)
+    assert [sum(cost for _, cost in costs.of(one)) for one in known] == [54.0, pytest.approx(6 * 4 * 4.3 / 3)]
+    chosen = campaign_runs._next(known, costs, set(), lambda text: None)
+    assert chosen[1].entry.name == "flexible-table4"
+    assert chosen[2] == 1.1
+    again = campaign_costs.CellCosts(campaign.runs, lambda text: None, lambda scenario: 1 / 0)  # they were kept
+    assert again.of(known[0]) == costs.of(known[0])
+
+
+def test_tuned_axes_are_known_once_the_first_seed_is_there():
+    axes = {"alpha": {1: (), 2: ()}}
+    experiment = Experiment("made up", "", [axes], (1, 2), tuned=("alpha",), best_by="accuracy")
+    first = wanted(experiment, {})
+    assert [cell.labels for cell in first] == [(("alpha", 1), ("seed", 1)), (("alpha", 2), ("seed", 1))]
+    measures = [Measures(a, 1, None, 0.0, None, None, 1.0) for a in (0.3, 0.4)]
+    found = dict(zip((cell.labels for cell in first), measures, strict=True))
+    assert [cell.labels for cell in wanted(experiment, found)[2:]] == [(("alpha", 2), ("seed", 2))]
+
+
+def test_the_command_shows_the_matrix_and_keeps_the_page(folder, capsys):
+    words = ["reproduce", "--campaign", str(folder / "papers.yaml")]
+    assert main([*words, "--reduced"]) == 0
+    said = capsys.readouterr().out
+    assert "fsl-conf-fig6" in said
+    assert "fsl-conf-fig6: on digits" in said
+    assert "1 not learnt" in said  # after three rounds
+    page = (folder / "page.md").read_text()
+    assert page.startswith("# Papers\n")
+    assert page.endswith("\n\nThe end.\n")
+    assert "E_s = 1 is as good as 5" in page
+    assert main([*words, "--matrix", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert_described("reproduce", said)
+    (found,) = [one for one in json.loads(said)["experiments"] if one["found"]]
+    assert (found["name"], found["size"], found["finished"]) == ("fsl-conf-fig6", "reduced", True)
+    (folder / "page.md").write_text("no place\n")
+    assert main([*words, "--reduced", "--budget", "0s"]) == 2
+    assert "no place for the matrix" in capsys.readouterr().err
+
+
+def test_files_of_cells_are_named_apart():
+    for experiments in (FULL, REDUCED):
+        for name, experiment in experiments.items():
+            names = [file_name(cell.labels).lower() for cell in experiment.cells()]
+            assert len(set(names)) == len(names), name
+
+
+def test_the_page_of_the_repository_shows_its_results():
+    page = (ROOT / "docs/papers/index.md").read_text()
+    assert page == matrix_page.updated(page, matrix.rows(ROOT / "docs/papers/results"), "index.md")
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_claims_of_the_repository_follow_from_its_cells(reduced, tmp_path):
+    """A claim, floor or scenario that has changed since: `fedactors reproduce --campaign papers.yaml --budget 0s`."""
+    campaign = campaign_file.load(ROOT / "papers.yaml", SCENARIOS, reduced=reduced)
+    copied = replace(campaign, results=tmp_path / "results", runs=tmp_path / "runs")
+    shutil.copytree(campaign.results, copied.results)
+    for entry in copied.entries:
+        found = judge(copied.results, ExperimentCells(copied, entry))
+        kept = campaign.results / entry.size / f"{entry.name}.json"
+        assert kept.exists() == (found is not None), entry.name
+        if found:
+            assert json.loads(kept.read_text()) == json.loads(json.dumps(found)), entry.name
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_campaign_of_the_repository_is_sound(reduced):
+    campaign = campaign_file.load(ROOT / "papers.yaml", SCENARIOS, reduced=reduced)
+    assert len(campaign.entries) > 5
+    assert campaign.page == ROOT / "docs/papers/index.md"
+    matrix_page.refuse_unmarked(campaign.page)

@@ -1,0 +1,59 @@
+"""Every experiment asserts something, about cells that its grid has, whatever the figures are."""
+
+import random
+
+import pytest
+
+from fedactors.papers.campaign.campaign_file import distinct
+from fedactors.papers.catalogue import FULL, REDUCED
+from fedactors.papers.experiment import Evaluation, Measures, ResultTable
+from fedactors.papers.verdicts import ClaimVerdict
+from fedactors.study.study_cells import SEED
+
+REPORTED = {"fsl-fig1-cifar", "fsl-fig1-emnist", "flexible-table3-emnist"}  # reduced: one seed of a hard task
+FURTHER = (
+    "loss", "auc", "recall10", "spreadout", "loss_sd", "federated_accuracy", "central_accuracy", "max_gt2", "max_bt2",
+    "half_loss", "half_spreadout",
+)  # fmt: skip
+ROUNDS = 2000
+
+
+def made_up(draw):
+    """Return measures of a run that has learnt: any figures."""
+    curve = tuple(Evaluation(n, draw.uniform(0.5, 0.9), draw.uniform(0.1, 1.0)) for n in range(1, ROUNDS + 1))
+    further = {name: draw.uniform(0.1, 0.9) for name in FURTHER}
+    return Measures(
+        draw.uniform(0.8, 0.9), draw.randint(20, 90), draw.randint(1, 50), draw.random(), draw.random(), draw.random(),
+        1.0, curve, further,
+    )  # fmt: skip
+
+
+def claims_of(experiment):
+    draw = random.Random(1)
+    cells = list(experiment.cells())
+    if experiment.tuned:
+        places = [{axis: label for axis, label in cell.labels if axis != SEED} for cell in cells]
+        best = experiment.best([(place, made_up(draw)) for place in places])
+        cells = [cell for cell, place in zip(cells, places, strict=True) if place in best]
+    some = [made_up(draw) for _ in range(7)]
+    rows = [(dict(cell.labels), draw.choice(some)) for cell in cells]
+    return experiment.claims(ResultTable(rows))
+
+
+@pytest.mark.parametrize(
+    ("size", "name"), [("full", name) for name in distinct(FULL)] + [("reduced", name) for name in distinct(REDUCED)]
+)
+def test_every_experiment_asserts_something_about_its_cells(size, name):
+    experiment = (FULL if size == "full" else REDUCED)[name]
+    if experiment.reads_runs:
+        pytest.skip("its claims look into run folders")
+    claims = claims_of(experiment)
+    texts = [claim.text for claim in claims]
+    assert len(set(texts)) == len(texts)
+    assert any(claim.asserted for claim in claims) == (size == "full" or name not in REPORTED)
+    assert {claim.verdict for claim in claims} <= set(ClaimVerdict) - {ClaimVerdict.NOT_LEARNT}
+
+
+@pytest.mark.parametrize("name", distinct(FULL))
+def test_every_full_experiment_has_floors(name):
+    assert FULL[name].floors
