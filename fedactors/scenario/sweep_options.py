@@ -10,6 +10,7 @@ from fedactors.options import Options
 
 Values = Annotated[list[Any], Field(min_length=1)]
 Seeds = int | Annotated[list[int], Field(min_length=1)]
+Measures = list[str]
 
 
 class Variant(Options):
@@ -34,6 +35,8 @@ class Sweep(Options):
     """How many seeds, counted from the scenario's own; or which."""
     measure: str = "accuracy"
     """What the heat map shows."""
+    beside: Measures = Field(default_factory=Measures)
+    """Further measures, each a column of the table: seconds, bytes, joules, epsilon, …"""
 
     @model_validator(mode="after")
     def _something(self) -> Sweep:

@@ -52,6 +52,7 @@ MEASURES = {
     "seconds": Measure("virtual time", "seconds"),
     "bytes": Measure("traffic", "bytes"),
     "joules": Measure("energy", "joules"),
+    "epsilon": Measure("epsilon", "figure"),
     "wall": Measure("wall time", "seconds"),
     "rounds_to": Measure("rounds to target", "number"),
     "seconds_to": Measure("time to target", "seconds"),
@@ -161,6 +162,7 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
         "bytes": np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"]),
         "joules": np.cumsum(joules),  # stays NaN where none are counted
         "wall": metrics["wall_seconds"],
+        "epsilon": metrics["epsilon"],  # NaN where it is not counted
     }
 
 

@@ -39,6 +39,7 @@ class Swept:
     measure: str
     target: float | None
     window: int | None
+    beside: Sequence[str] = ()  # further measures of the table
 
     def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
         """Return a measure of the runs at a place, of all seeds that have it."""
@@ -48,8 +49,11 @@ class Swept:
 
     def places(self) -> list[tuple[dict[str, Label], Interval | None]]:
         """Return each place of the sweep with the mean of the measure there."""
-        measure = measure_of(self.measure)
-        return [(at, measure.interval(self.values(self.measure, at), CONFIDENCE)) for at in _places(self.axes)]
+        return [(at, self.mean(self.measure, at)) for at in _places(self.axes)]
+
+    def mean(self, name: str, at: Mapping[str, Label]) -> Interval | None:
+        """Return the mean of a measure at a place, with its interval."""
+        return measure_of(name).interval(self.values(name, at), CONFIDENCE)
 
     def by_seed(self) -> dict[str, dict[int, float | None]]:
         """Return the measure of each place, in words, by seed."""
@@ -145,7 +149,8 @@ def sweep(
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
     rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
-    return Swept(base.name, axes, rows, shown, target, window)
+    beside = base.sweep.beside if base.sweep and not clock_only else ()
+    return Swept(base.name, axes, rows, shown, target, window, beside)
 
 
 def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_only: bool) -> str:
@@ -153,8 +158,10 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
     default = base.sweep.measure if base.sweep else "accuracy"
     shown = measure or ("heard" if clock_only else default)
     known = (*MEASURES, *base.task.own_metrics)
-    if shown not in known:
-        raise ScenarioError(f'{base.source}: sweep.measure: no measure "{shown}"{suggestion(shown, known)}')
+    beside = base.sweep.beside if base.sweep else []
+    for key, name in (("measure", shown), *(("beside", name) for name in beside)):
+        if name not in known:
+            raise ScenarioError(f'{base.source}: sweep.{key}: no measure "{name}"{suggestion(name, known)}')
     if shown.endswith("_to") and target is None:
         accepted = "(accepted: --target, an accuracy)"
         raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")

@@ -56,14 +56,17 @@ def title(found: Swept) -> str:
 
 
 def _heads(found: Swept) -> list[str]:
-    return [*(axis.name for axis in found.axes), measure_of(found.measure).name]
+    return [*(axis.name for axis in found.axes), *(measure_of(name).name for name in (found.measure, *found.beside))]
 
 
 def _lines(found: Swept) -> list[list[str]]:
     places = found.places()
     runs = len(found.rows) // len(places)
-    measure = measure_of(found.measure)
-    return [[*map(str, at.values()), written(value, measure, runs)] for at, value in places]
+    lines = []
+    for at, value in places:
+        further = (written(found.mean(name, at), measure_of(name), runs) for name in found.beside)
+        lines.append([*map(str, at.values()), written(value, measure_of(found.measure), runs), *further])
+    return lines
 
 
 def write(found: Swept, path: Path) -> Path:
@@ -74,7 +77,8 @@ def write(found: Swept, path: Path) -> Path:
     limits = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
     heads = tuple(_heads(found))
-    sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), (len(heads) - 1,))
+    right = tuple(range(len(found.axes), len(heads)))
+    sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), right)
     held = PageTable(("what holds",), tuple((TableCell(said),) for said in sentences(found)), (), "", NOTE)
     sections = [
         *([Section("findings", "What holds", (), (held,))] if held.rows else []),

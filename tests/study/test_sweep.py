@@ -3,13 +3,14 @@
 import asyncio
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
 
 from fedactors import Scenario
 from fedactors.cli.main import main
-from fedactors.errors import UsageError
+from fedactors.errors import ScenarioError, UsageError
 from fedactors.study import sweep_page
 from fedactors.study.run_figures import figures
 from fedactors.study.sweep import sweep
@@ -121,3 +122,16 @@ def test_heat_maps_are_drawn(swept, tmp_path):
     trouble, requests = asyncio.run(go())
     assert trouble == []
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+def test_further_measures_are_columns_of_the_table(scenario, tmp_path):
+    changes = ["sweep={list: [{label: one, set: {}}], beside: [seconds, bytes]}", "server.rounds=2"]
+    found = sweep(scenario, out=tmp_path / "out", overrides=changes, jobs=1)
+    assert re.search(r"^variant +accuracy +virtual time +traffic$", sweep_page.text(found), re.MULTILINE)
+    assert re.search(r"^one +0\.\d+ +[\d.]+ s +[\d.]+ [kM]B$", sweep_page.text(found), re.MULTILINE)
+
+
+def test_a_further_measure_that_is_none_is_told(scenario, tmp_path):
+    changes = ["sweep={list: [{label: one, set: {}}], beside: [second]}"]
+    with pytest.raises(ScenarioError, match=r'sweep.beside: no measure "second"; did you mean "?seconds"?'):
+        sweep(scenario, out=tmp_path / "out", overrides=changes, jobs=1)
