@@ -79,6 +79,7 @@ def run_compare(options: argparse.Namespace) -> int:
          "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
     said = {
         "answer": comparison_tables.answer(found),
+        "notes": list(found.rates),
         "target": found.target,
         "baseline": found.baseline,
         "estimates": estimates,

@@ -84,7 +84,7 @@ def _setting(
     pixels = prod(info.input_shape)
     return TaskSetting(
         clients=clients,
-        cohort=_cohort(scenario),
+        cohort=cohort_of(scenario),
         samples=int(sizes.sum()),
         central=central,
         batch=server.local.batch,
@@ -99,7 +99,7 @@ def _setting(
     )
 
 
-def _cohort(scenario: Scenario) -> int:
+def cohort_of(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server = scenario.server
     timing = server.timing

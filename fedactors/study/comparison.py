@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of, row
 from fedactors.study.runs import StudyMachines, StudyRun, folder_of, played
 from fedactors.study.statistics import Interval, paired
@@ -44,6 +45,7 @@ class Comparison:
     target: float | None
     confidence: float
     window: int | None
+    rates: Sequence[str] = ()  # a sentence, where the server's rates differ although no variant names one
 
     @property
     def rows(self) -> list[StudyRow]:
@@ -139,7 +141,16 @@ def compare(
     for cell, one in zip(cells, rows, strict=True):
         named[variant_of(_labels(cell))].append(one)
     wanted = common_target(named[first], window) if target is None else target
-    return Comparison(base.name, named, first, wanted, confidence, window)
+    rates = rates_of(path, changes, cells, clock_only=clock_only)
+    return Comparison(base.name, named, first, wanted, confidence, window, rates)
+
+
+def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *, clock_only: bool) -> list[str]:
+    """Return a sentence about cells whose servers differ in the rate that they have by default."""
+    if clock_only:
+        return []
+    once = {variant_of(_labels(cell)): cell for cell in cells}
+    return rates_of_all([default_rate(Scenario.load(path, (*changes, *cell.overrides))) for cell in once.values()])
 
 
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedactors.algorithms.participation import Scheme
 from fedactors.registry import BUILTIN
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.server_rates import rate_of_one
 
 _LOW = 1e-3  # a rate at which it is 7e-5
 _ERROR = 7e-8  # of a mean gradient from a difference of models in float32, times the rate
@@ -19,9 +20,10 @@ _SETS = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About schemes that meet a cohort of not all members, digits lost in mean gradients, and decisions on too few losses.
+    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses,
+    and a server's rate that is not that of federated averaging.
     """
-    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario), *rate_of_one(scenario)]
 
 
 def _shares(scenario: Scenario) -> list[str]:
