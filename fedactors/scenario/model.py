@@ -176,8 +176,9 @@ class Scenario(Options):
             raise ValueError(f"server.quorum: {server.quorum} updates cannot come from {devices} devices")
         server.timing.check_devices(devices)
         if isinstance(server.cohort, int) and server.cohort + server.over_selection > devices:
+            more = f" + {server.over_selection}" * bool(server.over_selection)
             raise ValueError(
-                f"server.cohort: {server.cohort} + {server.over_selection} clients cannot be asked"
+                f"server.cohort: {server.cohort}{more} clients cannot be asked"
                 f" of {devices} devices (accepted: at most {devices} in all)"
             )
         return self

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedactors import registry
 from fedactors.clock.device_columns import build
+from fedactors.clock.named_recordings import look_for_recordings
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError, UsageError
@@ -109,9 +110,13 @@ def cohort_of(scenario: Scenario) -> int:
 
 
 def check_files(scenario: Scenario) -> None:
-    """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
+    """Look for the files of all recordings and data, before code of the user's model is imported.
+
+    Raises TraceError or DataError, naming the scenario's file, if one is missing.
+    """
     try:
         with user_errors(ScenarioError):
+            look_for_recordings(scenario.population, scenario.folder)
             scenario.task.check()
             if scenario.server.data is not None:
                 scenario.server.data.check()
