@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -80,7 +81,8 @@ def test_workers_end_when_their_study_does(number, scenario, tmp_path):
     words = ["compare", str(scenario), "--vary", "server.schedule.lr=0.1,0.2,0.3", "--set", "server.rounds=100000"]
     command = [sys.executable, "-m", "fedactors", *words, "--seeds", "2", "--jobs", "2", "--out", str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    study = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+    study = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+    workers = []
     try:
         workers = until(lambda: running(study, tmp_path))
         study.send_signal(number)
@@ -90,7 +92,10 @@ def test_workers_end_when_their_study_does(number, scenario, tmp_path):
         assert len(gone) >= 2
     finally:
         study.kill()
-        study.communicate()
+        study.wait()
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
 
 
 def running(study, folder):
