@@ -35,10 +35,12 @@ bench: .venv/run
 
 .venv/run: pyproject.toml
 	$(PYTHON) -m venv .venv
+	@echo "Installing PyTorch, Ray and others into .venv: up to 6 GB and some minutes, this once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch .venv/run
 
 .venv/dev: .venv/run
+	@echo "Installing what tests and documentation need into .venv."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch .venv/dev
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from fedactors.errors import FedactorsError
+from fedactors.errors import FedactorsError, suggestion
 from fedactors.paths import impossible
 
 PREFIX = "fedactors_user_"
@@ -165,6 +165,9 @@ class Reference:
             adopt([self.source])
         found: Any = importlib.import_module(self.module)
         for part in self.attribute.split("."):
+            if not hasattr(found, part):
+                where = self.text.rpartition(":")[0]
+                raise AttributeError(f"{where} has no {part}{_instead(part, found, self.module)}")
             found = getattr(found, part)
         return found
 
@@ -188,6 +191,12 @@ class Reference:
             serialization=shown,
             metadata={"pydantic_js_functions": [lambda schema, _: {"type": "string", "pattern": r"^.+:[\w.]+$"}]},
         )
+
+
+def _instead(name: str, owner: object, module: str) -> str:
+    """Return which name was perhaps meant: of what `module` itself defines in `owner`, a module or a class."""
+    own = [key for key, value in vars(owner).items() if getattr(value, "__module__", None) == module]
+    return suggestion(name, own) if own else ""
 
 
 def parse(text: str, folder: Path) -> Reference:

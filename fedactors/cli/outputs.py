@@ -55,9 +55,10 @@ class EstimateFigures(TypedDict):
 
 
 class CompareOutput(Output):
-    """`compare`; `answer` says which variant is best, and how sure that is."""
+    """`compare`; `answer` says which variant is best, and how sure that is; `notes` what is compared besides."""
 
     answer: str
+    notes: list[str]
     target: float | None
     baseline: str
     estimates: list[EstimateFigures]

@@ -13,6 +13,8 @@ from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
 
+_INTERRUPTED = 130
+
 
 def extend_compare(command: argparse.ArgumentParser) -> None:
     """Declare the options of `compare`."""
@@ -51,7 +53,7 @@ def _common(command: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Compare, print and write; 0 when done. Raises UsageError for what the user can correct."""
+    """Compare, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
     from fedactors.study.comparison import compare
@@ -59,10 +61,9 @@ def run_compare(options: argparse.Namespace) -> int:
     _check(options)
     base = Scenario.load(options.scenario, options.set)
     out = Path(options.out or f"runs/studies/{base.name}")
-    found = compare(
-        options.scenario, _axes(options, base), options.seeds, **_options(options, out),
-        baseline=options.baseline, confidence=options.confidence,
-    )  # fmt: skip
+    axes = _axes(options, base)
+    further = {"baseline": options.baseline, "confidence": options.confidence}
+    found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
     files = {
         "comparison.txt": lambda: text + "\n",
@@ -79,16 +80,17 @@ def run_compare(options: argparse.Namespace) -> int:
          "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
     said = {
         "answer": comparison_tables.answer(found),
+        "notes": list(found.rates),
         "target": found.target,
         "baseline": found.baseline,
         "estimates": estimates,
     }
     _print(options, "compare", text, out / "comparison.html", said)
-    return 0
+    return code
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Sweep, print and write; 0 when done. Raises UsageError for what the user can correct."""
+    """Sweep, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
     from fedactors.study.sweep import sweep
@@ -96,7 +98,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     _check(options)
     out = Path(options.out or f"runs/studies/{Scenario.load(options.scenario, options.set).name}")
     further = _recordings(options, Scenario.load(options.scenario, options.set))
-    found = sweep(options.scenario, **_options(options, out), measure=options.measure, further=further)
+    shown = options.measure
+    found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",
@@ -109,7 +112,19 @@ def run_sweep(options: argparse.Namespace) -> int:
     places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
     said = {"answer": sweep_page.answer(found), "measure": found.measure, "target": found.target, "places": places}
     _print(options, "sweep", text, out / "sweep.html", said)
-    return 0
+    return code
+
+
+def _found(study: Callable[[], Any]) -> tuple[Any, int]:
+    """Return what a study found and the exit code; of one that the user stops, what its complete seeds say."""
+    from fedactors.study.running import StudyInterruptedError
+
+    try:
+        return study(), 0
+    except StudyInterruptedError as stop:
+        said = f"interrupted after {stop.done} of {stop.total} runs; what follows is of the seeds that are complete"
+        print(f"fedactors: {said}, and the same command goes on", file=sys.stderr, flush=True)
+        return stop.found, _INTERRUPTED
 
 
 def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
@@ -162,9 +177,9 @@ def _check_choices(options: argparse.Namespace) -> None:
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:
-    def tell(row: Any) -> None:
+    def tell(row: Any, pace: Any) -> None:
         said = ", ".join(f"{axis} {label}" for axis, label in row.labels.items())
-        print(f"{said}, seed {row.seed}: {row.failure or 'done'}", file=sys.stderr, flush=True)
+        print(f"{said}, seed {row.seed}: {row.failure or 'done'} ({pace})", file=sys.stderr, flush=True)
 
     return {
         "out": out, "overrides": options.set, "target": options.target,

@@ -41,8 +41,11 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _hint(path: str) -> str:
+    """Return how a recording that is not there is got at."""
+    first, *below = Path(path).parts or ("",)
+    setting = f"set FEDACTORS_TRACES to the folder that holds {first}{'/' * bool(below)}"
     if command := trace_command(path):
-        return f" (fetch it: {command})"
-    if os.environ.get("FEDACTORS_TRACES"):
+        return f" (fetch it: {command}, or {setting})"
+    if os.environ.get("FEDACTORS_TRACES") or Path(path).is_absolute():
         return ""
-    return " (the environment variable FEDACTORS_TRACES can name the folder of your traces)"
+    return f" (or {setting})"

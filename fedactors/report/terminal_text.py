@@ -63,7 +63,7 @@ def check(figures: Figures) -> str:
     lines = [
         f"{figures['name']}: the scenario is sound",
         f"  devices    {sum(groups.values()):,} ({listed})",
-        f"  samples    {samples['total']:,} in all, {samples['smallest']:,} to {samples['largest']:,} per device",
+        f"  samples    {samples['total']:,} in all, {_range(samples['smallest'], samples['largest'])} per device",
         f"  model      {model['name']}, {model['parameters']:,} parameters, {size(model['bytes'])}",
         f"  rounds     {rounds['wanted']:,}; of the first {rounds['replayed']} each asks {rounds['asked']:.1f},"
         f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
@@ -77,6 +77,11 @@ def check(figures: Figures) -> str:
     lines += [f"  note       {text}" for text in figures["notes"]]
     lines += [f"  costly     {text}" for text in figures["costly"]]
     return "\n".join(lines)
+
+
+def _range(low: int, high: int) -> str:
+    """Return whole numbers from `low` to `high`, or the one that there is."""
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _forecast(figures: Figures) -> str:

@@ -180,8 +180,9 @@ class Scenario(Options):
         if problem := server.selection.problem(names, server.among, server.participation):
             raise ValueError(f"server.selection.{problem}")
         if isinstance(server.cohort, int) and server.cohort + server.over_selection > devices:
+            more = f" + {server.over_selection}" * bool(server.over_selection)
             raise ValueError(
-                f"server.cohort: {server.cohort} + {server.over_selection} clients cannot be asked"
+                f"server.cohort: {server.cohort}{more} clients cannot be asked"
                 f" of {devices} devices (accepted: at most {devices} in all)"
             )
         return self

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedactors import registry
 from fedactors.clock.device_columns import build
+from fedactors.clock.named_recordings import look_for_recordings
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError, UsageError
@@ -87,7 +88,7 @@ def _setting(
     pixels = prod(info.input_shape)
     return TaskSetting(
         clients=clients,
-        cohort=_cohort(scenario),
+        cohort=cohort_of(scenario),
         samples=int(sizes.sum()),
         central=central,
         batch=server.local.batch,
@@ -102,7 +103,7 @@ def _setting(
     )
 
 
-def _cohort(scenario: Scenario) -> int:
+def cohort_of(scenario: Scenario) -> int:
     """Return how many updates an aggregation wants, S."""
     server = scenario.server
     timing = server.timing
@@ -112,9 +113,13 @@ def _cohort(scenario: Scenario) -> int:
 
 
 def check_files(scenario: Scenario) -> None:
-    """Look for the files of all data. Raises DataError, naming the scenario's file, if one is missing."""
+    """Look for the files of all recordings and data, before code of the user's model is imported.
+
+    Raises TraceError or DataError, naming the scenario's file, if one is missing.
+    """
     try:
         with user_errors(ScenarioError):
+            look_for_recordings(scenario.population, scenario.folder)
             scenario.task.check()
             if scenario.server.data is not None:
                 scenario.server.data.check()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from fedactors.study.run_figures import Measure
-from fedactors.study.statistics import Interval, paired
+from fedactors.study.statistics import paired
 
 Seeds = Mapping[int, float | None]  # a measure by seed; None where a run has none
 
@@ -27,7 +27,9 @@ def best_variant(
     word = "highest" if rises is not False else "lowest"
     first = f"{best} has the {word} {measure.name}, {measure.show(means[best])}"
     others = dict.fromkeys([*([baseline] if baseline in means else []), *ranked[1:2]])
-    compared = [_against(values, best, other, measure, confidence) for other in others if other not in (best, None)]
+    compared = [
+        _against(values, best, other, measure, rises, confidence) for other in others if other not in (best, None)
+    ]
     if not compared:
         return f"{first}; there is nothing to compare it with."
     lucky = "; of many variants one is better by luck now and then" if len(means) > 2 else ""
@@ -38,7 +40,9 @@ def _known(seeds: Seeds) -> list[float]:
     return [value for value in seeds.values() if value is not None]
 
 
-def _against(values: Mapping[str, Seeds], best: str, other: str, measure: Measure, confidence: float) -> str:
+def _against(
+    values: Mapping[str, Seeds], best: str, other: str, measure: Measure, rises: bool | None, confidence: float
+) -> str:
     """Return how the best variant differs from another one, as a sentence."""
     seeds = [seed for seed in values[best] if seed in values[other]]
     mine, theirs = ([values[name][seed] for seed in seeds] for name in (best, other))
@@ -47,18 +51,23 @@ def _against(values: Mapping[str, Seeds], best: str, other: str, measure: Measur
         return f"Against {other}: no pairs of runs with the same seed."
     if found.half is None:
         return f"Against {other}: {_signed(found.mean, measure)} in one pair of runs, which tells no interval."
-    return f"{_verdict(found)} {other}: {_difference(found, measure, confidence)}."
-
-
-def _verdict(found: Interval) -> str:
     if found.mean == 0 and found.half == 0:
-        return "It is equal to"
-    return "It differs from" if found.apart else "It is too close to tell from"
+        return f"It is equal to {other} ({found.n} pairs)."
+    low, high = found.low or 0.0, found.high or 0.0
+    sure = f"({confidence:.0%} interval {{}} to {{}}, {found.n} pairs)"
+    if found.apart:
+        ends = sorted(map(abs, (low, high)))
+        shown = sure.format(*map(measure.show, ends))
+        return f"It is {_word(found.mean, rises)} than {other} by {measure.show(abs(found.mean))} {shown}."
+    shown = sure.format(_signed(low, measure), _signed(high, measure))
+    return f"Against {other} it is too close to tell which is better: {_signed(found.mean, measure)} {shown}."
 
 
-def _difference(found: Interval, measure: Measure, confidence: float) -> str:
-    low, high = (_signed(end or 0.0, measure) for end in (found.low, found.high))
-    return f"{_signed(found.mean, measure)} ({confidence:.0%} interval {low} to {high}, {found.n} pairs)"
+def _word(difference: float, rises: bool | None) -> str:
+    """Return what a variant is whose measure differs so much from another one's."""
+    if rises is None:
+        return "higher" if difference > 0 else "lower"
+    return "better" if (difference > 0) == rises else "worse"
 
 
 def _signed(value: float, measure: Measure) -> str:

@@ -6,22 +6,22 @@ differences are taken seed by seed, where most of the chance cancels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of, row
-from fedactors.study.runs import StudyMachines, StudyRun, folder_of, played
+from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
+from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of
+from fedactors.study.running import StudyWork, Tell, run_for
+from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval, paired
 from fedactors.study.study_cells import SEED, Label, StudyAxis, StudyCell, axis, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
-
-Tell = Callable[[StudyRow], None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Comparison:
     target: float | None
     confidence: float
     window: int | None
+    rates: Sequence[str] = ()  # a sentence, where the server's rates differ although no variant names one
 
     @property
     def rows(self) -> list[StudyRow]:
@@ -110,7 +111,7 @@ def compare(
     fleet: FleetKind = "local",
     actors: int | None = None,
     clock_only: bool = False,
-    tell: Tell = lambda row: None,
+    tell: Tell = lambda row, pace: None,
 ) -> Comparison:
     """Run every variant of `scenario` with every seed, as far as that is not done, and compare them.
 
@@ -121,7 +122,8 @@ def compare(
     last `window` rounds, by default over the last tenth of the rounds. With `clock_only` nothing is trained: runs are
     replays, with participation, time and traffic alone.
 
-    Raises UsageError for what the user can mend.
+    Raises UsageError for what the user can mend, and StudyInterruptedError, a KeyboardInterrupt, with the comparison of
+    the seeds that all variants have, if the user stops it.
     """
     path = Path(scenario)
     changes = tuple(overrides)
@@ -134,12 +136,25 @@ def compare(
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
     where = Path(out or f"runs/studies/{base.name}")
-    rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
-    named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
-    for cell, one in zip(cells, rows, strict=True):
-        named[variant_of(_labels(cell))].append(one)
-    wanted = common_target(named[first], window) if target is None else target
-    return Comparison(base.name, named, first, wanted, confidence, window)
+    rates = rates_of(path, changes, cells, clock_only=clock_only)
+
+    def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Comparison:
+        named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
+        for cell, one in zip(cells, rows, strict=True):
+            named[variant_of(_labels(cell))].append(one)
+        wanted = common_target(named[first], window) if target is None else target
+        return Comparison(base.name, named, first, wanted, confidence, window, rates)
+
+    found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
+    return found
+
+
+def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *, clock_only: bool) -> list[str]:
+    """Return a sentence about cells whose servers differ in the rate that they have by default."""
+    if clock_only:
+        return []
+    once = {variant_of(_labels(cell)): cell for cell in cells}
+    return rates_of_all([default_rate(Scenario.load(path, (*changes, *cell.overrides))) for cell in once.values()])
 
 
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
@@ -159,33 +174,3 @@ def variant_of(labels: Mapping[str, Label]) -> str:
 def _labels(cell: StudyCell) -> dict[str, Label]:
     """Return where a cell stands, without its seed."""
     return {name: label for name, label in cell.labels if name != SEED}
-
-
-def run_all(
-    scenario: Path,
-    cells: Sequence[StudyCell],
-    out: Path,
-    changes: tuple[str, ...],
-    machines: StudyMachines,
-    tell: Tell,
-    *,
-    clock_only: bool = False,
-) -> list[StudyRow]:
-    """Return the row of each cell, running what is not there; all scenarios are validated before anything runs.
-
-    Cells that make one scenario, as where one change undoes another, share its run.
-    With `clock_only` they are replayed, without training.
-    """
-    machines.check()
-    work = [StudyRun(scenario, (*changes, *cell.overrides), out, clock_only) for cell in cells]
-    folders = [folder_of(Scenario.load(one.scenario, one.overrides), out) for one in work]
-    once = dict(zip(reversed(folders), reversed(work), strict=True))  # cells may have a run in common
-    wanted = [once[folder] for folder in dict.fromkeys(folders)]
-    runs = played(wanted, machines)
-    done: dict[Path, Path] = {}
-    rows = []
-    for cell, folder in zip(cells, folders, strict=True):
-        done[folder] = done.get(folder) or next(runs)
-        rows.append(row(cell, done[folder]))
-        tell(rows[-1])
-    return rows

@@ -34,7 +34,13 @@ def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
 def text(comparison: Comparison) -> str:
     """Return the answer and the table as text, with what a reader has to know below."""
     table = aligned([heads(comparison), *lines(comparison)])
-    return "\n".join([title(comparison), answer(comparison), "", *table, "", *notes(comparison)])
+    said = [title(comparison), answer(comparison), *rates(comparison)]
+    return "\n".join([*said, "", *table, "", *notes(comparison)])
+
+
+def rates(comparison: Comparison) -> list[str]:
+    """Return what stands below the answer: that rates of the server are compared as well, where they are."""
+    return [f"Note: {said}." for said in comparison.rates]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -195,7 +201,7 @@ def sheet(rows: Sequence[Sequence[Any]]) -> str:
 def latex(comparison: Comparison) -> str:
     r"""Return a `tabular` for `booktabs`; a difference in bold leaves out 0."""
     first, *rest = [heads(comparison), *lines(comparison)]
-    said = [f"% {line}" for line in [title(comparison), *notes(comparison)]]
+    said = [f"% {line}" for line in [title(comparison), *rates(comparison), *notes(comparison)]]
     begin = [rf"\begin{{tabular}}{{l{'r' * (len(first) - 1)}}}", r"\toprule", _latex_line(first), r"\midrule"]
     return "\n".join([*said, *begin, *map(_latex_line, rest), r"\bottomrule", r"\end{tabular}", ""])
 

@@ -11,8 +11,8 @@ from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.trace_options import Trace
-from fedactors.study.comparison import run_all
 from fedactors.study.run_figures import StudyRow
+from fedactors.study.running import StudyWork, run_all
 from fedactors.study.runs import StudyMachines
 from fedactors.study.study_cells import StudyAxis, change, crossed
 from fedactors.traces.format_registry import format_of
@@ -62,7 +62,7 @@ def replay_each(
     cells = list(crossed([recordings_axis(base, recordings)], [base.seed]))
     folder = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs)
-    return run_all(Path(scenario), cells, folder, tuple(overrides), machines, lambda row: None, clock_only=True)
+    return run_all(StudyWork(Path(scenario), cells, folder, tuple(overrides), machines, clock_only=True))
 
 
 def _change(group: GroupOptions, path: Path) -> str:

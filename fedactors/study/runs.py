@@ -7,9 +7,13 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -153,13 +157,35 @@ def each(function: Callable[[StudyRun], T], work: Sequence[StudyRun], jobs: int)
     if jobs == 1 or len(work) < 2:
         yield from map(function, work)
         return
-    with ProcessPoolExecutor(min(jobs, len(work)), multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    watched, held = context.Pipe(duplex=False)  # workers see its end when this process closes it, or ends
+    with ProcessPoolExecutor(min(jobs, len(work)), context, initializer=end_with, initargs=(watched,)) as pool:
         futures = [pool.submit(function, one) for one in work]
         try:
             for future in futures:
                 yield future.result()
+        except BaseException:
+            held.close()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
+            held.close()
+            watched.close()
+
+
+def end_with(watched: Connection) -> None:
+    """End this worker at once when the process that started it closes the other end, or ends, however it does.
+
+    What a run has written stays whole: each file appears at once. A terminal's Ctrl-C is left to the process above.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait() -> None:
+        with suppress(OSError, EOFError):
+            watched.recv_bytes()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="end-with-parent", daemon=True).start()
 
 
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:

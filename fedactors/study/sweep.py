@@ -15,12 +15,13 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import Tell, run_all, seeds_of, variant_of
+from fedactors.study.comparison import seeds_of, variant_of
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of, rises_of
+from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
-from fedactors.study.study_cells import Label, StudyAxis, axis, change, crossed
+from fedactors.study.study_cells import Label, StudyAxis, StudyCell, axis, change, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -130,13 +131,14 @@ def sweep(
     actors: int | None = None,
     clock_only: bool = False,
     further: Sequence[StudyAxis] = (),
-    tell: Tell = lambda row: None,
+    tell: Tell = lambda row, pace: None,
 ) -> Swept:
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
 
     Arguments are those of `compare`; `further` axes are crossed with those of the file, which may then have none;
     `measure` is what heat maps show, with `clock_only` by default the share heard.
-    Raises UsageError for what the user can mend.
+    Raises UsageError for what the user can mend, and StudyInterruptedError with what complete seeds say, if the user
+    stops it.
     """
     path = Path(scenario)
     changes = tuple(overrides)
@@ -148,9 +150,13 @@ def sweep(
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
-    rows = run_all(path, cells, where, changes, machines, tell, clock_only=clock_only)
     beside = base.sweep.beside if base.sweep and not clock_only else ()
-    return Swept(base.name, axes, rows, shown, target, window, beside)
+
+    def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
+        return Swept(base.name, axes, rows, shown, target, window, beside)
+
+    found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
+    return found
 
 
 def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_only: bool) -> str:

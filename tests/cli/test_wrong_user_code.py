@@ -185,7 +185,7 @@ def metric(factory, **more):
 CASES = {
     # factories of models
     "no such file": (model("nest.py:Good"), "no file"),
-    "no such name": (model("Goood"), "has no attribute 'Goood'"),
+    "no such name": (model("Goood"), 'has no Goood; did you mean "'),
     "no such package": (model("no_such_package:Net"), "No module named 'no_such_package'"),
     "no name at all": (model("own.py:"), '(accepted: "file.py:Name" or "package.module:Name")'),
     "not callable": (model("nothing"), "own.py:nothing: raised TypeError: 'int' object is not callable"),
@@ -231,7 +231,7 @@ CASES = {
     "loss of a wrong shape": (loss("loss_of_a_shape"), "own.py:loss_of_a_shape returned (8, 10) for 8 samples"),
     "loss without gradient": (loss("loss_without_gradient"), "own.py:loss_without_gradient"),
     "loss of a number": (loss("loss_of_a_number"), "own.py:loss_of_a_number"),
-    "no such loss": (loss("lost"), "has no attribute 'lost'"),
+    "no such loss": (loss("lost"), "has no lost"),
     "misspelt loss": ({"loss": "cros_entropy"}, 'did you mean "cross_entropy"?'),
     "loss of several labels": ({"loss": "multi_label"}, "multi_label judges rows of 0 and 1"),
     "loss of classes": (dataset("values") | {"loss": "nll"}, "the kind value, and the loss nll"),
@@ -240,7 +240,7 @@ CASES = {
     "metric of rows": (metric("metric_of_rows"), "own.py:metric_of_rows"),
     "metric of text": (metric("metric_of_text"), "own.py:metric_of_text"),
     "metric takes one argument": (metric("metric_of_one_argument"), "takes 1 positional argument but 2 were given"),
-    "no such metric": (metric("lost"), "has no attribute 'lost'"),
+    "no such metric": (metric("lost"), "has no lost"),
     "no direction": (metric("metric_of_rows", higher_is_better=None), "higher_is_better is required"),
     "a name that is taken": (metric("metric_of_rows", name="loss"), "is a column of metrics already"),
     "misspelt metric": ({"metrics": ["f1_makro"]}, 'did you mean "f1_macro"?'),

@@ -240,7 +240,7 @@ def test_a_loss_of_the_user_may_be_a_function_or_a_class_and_give_one_number_or_
     [
         ("wrong", {}, "returned (8, 1) for 8 samples"),
         ("Huber", {}, "missing 1 required positional argument: 'delta'"),
-        ("nothing", {}, "has no attribute 'nothing'"),
+        ("nothing", {}, "has no nothing"),
     ],
 )
 def test_a_loss_of_the_user_that_cannot_be_is_one_message(own, name, arguments, says):

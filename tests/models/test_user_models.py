@@ -286,7 +286,7 @@ WRONG = [
     ("nothing", {}, "nets.py:nothing: returned NoneType"),
     ("width", {}, "nets.py:width: raised TypeError: 'int' object is not callable"),
     ("raises", {}, r"nets.py:raises, line \d+ \(return 1 / 0\): raised ZeroDivisionError"),
-    ("Gone", {}, "has no attribute 'Gone'"),
+    ("Gone", {}, "has no Gone"),
     ("Plain", {"arguments": {"depth": 2}}, "unexpected keyword argument 'depth'"),
     ("Wrong", {}, r"line \d+ \(return self.out\(x\)\): forward on a batch of shape \(2, 1, 8, 8\) raised RuntimeError"),
     ("Frozen", {}, "no parameters to train"),

@@ -5,6 +5,7 @@ import pytest
 from fedactors.algorithms.departure import Constants, excludes, fitted
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
+from fedactors.simulation.checks.server_rates import default_rate, rate_of_one, rates_of_all
 
 BASE = {
     "name": "leaving",
@@ -33,3 +34,40 @@ def test_two_losses_include_whatever_excluding_would_gain():
     course = fitted([(10, 2.0), (20, 1.0)], local_steps=5.0)
     assert course.v == 0.0
     assert not excludes(Constants(5.0, 20, 10**6, d=100.0, v=course.v, vt=1e-9, gamma=course.gamma))
+
+
+def scenario_of(algorithm, cohort=12):
+    server = {"rounds": 2, "cohort": cohort, "algorithm": algorithm, "data": {"name": "iid", "samples": 10}}
+    population = [{"name": "devices", "count": 20}]
+    return Scenario.model_validate({**BASE, "population": population, "server": server})
+
+
+def test_a_server_that_steps_by_the_root_of_the_cohort_is_told():
+    """sqrt(12) = 3.46."""
+    assert meanings(scenario_of("scaffold")) == [
+        "scaffold steps with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules alone, write"
+        " {name: scaffold, global_lr: 1}"
+    ]
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "feddyn", {"name": "scaffold", "global_lr": 1}])
+def test_other_rates_of_the_server_are_not_told(algorithm):
+    assert meanings(scenario_of(algorithm)) == []
+
+
+def test_a_rate_that_is_1_anyway_is_not_told():
+    assert rate_of_one(scenario_of("scaffold", cohort=1)) == []
+
+
+def test_rates_that_differ_between_variants_are_one_sentence():
+    rates = [default_rate(scenario_of(name)) for name in ("fsl", "fedavg", "scaffold", "feddyn")]
+    assert rates_of_all(rates) == [
+        "fsl and scaffold step with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules alone, write"
+        " {name: fsl, global_lr: 1} and {name: scaffold, global_lr: 1}"
+    ]
+    assert rates_of_all(rates[:1] * 2) == []
+    cohorts = [default_rate(scenario_of("scaffold", cohort)) for cohort in (4, 9)]
+    assert rates_of_all(cohorts) == [
+        "scaffold steps with global_lr = sqrt(cohort) = 2, scaffold with global_lr = sqrt(cohort) = 3: to compare the"
+        " rules alone, write {name: scaffold, global_lr: 1}"
+    ]

@@ -249,3 +249,14 @@ def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tm
     assert "accuracy" not in heads
     assert [row.split()[0] for row in rows] == ["20s", "40s"]
     assert all("-" not in row.split() for row in rows)
+
+
+def test_rates_of_the_server_that_differ_are_told_below_the_answer(scenario, out, comparison, tmp_path):
+    """sqrt(6) = 2.45."""
+    [note] = comparison_tables.rates(comparison)
+    assert note.startswith("Note: fsl and scaffold step with global_lr = sqrt(cohort) = 2.45, fedavg with 1: to")
+    assert comparison_tables.text(comparison).splitlines()[2] == note
+    assert note in page.write(comparison, tmp_path / "page.html").read_text(encoding="utf-8")
+    vary = {"server.algorithm": ["fedavg", {"name": "scaffold", "global_lr": 1}]}
+    same = compare(scenario, vary, 1, out=out, overrides=["server.participation=uniform"], jobs=1)
+    assert comparison_tables.rates(same) == []

@@ -33,16 +33,14 @@ def check(
     Raises UsageError for whatever would stop the run at its start.
     """
     budget = Budget(seconds)
+    check_files(scenario)
     for text in slow_laws(scenario, budget.for_laws):
         budget.note(text)
     prepared = prepare(scenario, budget.for_laws)
     if budget.spent > seconds:
         budget.note(f"reading recordings and preparing takes {budget.spent:.0f} s")
-    check_files(scenario)
     refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
-    if scenario.server.data is not None:
-        scenario.server.data.check()
     sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
     foreseen = None if fleet is None else _forecast(prepared, fleet, actors, budget, rounds)

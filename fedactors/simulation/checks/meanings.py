@@ -6,6 +6,7 @@ from fedactors.algorithms.participation import Scheme
 from fedactors.privacy.guarantee import sentences
 from fedactors.registry import BUILTIN
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.server_rates import rate_of_one
 
 _LOW = 1e-3  # a rate at which it is 7e-5
 _ERROR = 7e-8  # of a mean gradient from a difference of models in float32, times the rate
@@ -20,10 +21,11 @@ _SETS = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses, and
-    what noise guarantees.
+    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses,
+    what noise guarantees, and a server's rate that is not that of federated averaging.
     """
-    return [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario), *sentences(scenario.server)]
+    found = [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    return [*found, *sentences(scenario.server), *rate_of_one(scenario)]
 
 
 def _shares(scenario: Scenario) -> list[str]:
