@@ -9,6 +9,24 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fedactors.errors import suggestion
 
+BEGINNERS = {  # what settings are called elsewhere, and here
+    "clients_per_round": ("cohort",),
+    "num_clients_per_round": ("cohort",),
+    "num_clients": ("count", "cohort"),
+    "num_devices": ("count",),
+    "number": ("count",),
+    "size": ("count",),
+    "num_rounds": ("rounds",),
+    "learning_rate": ("lr", "schedule"),
+    "server_learning_rate": ("global_lr",),
+    "server_lr": ("global_lr",),
+    "batch_size": ("batch", "local"),
+    "local_epochs": ("epochs", "local"),
+    "num_epochs": ("epochs", "local"),
+    "local_steps": ("steps", "local"),
+    "strategy": ("algorithm",),
+}
+
 
 class Options(BaseModel):
     """A frozen set of options; an unknown key or a value of the wrong type is an error, never ignored."""
@@ -28,7 +46,9 @@ class Options(BaseModel):
 
     @classmethod
     def _unknown(cls, key: object, value: Any) -> InitErrorDetails:
-        hint = suggestion(key, cls.model_fields)
+        meant = next((own for own in BEGINNERS.get(str(key), ()) if own in cls.model_fields), None)
+        accepted = ", ".join(sorted(cls.model_fields))
+        hint = f'; did you mean "{meant}"? accepted: {accepted}' if meant else suggestion(key, cls.model_fields)
         return InitErrorDetails(
             type=PydanticCustomError("unknown_key", "unknown key{hint}", {"hint": hint}),
             loc=(str(key),),

@@ -20,20 +20,33 @@ _PATTERNS = {
 }
 
 
-def explain(error: ValidationError, source: str, lines: Lines) -> str:
-    """Return one line per problem: file, line, key path, what was found, what is accepted."""
+def explain(error: ValidationError, source: str, lines: Lines, data: object = None) -> str:
+    """Return one line per problem: file, line, key path, what was found, what is accepted.
+
+    `data` is what was validated: a group of devices is also called by the name that it has there.
+    """
     problems = error.errors(include_url=False)
-    texts = [_problem(detail, source, lines) for detail in problems[:10]]
+    texts = [_problem(detail, source, lines, data) for detail in problems[:10]]
     more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
     return "\n".join([*texts, *more])
 
 
-def _problem(detail: ErrorDetails, source: str, lines: Lines) -> str:
+def _problem(detail: ErrorDetails, source: str, lines: Lines, data: object) -> str:
     loc = [str(part) for part in detail["loc"]]
     path = tuple(part for before, part in zip(["", *loc], loc, strict=False) if part not in _BRANCHES.get(before, ()))
     where = _place(path, source, lines)
     shown = ".".join(part if len(part) <= 60 else f"{part[:60]}…" for part in path)
+    shown += _group(path, data)
     return f"{where}: {shown}: {_message(detail)}" if path else f"{where}: {_message(detail)}"
+
+
+def _group(path: tuple[str, ...], data: object) -> str:
+    """Return the name of the group that a path leads to, in brackets; nothing if it has none."""
+    try:
+        name = data["population"][int(path[1])]["name"] if path[0] == "population" else None  # type: ignore[index]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return ""
+    return f" (group {name})" if isinstance(name, str) and 0 < len(name) <= 60 else ""
 
 
 def _place(path: tuple[str, ...], source: str, lines: Lines) -> str:

@@ -284,7 +284,7 @@ class Scenario(Options):
             with user_errors(ScenarioError, source):
                 scenario = cls.model_validate(data, context={"folder": folder or Path()})
         except ValidationError as error:
-            raise ScenarioError(explain(error, source, lines or {})) from None
+            raise ScenarioError(explain(error, source, lines or {}, data)) from None
         scenario._source = source
         scenario._folder = folder or Path()
         return scenario

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from fedactors.study.run_figures import Measure
-from fedactors.study.statistics import paired
+from fedactors.study.statistics import Interval, paired
 
 Seeds = Mapping[int, float | None]  # a measure by seed; None where a run has none
 
@@ -53,13 +53,17 @@ def _against(
         return f"Against {other}: {_signed(found.mean, measure)} in one pair of runs, which tells no interval."
     if found.mean == 0 and found.half == 0:
         return f"It is equal to {other} ({found.n} pairs)."
-    low, high = found.low or 0.0, found.high or 0.0
+    return _told(found, other, measure, rises, confidence)
+
+
+def _told(found: Interval, other: str, measure: Measure, rises: bool | None, confidence: float) -> str:
+    """Return what a difference from another variant says, with its interval."""
+    ends = (found.low or 0.0, found.high or 0.0)
     sure = f"({confidence:.0%} interval {{}} to {{}}, {found.n} pairs)"
     if found.apart:
-        ends = sorted(map(abs, (low, high)))
-        shown = sure.format(*map(measure.show, ends))
+        shown = sure.format(*map(measure.show, sorted(map(abs, ends))))
         return f"It is {_word(found.mean, rises)} than {other} by {measure.show(abs(found.mean))} {shown}."
-    shown = sure.format(_signed(low, measure), _signed(high, measure))
+    shown = sure.format(*(_signed(end, measure) for end in ends))
     return f"Against {other} it is too close to tell which is better: {_signed(found.mean, measure)} {shown}."
 
 

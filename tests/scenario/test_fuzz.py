@@ -89,7 +89,7 @@ QUICKSTART = ROOT / "scenarios/quickstart.yaml"
     ("override", "words"),
     [
         ("server.deadline=90", "--set server.deadline=90: server.deadline: "),
-        ("population.tablets.count=0", "--set population.tablets.count=0: population.2.count: "),
+        ("population.tablets.count=0", "--set population.tablets.count=0: population.2.count (group tablets): "),
         ("server={rounds: 1, cohorts: 3}", "--set server={rounds: 1, cohorts: 3}: server.cohorts: "),
     ],
 )

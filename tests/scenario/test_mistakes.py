@@ -18,7 +18,17 @@ GOOD["server"]["cohort"] = 5
 WRONG = {
     "unknown key at the top": (("sever", {}), ["sever: unknown key", 'did you mean "server"?']),
     "unknown key in a section": (("server.deadlin", "5s"), ["server.deadlin", 'did you mean "deadline"?']),
-    "unknown key in a group": (("population.1.cout", 3), ["population.1.cout", 'did you mean "count"?']),
+    "unknown key in a group": (
+        ("population.1.cout", 3),
+        ["population.1.cout (group tablets)", 'did you mean "count"?'],
+    ),
+    "a count as others call it": (("population.1.num_clients", 3), ["(group tablets)", 'did you mean "count"?']),
+    "a cohort as others call it": (("server.clients_per_round", 3), ['did you mean "cohort"? accepted: ']),
+    "a batch as others call it": (("server.local.batch_size", 3), ['did you mean "batch"?']),
+    "a rate as others call it": (
+        ("server.schedule", {"name": "constant", "learning_rate": 0.1}),
+        ['server.schedule.learning_rate: unknown key; did you mean "lr"?'],
+    ),
     "unknown option of an algorithm": (
         ("server.algorithm", {"name": "fedavg", "global_rate": 1}),
         ["server.algorithm.global_rate", "global_lr"],
