@@ -14,7 +14,7 @@ from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, le
 from fedactors.study.statistics import Interval
 
 _SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
-_OF_THE_CLOCK = ("heard", "partial", "gini", "rounds", "seconds", "bytes")  # where nothing was trained
+_OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
 
 

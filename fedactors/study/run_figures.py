@@ -48,6 +48,7 @@ MEASURES = {
     "heard": Measure("heard of asked", "share"),
     "partial": Measure("partial of asked", "share"),
     "gini": Measure("Gini of participation", "share"),
+    "staleness": Measure("mean staleness", "figure"),
     "rounds": Measure("rounds", "number"),
     "seconds": Measure("virtual time", "seconds"),
     "bytes": Measure("traffic", "bytes"),
@@ -120,7 +121,8 @@ def figures(one: StudyRow, target: float | None = None, window: int | None = Non
     asked = float(metrics["asked"].sum())
     found["heard"] = float(metrics["heard"].sum()) / asked if asked else None
     found["partial"] = float(metrics["partial"].sum()) / asked if asked else None
-    found["gini"] = _gini(one.records)
+    found["gini"] = _summed(one.records, "fairness", "gini")
+    found["staleness"] = _summed(one.records, "staleness", "mean")
     return found | _learned(one.records, spent, np.inf if target is None else target, window)
 
 
@@ -145,10 +147,10 @@ def _spent_until(at: int, spent: Mapping[str, np.ndarray]) -> dict[str, float]:
     return {f"{name}_to": float(spent[name][at]) for name in names if np.isfinite(spent[name][at])}
 
 
-def _gini(records: Records) -> float | None:
-    """Return how unequally clients are heard, as the summary has it."""
-    fairness = records.summary.get("fairness")
-    value = fairness.get("gini") if isinstance(fairness, dict) else None
+def _summed(records: Records, part: str, name: str) -> float | None:
+    """Return a figure of a part of the summary: how unequally clients are heard, how old updates are on average."""
+    found = records.summary.get(part)
+    value = found.get(name) if isinstance(found, dict) else None
     return float(value) if isinstance(value, int | float) else None
 
 

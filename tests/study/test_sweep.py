@@ -69,7 +69,7 @@ def test_the_clock_alone_gives_the_plans_of_the_runs(swept, scenario, tmp_path):
     for one, run in zip(replayed.rows, swept.rows, strict=True):
         found, wanted = figures(one), figures(run)
         assert found["accuracy"] is None
-        for name in ("heard", "partial", "gini", "bytes", "seconds"):
+        for name in ("heard", "partial", "gini", "staleness", "bytes", "seconds"):
             assert found[name] == wanted[name]
     folders = {path: path.stat().st_mtime_ns for path in tmp_path.glob("replay-*/summary.json")}
     sweep(scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True)
@@ -135,3 +135,12 @@ def test_a_further_measure_that_is_none_is_told(scenario, tmp_path):
     changes = ["sweep={list: [{label: one, set: {}}], beside: [second]}"]
     with pytest.raises(ScenarioError, match=r'sweep.beside: no measure "second"; did you mean "?seconds"?'):
         sweep(scenario, out=tmp_path / "out", overrides=changes, jobs=1)
+
+
+def test_the_clock_alone_tells_how_old_updates_are(tmp_path):
+    file = tmp_path / "buffered.yaml"
+    file.write_text(SCENARIO.replace("cohort: 6, deadline: 5s,", "timing: {name: fedbuff, concurrency: 6, buffer: 2},"))
+    changes = ["sweep={list: [{label: one, set: {}}]}", "server.participation=uniform"]
+    found = sweep(file, out=tmp_path / "out", overrides=changes, jobs=1, measure="staleness", clock_only=True)
+    (row,) = found.rows
+    assert figures(row)["staleness"] == row.records.summary["staleness"]["mean"] > 0
