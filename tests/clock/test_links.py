@@ -68,7 +68,7 @@ def test_rows_of_other_recordings_are_no_two_directions(mahimahi):
         build(scenario(mahimahi, directions("drive.down", "long.up")), 1)
     with pytest.raises(TraceError, match=r"1 rows down and 3 up \(accepted: as many"):
         build(scenario(mahimahi, directions("drive.down", "*.*")), 1)
-    with pytest.raises(ScenarioError, match=r"network.trace: offset is random for down and none for up"):
+    with pytest.raises(ScenarioError, match=r"network\.trace \(group g\): offset is random for down and none for up"):
         scenario(
             mahimahi,
             {"network": {"trace": {"down": {"path": "drive.down", "offset": "random"}, "up": {"path": "drive.up"}}}},
