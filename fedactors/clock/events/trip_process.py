@@ -118,6 +118,8 @@ class TripProcess:
             when = flow.reach(device.client, self._since, amount - self._progress[stage])
             yield from self._world.until_first(when, device.switched)
             self._pause(self._world.now)
+            if self._world.now > self.errand.deadline:
+                raise _CutError  # the server has not settled the trip yet
         self._flow = None
 
     def _transfer(self, stage: str, flow: Flow, amount: int) -> Waits:
@@ -137,9 +139,10 @@ class TripProcess:
                     yield from self._advance(stage, flow, amount, once=True)
 
     def _pause(self, now: Time) -> None:
-        """Add what the stage has done since the device has been on in it."""
-        if self._running and self._flow is not None:
-            self._progress[self._stage] += self._flow.given(self.device.client, self._since, now)
+        """Add what the stage has done since the device has been on in it; nothing counts after the deadline."""
+        until = min(now, self.errand.deadline)
+        if self._running and self._flow is not None and until > self._since:
+            self._progress[self._stage] += self._flow.given(self.device.client, self._since, until)
         self._running = False
 
     def _check(self) -> None:

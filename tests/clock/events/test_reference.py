@@ -135,3 +135,27 @@ def test_a_trip_by_hand():
     (order,) = plan.orders
     assert (order.downloaded, order.computed, order.finished, order.steps) == (5, 45, 48, 3)
     assert why == "all rounds done"
+
+
+def test_nothing_counts_after_a_deadline_that_passes_while_the_server_works():
+    """On for 1 of every 4 ns: down by 17, its step by 21, then on at 24, when the server is back from its work of 2 ns.
+
+    The deadline was at 23, so that no byte went up.
+    """
+    work = workload(1, 1, epochs=None, steps=1)
+    blinking = {"per_sample": 1, "windows": [(0, 1)], "period": 4, "deadline_aware": False}
+    chosen = [
+        ({"per_sample": 1, "fast_up": ([(0, 0)], 1, 0, False)}, work),
+        (blinking, work),
+        ({"per_sample": 1}, work),
+    ]
+    rules = Rules(
+        rounds=2, deadline=23, until=None, among="available", before=0, during=0, after=2,
+        concurrency=2, updates=None, every=22, max_staleness=None, waits=False,
+    )  # fmt: skip
+    columns, events = (
+        plans(chosen, lambda world: asynchronous(world, rules), (5, 3), 0, eventful=eventful)
+        for eventful in (None, lambda k: True)
+    )
+    assert events == columns
+    assert [order.up for plan in events[0] for order in plan.orders if order.client == 1] == [0, 0]
