@@ -58,8 +58,13 @@ class Prepared:
     @property
     def ever_asked(self) -> int:
         """Devices that can have been asked when the run ends, at most."""
+        return min(self.scenario.devices, self._asked)
+
+    @property
+    def _asked(self) -> int:
+        """How often clients are asked in all rounds, at most."""
         server = self.scenario.server
-        return min(self.scenario.devices, (self.setting.cohort + server.over_selection) * server.rounds)
+        return (self.setting.cohort + server.over_selection) * server.rounds
 
     @cached_property
     def client_source(self) -> ClientSource | None:
@@ -77,7 +82,7 @@ class Prepared:
         if further or changed or self.scenario.cluster.gpus_per_actor:
             return None
         large = self.info.train_size * row_bytes(self.info.input_shape) > _LARGE
-        rare = (self.setting.cohort + server.over_selection) * server.rounds <= self.scenario.devices
+        rare = self._asked <= self.scenario.devices
         return dataset.on_demand(self.scenario.seed, self.scenario.devices) if large or rare else None
 
     @property
