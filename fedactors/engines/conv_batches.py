@@ -16,6 +16,7 @@ from fedactors.data import batches
 from fedactors.engines.client_batch import BatchPlan, DeviceDataset
 from fedactors.models.dropout import Masks
 from fedactors.models.layers import Dropout, Model, Shape
+from fedactors.models.network import channels_last
 
 _AHEAD = 2**20  # values that are prepared before a round: about what can be done while a model travels
 
@@ -66,11 +67,6 @@ def prepare(dataset: DeviceDataset, trips: BatchPlan) -> list[list[Batch]]:
         if values >= _AHEAD:
             break
     return ready
-
-
-def channels_last(x: Tensor) -> Tensor:
-    """Return images and kernels with the channels last in memory; anything else as it is."""
-    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
 
 
 def _dropouts(model: Model) -> list[tuple[int, float, Shape]]:

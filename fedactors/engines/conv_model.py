@@ -24,9 +24,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedactors.engines.client_batch import ClientBatch
-from fedactors.engines.conv_batches import Batch, channels_last
+from fedactors.engines.conv_batches import Batch
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Model, Pool, Relu
-from fedactors.models.network import views
+from fedactors.models.network import channels_last, views
 
 _unconvolved = torch.ops.aten.convolution_backward
 _unpooled = torch.ops.aten.max_pool2d_with_indices_backward

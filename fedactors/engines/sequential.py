@@ -14,7 +14,7 @@ from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDatas
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss, weighted_loss
-from fedactors.models.module_layer import ModuleLayer
+from fedactors.models.network import placed
 from fedactors.models.torch_modules import held, written_buffers
 
 
@@ -82,13 +82,12 @@ def _take_steps(
     """Take all local steps of one client."""
     model = dataset.model
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
-    placed = _as_it_is if any(isinstance(layer, ModuleLayer) for layer in model.layers) else _channels_last
     key = rows.keys[row]
     found = []
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
         chosen = order[first:last]
         with written_buffers() as written:
-            x, y = placed(dataset.x[chosen]), dataset.y[chosen]
+            x, y = placed(model, dataset.x[chosen]), dataset.y[chosen]
             if dataset.weights is None:
                 loss = mean_loss(model, tensors, x, y, key, step)
             else:
@@ -107,13 +106,3 @@ def _take_steps(
 def _filled(grads: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """Return gradients with zeros for tensors that a loss does not depend on, such as buffers."""
     return [torch.zeros_like(one) if grad is None else grad for grad, one in zip(grads, tensors, strict=True)]
-
-
-def _as_it_is(x: Tensor) -> Tensor:
-    """Return images as a loop by hand has them: ResNet-18 with GroupNorm takes 1.7 times as long, channels last."""
-    return x
-
-
-def _channels_last(x: Tensor) -> Tensor:
-    """Return images with the channels last in memory: convolutions and pools on a CPU are a quarter faster so."""
-    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x

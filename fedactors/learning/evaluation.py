@@ -12,13 +12,14 @@ from torch import Tensor
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.learning.metrics import kind_of, measured
 from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec
-from fedactors.models.layers import Model
+from fedactors.models.layers import Conv, Model
 from fedactors.models.loss_description import LossDescription, Option
 from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
-from fedactors.models.network import forward, views
+from fedactors.models.network import forward, placed, views
 
-EVALUATION_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
+_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
+_IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
 _RECALL = 10  # answers that a recommender may give
 _HIDDEN = ("margin", "positive", "counted")  # columns that make the AUC, and how much samples count in the loss
 
@@ -41,6 +42,7 @@ class ModelEvaluator:
         self._device = torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
         self._kind = kind_of(model, self._y)
+        self._batch_size = evaluation_batch(model, device)
 
     @torch.no_grad()
     def evaluate(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
@@ -54,7 +56,7 @@ class ModelEvaluator:
         samples, labels = (part if rows is None else part[torch.from_numpy(rows)] for part in (self._x, self._y))
         if not len(labels):
             return {}
-        batches = zip(torch.split(samples, EVALUATION_BATCH), torch.split(labels, EVALUATION_BATCH), strict=True)
+        batches = zip(torch.split(samples, self._batch_size), torch.split(labels, self._batch_size), strict=True)
         answers: list[Tensor] = []
         found = [self._batch(tensors, *batch, answers) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
@@ -97,7 +99,7 @@ class ModelEvaluator:
 
     def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: list[Tensor]) -> dict[str, Float64]:
         """Return the measures of each sample, `(batch,)`; answers are `kept` if the scenario names measures."""
-        outputs = forward(self._model, tensors, x)
+        outputs = forward(self._model, tensors, placed(self._model, x))
         answers = scores(self._model, tensors, outputs)
         if self._metrics:
             kept.append(answers)
@@ -112,6 +114,11 @@ class ModelEvaluator:
         elif answers.shape[-1] == 2 and y.dim() == 1:
             columns |= {"margin": (answers[:, 1] - answers[:, 0]).double(), "positive": (y == 1).double()}
         return {name: column.cpu().numpy() for name, column in columns.items()}
+
+
+def evaluation_batch(model: Model, device: str = "cpu") -> int:
+    """Return how many samples are evaluated at a time."""
+    return _IMAGES if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _BATCH
 
 
 def described_columns(

@@ -53,6 +53,19 @@ def forward(
     return x
 
 
+def placed(model: Model, x: Tensor) -> Tensor:
+    """Return samples in the order in memory in which they are run fastest on a CPU: images have their channels last.
+
+    A user's modules get images as a loop by hand has them: ResNet-18 with GroupNorm takes 1.7 times as long otherwise.
+    """
+    return x if any(isinstance(layer, ModuleLayer) for layer in model.layers) else channels_last(x)
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """Return images and kernels, of four dimensions, with the channels last in memory; anything else as it is."""
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
 @cache
 def _ordered(layers: tuple[Layer, ...]) -> tuple[tuple[int, Layer], ...]:
     """Return (number, layer) with the maxima of windows before a ReLU that precedes them.

@@ -19,7 +19,7 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.evaluation import EVALUATION_BATCH, ModelEvaluator
+from fedactors.learning.evaluation import ModelEvaluator, evaluation_batch
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
@@ -153,7 +153,7 @@ def _unaffordable(
     growing = min(step, operations)
     fixed = step - growing
     together = growing + fixed * max(chunk.steps) / chunk.cost
-    evaluated = (growing / batch + fixed / min(EVALUATION_BATCH, max(1, prepared.info.test_size))) / 3
+    evaluated = (growing / batch + fixed / min(evaluation_batch(prepared.model), max(1, prepared.info.test_size))) / 3
     return Speeds(together, central * step, evaluated, step / batch)
 
 
