@@ -81,7 +81,7 @@ def test_the_memory_of_buffers_is_given_back():
     arrays = [SharedBuffer.of(np.full(100_000, number, np.float32)).open() for number in range(50)]
     assert [array[-1] for array in arrays] == list(range(50))
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before, "who opens a buffer has a copy"
+    assert len(os.listdir("/proc/self/fd")) <= before, "who opens a buffer has a copy"
 
 
 class Actor:
