@@ -143,7 +143,7 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
     if isinstance(timing, Hierarchical):
-        return hierarchical(world, tiers_of(world, scenario, timing))
+        return hierarchical(world, tiers_of(world, scenario, timing, payload.backhaul))
     if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}

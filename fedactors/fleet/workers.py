@@ -226,7 +226,7 @@ class ServerWorker(Worker):
             return public, private, report
         state = as_tensors(public | private)
         before = state["x"]
-        state["x"] = mixed(before, given.older, facts.mixed)
+        state["x"] = mixed(before, given.older, facts.mixed, exact=facts.exact)
         for contribution in given.contributions:
             state |= as_tensors(contribution.vectors)
         kept_by_departed = [as_tensors(kept) for kept in given.kept_by_departed]

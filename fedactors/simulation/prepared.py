@@ -175,6 +175,7 @@ class Prepared:
             + self._saved(self.uplink, len(algorithm.changes), shared)
             + secure.up / self.model_bytes,
             once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
+            backhaul=self.model_bytes - len(self.personal) * BYTES_PER_PARAMETER,
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
 

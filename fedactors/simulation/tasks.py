@@ -71,6 +71,7 @@ def _facts(
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
+        exact=plan.tier is not None,
         steps=int(counted.orders.steps.sum()),
         server_lr=server.server_schedule.at(number) if server.server_schedule else None,
         largest=float(counted.weights.max(initial=0.0)),

@@ -203,3 +203,29 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
 def test_what_does_not_fit_is_refused(changes, said):
     with pytest.raises(ScenarioError, match=said):
         scenario(**changes)
+
+
+HALVES = {"downlink": [{"name": "quantize", "bits": 4, "scale": "max"}], "uplink": [{"name": "quantize", "bits": 4}]}
+
+
+def test_between_edges_and_cloud_models_travel_whole(tmp_path):
+    """One edge, one round of it: what clients learned from a compressed model is added to the exact one, as without."""
+    flat = scenario(groups=[{"name": "all", "count": 5}], rounds=1, timing="synchronous", **HALVES)
+    tiers = scenario(rounds=3, **HALVES)
+    prepared = prepare(tiers)
+    assert prepared.wire["down"] < 0.2 * prepared.model_bytes
+    result = finished(tiers, tmp_path / "tiers")
+    assert result.state["x"].tobytes() == finished(flat, tmp_path / "flat").state["x"].tobytes()
+    assert result.summary["bytes_backhaul"] == 2 * prepared.model_bytes
+
+
+def test_what_stays_at_clients_is_not_sent_to_the_cloud(tmp_path):
+    """Of 610 parameters the 10 of the bias stay."""
+    result = finished(scenario(rounds=3, personal=["*bias"]), tmp_path / "run")
+    assert result.summary["bytes_backhaul"] == 2 * 600 * 4
+
+
+@pytest.mark.parametrize("one", [{"name": "quantize", "error_feedback": True}, "signs", {"name": "lowrank"}])
+def test_feedback_of_one_server_is_refused_where_there_are_several(one):
+    with pytest.raises(ScenarioError, match="each edge sends models of its own"):
+        prepare(scenario(downlink=[one]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.errors import ScenarioError
 from fedactors.privacy.guarantee import problem
 from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
@@ -14,6 +15,8 @@ def check_transforms(prepared: Prepared) -> None:
     """Refuse transforms that do not go together, or not with the algorithm. Raises ScenarioError."""
     if prepared.uplink is not None:
         _check_uplink(prepared, prepared.uplink)
+    if prepared.downlink is not None:
+        _check_downlink(prepared, prepared.downlink)
     for chain in (prepared.uplink, prepared.downlink):
         if chain is not None and not chain.layout.size:
             raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
@@ -43,6 +46,16 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         raise ScenarioError(
             "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
             " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
+
+
+def _check_downlink(prepared: Prepared, chain: Chain) -> None:
+    """Refuse what a server keeps from message to message where there are several servers. Raises ScenarioError."""
+    server = prepared.scenario.server
+    if isinstance(server.timing, Hierarchical) and chain.keeps(server.algorithm.sends):
+        raise ScenarioError(
+            "server.downlink: error feedback is kept by one server, and with timing hierarchical each edge sends models"
+            " of its own (accepted: error_feedback: false, and no lowrank)"
         )
 
 
