@@ -38,6 +38,17 @@ class Quantize(Compressor):
         """Return fewer bits for each value, and one scale."""
         return entries(wire, self.name)._replace(bits=self.bits, extra=wire.extra + FLOAT)
 
+    def overshoots(self, layout: Layout) -> str:
+        """Refuse a variance as large as the vector: min(d / s^2, sqrt(d) / s), Lemma 3.1 of the paper, from 1 on."""
+        levels = 2 ** (self.bits - 1) - 1
+        variance = min(layout.size / levels**2, layout.size**0.5 / levels)
+        if self.error_feedback or self.scale == "max" or variance < 1:
+            return super().overshoots(layout)
+        return (
+            f"levels of the norm of {layout.size:,} values are too coarse for differences (accepted: more bits, or"
+            " scale: max)"
+        )
+
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Round each row to its own levels."""
         levels = 2 ** (self.bits - 1) - 1

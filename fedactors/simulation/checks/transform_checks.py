@@ -52,10 +52,10 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
 def _check_downlink(prepared: Prepared, chain: Chain) -> None:
     """Refuse what a server keeps from message to message where there are several servers. Raises ScenarioError."""
     server = prepared.scenario.server
-    if isinstance(server.timing, Hierarchical) and chain.keeps(server.algorithm.sends):
+    if isinstance(server.timing, Hierarchical) and (chain.differs or chain.keeps(server.algorithm.sends)):
         raise ScenarioError(
-            "server.downlink: error feedback is kept by one server, and with timing hierarchical each edge sends models"
-            " of its own (accepted: error_feedback: false, and no lowrank)"
+            "server.downlink: error feedback and differences are of one server, and with timing hierarchical each edge"
+            " sends models of its own (accepted: error_feedback: false, no lowrank, no difference)"
         )
 
 
