@@ -232,7 +232,7 @@ class ServerWorker(Worker):
         kept_by_departed = [as_tensors(kept) for kept in given.kept_by_departed]
         sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
-            sums = combined(rule, sums)
+            sums = combined(rule, sums, facts)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)

@@ -52,6 +52,11 @@ class Timing(Options):
         """Whether weights are scaled so that staleness leaves their sum as it is."""
         return False
 
+    @property
+    def deviation(self) -> float:
+        """How much of a stale update's weight depends on how far it is from the fresh ones (REFL's beta)."""
+        return 0.0
+
 
 class Synchronous(Timing):
     """Rounds: ask a cohort, wait for it until everybody, a quorum or the deadline, aggregate, again."""
@@ -108,3 +113,8 @@ class Asynchronous(Timing):
     def normalised(self) -> bool:
         """Whether weights are scaled so that staleness leaves their sum as it is."""
         return self.staleness.normalised
+
+    @property
+    def deviation(self) -> float:
+        """Return beta."""
+        return self.staleness.deviation

@@ -22,6 +22,8 @@ def check_transforms(prepared: Prepared) -> None:
             raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
     if prepared.scenario.server.privacy is not None:
         _check_privacy(prepared)
+    if prepared.scenario.server.timing.deviation:
+        _check_deviation(prepared)
 
 
 def _check_uplink(prepared: Prepared, chain: Chain) -> None:
@@ -46,6 +48,24 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         raise ScenarioError(
             "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
             " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
+
+
+def _check_deviation(prepared: Prepared) -> None:
+    """Refuse weights that depend on updates where more depends on the weights. Raises ScenarioError."""
+    server, uplink = prepared.scenario.server, prepared.uplink
+    reasons = {
+        f'algorithm "{server.algorithm.name}" sums more than the updates of models': (
+            not server.algorithm.sums_updates_only
+        ),
+        f'timing "{server.timing.name}" mixes models by weights that are known before': server.timing.mixes,
+        f'aggregation "{server.aggregation.name}" has no weights': server.aggregation.single,
+        "noise is made for weights that are known before": uplink is not None and uplink.noise is not None,
+        "epsilon is counted by weights that are known before": server.privacy is not None,
+    }
+    if reason := next((text for text, holds in reasons.items() if holds), ""):
+        raise ScenarioError(
+            f"server.timing.staleness.beta: weighs updates by how they differ, and {reason} (accepted: beta: 0)"
         )
 
 
