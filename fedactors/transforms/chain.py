@@ -157,12 +157,18 @@ class Chain:
         if problem := self._problem(one, before):
             raise ScenarioError(f"server.{self.way}.{number}: {problem}")
 
-    def _problem(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
-        """Return why a transform cannot stand behind another one, or nothing if it can."""
+    def _wrong_way(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
+        """Return why a transform cannot be on this way, or nothing if it can."""
         if self.way == "downlink" and not one.down:
             return f"{one.name} is for updates, and the downlink carries models (accepted: on the uplink)"
         if one.differs and (self.way == "uplink" or before is not None):
             return f"{one.name} is of models, before all else (accepted: as the first of server.downlink)"
+        return ""
+
+    def _problem(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
+        """Return why a transform cannot stand behind another one, or nothing if it can."""
+        if problem := self._wrong_way(one, before):
+            return problem
         if before is not None and before.at_server:
             return f"{before.name} before it is applied last, by the server (accepted: {before.name} last)"
         order = one.wants_bound

@@ -21,16 +21,20 @@ class TripSizes:
     def wrong(self, order: Order) -> str:
         """Return what is wrong with the bytes of an order; nothing if they are right."""
         up, down = (_of_client(self._wire[way], order.client) for way in ("up", "down"))
-        whole = order.heard or order.outcome is Outcome.QUARANTINED
         expected = down + self._more(order)
-        found = f"{order.down} down, {order.up} up"
-        if self._once and not self._missed and whole and order.client in self._versions and order.down != down:
-            return "was sent twice what is sent once"
+        known = order.client in self._versions
         if order.down == expected:
             self._versions[order.client] = order.base
-        if whole and (order.up != up or order.down != expected):
-            return f"heard with {found}"
-        return "" if 0 <= order.up <= up and 0 <= order.down <= expected else found
+        if order.heard or order.outcome is Outcome.QUARANTINED:
+            return self._of_heard(order, up, expected, twice=known and order.down == down + self._once)
+        return "" if 0 <= order.up <= up and 0 <= order.down <= expected else _found(order)
+
+    def _of_heard(self, order: Order, up: int, down: int, *, twice: bool) -> str:
+        """Return what is wrong with the bytes of an order that was heard, and moves `up` and `down` bytes."""
+        if (order.up, order.down) == (up, down):
+            return ""
+        sent_again = twice and self._once and not self._missed
+        return "was sent twice what is sent once" if sent_again else f"heard with {_found(order)}"
 
     def _more(self, order: Order) -> int:
         """Return the bytes that a client is sent besides, to start from the version that it started from."""
@@ -38,6 +42,10 @@ class TripSizes:
         if last is None:
             return self._once
         return min((order.base - last - 1) * self._missed, self._most)
+
+
+def _found(order: Order) -> str:
+    return f"{order.down} down, {order.up} up"
 
 
 def _of_client(size: int | list[int], client: int) -> int:
