@@ -249,7 +249,7 @@ class Trainer:
 
     def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit())
+        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit())
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
