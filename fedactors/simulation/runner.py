@@ -16,7 +16,6 @@ from fedactors.fleet.base import Fleet
 from fedactors.learning.combining import Aggregation
 from fedactors.learning.traffic.deviation import DeviationWeights
 from fedactors.learning.training_task import (
-    PretrainingWork,
     ServerExamples,
     TrainingTask,
     share,
@@ -46,6 +45,7 @@ from fedactors.simulation.resume.resume import (
     scenario_of,
 )
 from fedactors.user_errors import user_errors
+from fedactors.workload import PretrainingWork
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
