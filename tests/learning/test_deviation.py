@@ -62,15 +62,27 @@ def test_where_nothing_can_be_compared_ages_alone_count(ages):
 
 
 def test_a_run_against_numpy(monkeypatch, tmp_path):
-    """Every aggregation of a run, from the rows and ages that the server was given."""
-    seen = []
-    original = DeviationWeights.combine_in_round
+    """Every aggregation of a run, from the updates that clients made and how old what they began from was."""
+    from fedactors.learning import trainer
+
+    seen, made = [], {}
+    original, one_by_one = DeviationWeights.combine_in_round, trainer.one_by_one
+
+    def note(chunk, uploads, losses):
+        of_round = made.setdefault(chunk.version, [])
+        rows = zip(chunk.clients, chunk.trips, uploads["delta"].numpy().copy(), strict=True)
+        of_round.extend((client, chunk.version - trip, row) for client, trip, row in rows)
+        return one_by_one(chunk, uploads, losses)
 
     def remember(rule, rows, facts):
         found = original(rule, rows, facts)
+        _, ages, own = zip(*sorted(made[facts.version], key=lambda one: one[0]), strict=True)
+        assert [age for _, age in facts.updates] == list(ages)
+        np.testing.assert_array_equal(rows.numpy(), np.stack(own))
         seen.append((rows.numpy().astype(float), facts.updates, found.numpy()))
         return found
 
+    monkeypatch.setattr(trainer, "one_by_one", note)
     monkeypatch.setattr(DeviationWeights, "combine_in_round", remember)
     fedactors.run(late(0.35, "server.rounds=18"), tmp_path / "run", fleet="local", report=False)
     mixed = 0
