@@ -106,7 +106,8 @@ class Tariff:
     def carbon_each(self, joules: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the grams of CO2 equivalents that the energy of each device stands for, `(devices,)`."""
         grams_per_joule = [(price.carbon or 0) * FEMTO / (1000 * _KWH) for price in self._prices]
-        return joules * np.repeat(grams_per_joule, self._counts)
+        grams: NDArray[np.float64] = joules * np.repeat(grams_per_joule, self._counts)
+        return grams
 
     def carbon(self, spent: Spent) -> float:
         """Return the grams of CO2 equivalents that energies stand for."""
