@@ -19,6 +19,16 @@ _PATTERNS = {
     " with a letter or a digit, because folders are named after it"
 }
 
+_OF_YAML = {  # in the words of who writes YAML, not Python
+    "tuple_type": "should be a list",
+    "list_type": "should be a list",
+    "dict_type": "should be keys with values",
+    "model_type": "should be keys with values",
+    "model_attributes_type": "should be keys with values",
+    "too_short": "should have {min_length} or more entries",
+    "too_long": "should have {max_length} or fewer entries",
+}
+
 
 def explain(error: ValidationError, source: str, lines: Lines, data: object = None) -> str:
     """Return one line per problem: file, line, key path, what was found, what is accepted.
@@ -65,6 +75,7 @@ def _message(detail: ErrorDetails) -> str:
         return _shortened(message)
     if detail["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get(detail["ctx"]["pattern"], message)
+    message = _OF_YAML.get(detail["type"], message).format(**detail.get("ctx", {}))
     return f"found {_shown(detail['input'])}, {_shortened(message)}"
 
 

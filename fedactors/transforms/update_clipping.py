@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedactors.transforms.base import Given, UpdateTransform
+from fedactors.transforms.row_norms import LONGEST, SHORTEST, row_norms
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +25,7 @@ class ClipUpdates(UpdateTransform):
     """Shortens updates that are longer than a norm."""
 
     name: Literal["clip"] = "clip"
-    norm: float = Field(gt=0.0)
+    norm: float = Field(ge=SHORTEST, le=LONGEST)
     """The longest that an update may be."""
     order: Literal[1, 2] = 2
     """Of the norm: Euclidean, or the sum of absolute values."""
@@ -41,5 +42,5 @@ class ClipUpdates(UpdateTransform):
 
 def clipped(rows: Tensor, norm: float, order: int = 2) -> Tensor:
     """Return rows of which none is longer than `norm`."""
-    shrink: Tensor = (norm / rows.norm(p=order, dim=1, keepdim=True)).clamp(max=1.0)
+    shrink: Tensor = (norm / row_norms(rows, order)).clamp(max=1.0)
     return rows * shrink

@@ -43,7 +43,7 @@ WRONG = {
     "a choice without a name": (("server.algorithm", {"global_lr": 1}), ["server.algorithm", "name"]),
     "a missing section": (("task", None), ["task"]),
     "a missing count": (("population.0", {"name": "phones"}), ["population.0.count", "required"]),
-    "no group": (("population", []), ["population", "at least 1 item"]),
+    "no group": (("population", []), ["population", "1 or more entries"]),
     "a group of nobody": (("population.0.count", 0), ["population.0.count", "found 0", "greater than or equal to 1"]),
     "a count in quotes": (("population.0.count", "20"), ["population.0.count", "found '20'", "integer"]),
     "a broken count": (("population.0.count", 2.5), ["population.0.count", "2.5"]),

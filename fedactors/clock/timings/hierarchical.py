@@ -71,6 +71,7 @@ class Hierarchical(Timing):
     """Clients report to edges, and edges to the cloud."""
 
     asynchronous: ClassVar[bool] = True
+    says_whom: ClassVar[str] = "timing.edges.*.cohort"
     mixes: ClassVar[bool] = True
 
     name: Literal["hierarchical"] = "hierarchical"

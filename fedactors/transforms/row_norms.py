@@ -1,0 +1,20 @@
+"""Norms of rows, also of those whose squares do not fit into 32 bits: updates of runs that diverge, and tiny ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SHORTEST, LONGEST = 1e-30, 1e30  # norms that options may have: far from where 32-bit numbers end
+_EXACT = 1e-15  # a shorter row has squares that 32 bits round coarsely, or to 0
+
+
+def row_norms(rows: Tensor, order: int = 2) -> Tensor:
+    """Return the norm of each row of `(rows, values)`, `(rows, 1)`: Euclidean, or with order 1 the sum of sizes."""
+    norms: Tensor = rows.norm(p=order, dim=1, keepdim=True)
+    good = norms.isfinite() & (norms >= _EXACT)
+    if good.all():
+        return norms
+    return norms.where(good, rows.double().norm(p=order, dim=1, keepdim=True).to(rows.dtype))
