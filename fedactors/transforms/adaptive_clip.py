@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedactors.transforms.base import Given, UpdateTransform
-from fedactors.transforms.row_norms import LONGEST, SHORTEST, row_norms
+from fedactors.transforms.row_norms import LONGEST, SHORTEST, Norm, row_norms
 from fedactors.transforms.wire import Layout, Wire
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class AdaptiveClip(UpdateTransform):
     """Shortens updates that are longer than a norm, which follows a quantile of the updates' norms."""
 
     name: Literal["adaptive-clip"] = "adaptive-clip"
-    initial: float = Field(default=0.1, ge=SHORTEST, le=LONGEST)
+    initial: Norm = 0.1
     """The norm in the first round."""
     quantile: float = Field(default=0.5, ge=0.0, le=1.0)
     """The share of updates that are to be no longer than the norm."""

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, Field
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SHORTEST, LONGEST = 1e-30, 1e30  # norms that options may have: far from where 32-bit numbers end
 _EXACT = 1e-15  # a shorter row has squares that 32 bits round coarsely, or to 0
+
+
+def _of_32_bits(norm: float) -> float:
+    """Return a norm. Raises ValueError if 32-bit numbers cannot hold it well."""
+    if SHORTEST <= norm <= LONGEST:
+        return norm
+    raise ValueError(f"found {norm:g}, must lie between {SHORTEST:g} and {LONGEST:g}")
+
+
+Norm = Annotated[float, Field(gt=0.0), AfterValidator(_of_32_bits)]
 
 
 def row_norms(rows: Tensor, order: int = 2) -> Tensor:

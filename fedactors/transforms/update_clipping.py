@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
-
 from fedactors.transforms.base import Given, UpdateTransform
-from fedactors.transforms.row_norms import LONGEST, SHORTEST, row_norms
+from fedactors.transforms.row_norms import Norm, row_norms
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +23,7 @@ class ClipUpdates(UpdateTransform):
     """Shortens updates that are longer than a norm."""
 
     name: Literal["clip"] = "clip"
-    norm: float = Field(ge=SHORTEST, le=LONGEST)
+    norm: Norm
     """The longest that an update may be."""
     order: Literal[1, 2] = 2
     """Of the norm: Euclidean, or the sum of absolute values."""

@@ -197,7 +197,7 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
         ({"algorithm": "scaffold"}, "undefined under timing"),
         ({"selection": "oort"}, "draws from the losses of one round"),
         ({"timing": "synchronous"}, 'timing "synchronous" has none'),
-        ({"cohort": 2}, "cohort belongs to synchronous rounds"),
+        ({"cohort": 2}, r"cohort belongs to synchronous rounds \(accepted: timing.edges.\*.cohort"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, said):

@@ -44,6 +44,18 @@ WRONG = {
     "a missing section": (("task", None), ["task"]),
     "a missing count": (("population.0", {"name": "phones"}), ["population.0.count", "required"]),
     "no group": (("population", []), ["population", "1 or more entries"]),
+    "no frozen tensors": (
+        ("server.uplink", [{"name": "mask", "frozen": []}]),
+        ["server.uplink.0.frozen: found [], should have 1 or more entries"],
+    ),
+    "one tensor in place of a list": (
+        ("server.uplink", [{"name": "mask", "frozen": "1.bias"}]),
+        ["server.uplink.0.frozen: found '1.bias', should be a list"],
+    ),
+    "a word in place of options": (
+        ("server.privacy", True),
+        ["server.privacy: found True, should be keys with values"],
+    ),
     "a group of nobody": (("population.0.count", 0), ["population.0.count", "found 0", "greater than or equal to 1"]),
     "a count in quotes": (("population.0.count", "20"), ["population.0.count", "found '20'", "integer"]),
     "a broken count": (("population.0.count", 2.5), ["population.0.count", "2.5"]),
