@@ -35,10 +35,21 @@ def explain(error: ValidationError, source: str, lines: Lines, data: object = No
 
     `data` is what was validated: a group of devices is also called by the name that it has there.
     """
-    problems = error.errors(include_url=False)
+    problems = _apart(error.errors(include_url=False))
     texts = [_problem(detail, source, lines, data) for detail in problems[:10]]
     more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
     return "\n".join([*texts, *more])
+
+
+def _apart(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out lists that are too short only because entries of them are wrong, which is said of those entries."""
+    places = [detail["loc"] for detail in problems]
+    return [
+        detail
+        for detail in problems
+        if detail["type"] != "too_short"
+        or not any(len(place) > len(detail["loc"]) and place[: len(detail["loc"])] == detail["loc"] for place in places)
+    ]
 
 
 def _problem(detail: ErrorDetails, source: str, lines: Lines, data: object) -> str:

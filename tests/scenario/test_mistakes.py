@@ -167,6 +167,15 @@ def test_a_good_one_is_not_refused(file, capsys):
     assert "the scenario is sound" in capsys.readouterr().out
 
 
+def test_a_list_is_not_called_too_short_for_a_wrong_entry(file, capsys):
+    data = copy.deepcopy(GOOD)
+    data["server"]["timing"] = {"name": "hierarchical", "edges": [{"name": "north", "deadline": "0s"}]}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    said = told(capsys, "check", file)
+    assert "server.timing.edges.0.deadline: found '0s', should be greater than 0" in said
+    assert "entries" not in said
+
+
 def test_the_line_is_named(file, capsys):
     lines = QUICKSTART.read_text().replace("deadline:", "deadlin:")
     file.write_text(lines)
