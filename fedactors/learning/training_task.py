@@ -25,7 +25,7 @@ from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.transforms.chain import Chain
-from fedactors.workload import Workload
+from fedactors.workload import FineTuning, PretrainingWork, Workload
 
 SENT = "sent."  # before the name of a vector as clients are sent it, where that is another one
 _SIGNED = 101  # of the samples that are looked at to know data again
@@ -94,22 +94,6 @@ class ChunkResult(NamedTuple):
     among: int = 1  # as many chunks
     chunks: int = 1  # whose sum this is, one after the other
     moved: int = 0  # bytes of sums that other hosts handed over for this
-
-
-class PretrainingWork(NamedTuple):
-    """Local steps on the server's data before the first round."""
-
-    work: Workload
-    lr: float
-
-
-class FineTuning(NamedTuple):
-    """What a client does with a model before it is evaluated there: passes, or steps."""
-
-    epochs: int | None
-    steps: int | None
-    batch: int
-    lr: float
 
 
 @dataclass(frozen=True)

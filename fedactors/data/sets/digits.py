@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -41,8 +43,12 @@ class Digits(Options):
 
 @cache
 def _bundled() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return all images and labels, parsed once in a process; to be read only."""
-    from sklearn.datasets import load_digits  # slow to import
+    """Return all images and labels, read once in a process; not to be written to.
 
-    x, y = load_digits(return_X_y=True)
-    return (x / 16).astype(np.float32).reshape(-1, 1, 8, 8), y.astype(np.int64)
+    The file is read past scikit-learn, as `load_digits` does, since importing it takes seconds when a run starts.
+    """
+    package = find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    table = np.loadtxt(Path(package.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    return (table[:, :-1] / 16).astype(np.float32).reshape(-1, 1, 8, 8), table[:, -1].astype(np.int64)
