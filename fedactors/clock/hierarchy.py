@@ -65,6 +65,8 @@ class _Cloud:
         if mixing is None:
             return (yield from self._in_step())
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
+        if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
+            return self._limit() or "nobody can be asked any more"
         return self._limit() or "all rounds done"
 
     def _in_step(self) -> Generator[simpy.Event, object, str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedactors.transforms.base import Compressor, Given, entries
+from fedactors.transforms.row_norms import row_norms
 from fedactors.transforms.wire import FLOAT, Layout, Wire
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Quantize(Compressor):
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Round each row to its own levels."""
         levels = 2 ** (self.bits - 1) - 1
-        size = rows.norm(dim=1, keepdim=True) if self.scale == "l2" else rows.abs().amax(1, keepdim=True)
+        size = row_norms(rows) if self.scale == "l2" else rows.abs().amax(1, keepdim=True)
         unit = size / levels
         places = rows.abs() / unit.where(unit > 0, size.new_ones(1))
         below = places.floor()

@@ -150,6 +150,19 @@ def test_edges_that_the_cloud_does_not_wait_for():
     assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], [], [0], [], [4], []]
 
 
+def test_a_cloud_that_waits_for_no_edge_says_that_none_is_left(tmp_path):
+    """The only link is off for ever after the first round; of 100 aggregations there are the two of the edge."""
+    (tmp_path / "link.csv").write_text("device,on_s,off_s\nnorth,0,2\n", encoding="utf-8")
+    link = {"name": "trace", "path": "link.csv", "at_end": "depart"}
+    edges = [{"name": "one", "network": LINK, "availability": link}]
+    made = scenario(edges, edge_rounds=2, rounds=100, folder=tmp_path)
+    timing = made.server.timing.model_copy(update={"mixing": 0.5})
+    clock = prepare(made.model_copy(update={"server": made.server.model_copy(update={"timing": timing})})).clock()
+    plans = list(clock)
+    assert [plan.tier.edge for plan in plans] == [0, 0]
+    assert clock.ended_because == "nobody can be asked any more"
+
+
 def test_an_edge_has_a_deadline_of_its_own():
     """Of a device that needs 10 s a step, an edge that waits 15 s hears one of two steps, one that waits 25 s both."""
     edges = [{"name": name, "deadline": deadline, "network": FAST} for name, deadline in (("n", "15s"), ("s", "25s"))]
@@ -193,11 +206,13 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
         ({"groups": [{"name": "all", "count": 5}]}, r"population\.0\.edge: no edge given"),
         ({"groups": [{"name": "all", "count": 5, "edge": "on"}]}, r'no edge .on.*did you mean "one"'),
         ({"edges": EDGES, "groups": GROUPS[:1]}, '"south" has no population group'),
+        ({"edge_rounds": 6, "rounds": 6}, r"6 aggregations are less than one round .* at least 7"),
+        ({"edge_rounds": 3, "edges": EDGES, "groups": GROUPS, "rounds": 6}, "at least 7"),
         ({"algorithm": "fedavgm"}, "keeps an optimiser on one server"),
         ({"algorithm": "scaffold"}, "undefined under timing"),
         ({"selection": "oort"}, "draws from the losses of one round"),
         ({"timing": "synchronous"}, 'timing "synchronous" has none'),
-        ({"cohort": 2}, "cohort belongs to synchronous rounds"),
+        ({"cohort": 2}, r"cohort belongs to synchronous rounds \(accepted: timing.edges.\*.cohort"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, said):

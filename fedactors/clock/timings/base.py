@@ -28,6 +28,8 @@ class Timing(Options):
     """Whether updates may start from older models."""
     weighting: ClassVar[str | None] = None
     """The participation policy where a scenario names none; None: the algorithm's own."""
+    says_whom: ClassVar[str] = "timing.concurrency"
+    """The key that stands in place of `cohort` where there are no rounds of one server."""
     mixes: ClassVar[bool] = False
     """Whether the server mixes whole models, instead of adding the clients' differences to its own."""
 

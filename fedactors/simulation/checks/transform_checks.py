@@ -36,8 +36,8 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         )
     if server.secure is not None and chain.bytes != chain.layout.size * BYTES_PER_PARAMETER:
         raise ScenarioError(
-            "server.uplink: secure aggregation sums whole vectors, which compression leaves to nobody (accepted: clip,"
-            " adaptive-clip and noise; server.secure.bits says how long a value is)"
+            "server.uplink: secure aggregation sums whole vectors, and compressed ones cannot be summed (accepted:"
+            " clip, adaptive-clip and noise; server.secure.bits says how long a value is)"
         )
     if chain.noise is not None and server.aggregation.single:
         raise ScenarioError(
