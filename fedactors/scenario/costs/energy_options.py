@@ -60,5 +60,5 @@ class SpendingLimits(Options):
         if self.energy is not None and not counted:
             return "energy: no population group says what its devices consume (accepted: population.*.energy)"
         if self.carbon is not None and not any(group.carbon for group in counted):
-            return "carbon: no population group has electricity that emits any (accepted: population.*.energy.carbon above 0)"
+            return "carbon: no population group's electricity emits any (accepted: population.*.energy.carbon above 0)"
         return ""

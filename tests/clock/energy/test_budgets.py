@@ -56,7 +56,7 @@ def test_a_run_ends_as_its_replay_does_and_its_records_agree(tmp_path):
 def test_a_budget_of_what_nobody_counts_is_refused():
     with pytest.raises(ScenarioError, match=r"server\.budget\.energy: no population group says"):
         Scenario.load(QUICKSTART, ["server.budget={energy: 5 kWh}"])
-    with pytest.raises(ScenarioError, match=r"server\.budget\.carbon: no population group says"):
+    with pytest.raises(ScenarioError, match=r"server\.budget\.carbon: no population group's electricity emits any"):
         Scenario.load(QUICKSTART, ["population.phones.energy={compute: 3 W}", "server.budget={carbon: 5 g}"])
     with pytest.raises(ScenarioError, match="nothing is limited"):
         Scenario.load(QUICKSTART, ["server.budget={}"])
