@@ -29,7 +29,7 @@ def check(
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
     With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory. What would
-    take longer than about `seconds` in all is estimated, and "costly" says so.
+    take longer than about `seconds` of processor time in all is estimated, and "costly" says so.
     Raises UsageError for whatever would stop the run at its start.
     """
     budget = Budget(seconds)
@@ -37,8 +37,7 @@ def check(
     for text in slow_laws(scenario, budget.for_laws):
         budget.note(text)
     prepared = prepare(scenario, budget.for_laws)
-    if budget.spent > seconds:
-        budget.note(f"reading recordings and preparing takes {budget.spent:.0f} s")
+    budget.note_preparation()
     refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     sample = _sample(prepared, budget)
@@ -77,11 +76,13 @@ def check(
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
     """Return the summary of the first rounds, as many as the budget lets the clock play; at least one."""
     wanted = min(_ROUNDS, prepared.scenario.server.rounds)
+    before = budget.spent
     sample = play(prepared, None, wanted, seconds=budget.for_rounds)
     if sample["ended_because"] == TIME_IS_UP:
         played = sample["plans"]
-        each = sample["wall_seconds"] / played
-        budget.note(f"the clock takes {each:.2g} s for a round; what is said of rounds rests on the first {played}")
+        each = (budget.spent - before) / played
+        costs = f"the clock takes {each:.2g} s of processor time for a round"
+        budget.note(f"{costs}; what is said of rounds rests on the first {played}")
     return sample
 
 
