@@ -106,9 +106,9 @@ def lead(records: Records) -> str:
 
 
 def _notes(records: Records) -> list[str]:
-    """Return sentences on what settings of the scenario mean together."""
-    notes = records.summary.get("notes")
-    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+    """Return sentences on what settings of the scenario mean together, and on what the run turned out to be."""
+    lists = [records.summary.get(key) for key in ("notes", "remarks")]
+    return [note for notes in lists if isinstance(notes, list) for note in notes if isinstance(note, str)]
 
 
 def cards(records: Records) -> list[Card]:

@@ -15,6 +15,7 @@ from fedactors.plan import Plan
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
+from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.prepared import Prepared
@@ -94,6 +95,7 @@ def play(
         if seconds is not None and time.process_time() - worked > seconds:
             stopped = TIME_IS_UP
             break
+    said = totals.summary()
     return {
         "name": prepared.scenario.name,
         "seed": prepared.scenario.seed,
@@ -101,7 +103,8 @@ def play(
         "sampled_devices": prepared.sampled,
         "wire": prepared.wire,
         "notes": meanings(prepared.scenario),
-        **totals.summary(),
+        **said,
+        "remarks": remarks(prepared, said["virtual_seconds"]),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions.tolist())},
         "wall_seconds": round(time.perf_counter() - began, 3),
         "ended_because": clock.ended_because or stopped,

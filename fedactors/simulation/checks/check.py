@@ -8,10 +8,12 @@ from typing import Any
 
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
+from fedactors.plan import SECOND
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
+from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared, least_times
@@ -64,7 +66,7 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "notes": meanings(scenario),
+        "notes": [*meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
@@ -84,6 +86,16 @@ def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
         costs = f"the clock takes {each:.2g} s of processor time for a round"
         budget.note(f"{costs}; what is said of rounds rests on the first {played}")
     return sample
+
+
+def _virtual_seconds(scenario: Scenario, sample: dict[str, Any]) -> float:
+    """Return how long a run takes in virtual time if later rounds take as long as those of the `sample`."""
+    server = scenario.server
+    seconds: float = sample["virtual_seconds"]
+    if sample["plans"] in (0, server.rounds):
+        return seconds
+    whole = seconds * server.rounds / sample["plans"]
+    return whole if server.until is None else min(whole, server.until / SECOND)
 
 
 def _forecast(prepared: Prepared, fleet: str, actors: int | None, budget: Budget, rounds: int) -> dict[str, Any]:
