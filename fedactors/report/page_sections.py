@@ -17,6 +17,7 @@ from fedactors.run_files.records import Records
 _GROUPS = 50
 _FAULTS = 100
 _FAULT_TEXT = 600
+_SCENARIO_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -223,3 +224,9 @@ def digests(records: Records) -> list[tuple[str, Any]]:
     """Return the digests of the run."""
     found = records.summary.get("digests")
     return list(found.items()) if isinstance(found, dict) else []
+
+
+def scenario_shown(records: Records) -> str:
+    """Return the resolved scenario, cut where it is longer than a page should hold."""
+    text = records.scenario
+    return text if len(text) <= _SCENARIO_CHARACTERS else text[:_SCENARIO_CHARACTERS] + "\n… cut here"
