@@ -122,3 +122,19 @@ class WorkloadTable:
     def all(self) -> CohortWork:
         """Return the work of all clients."""
         return CohortWork(self._table[self._kinds])
+
+
+class PretrainingWork(NamedTuple):
+    """Local steps on the server's data before the first round."""
+
+    work: Workload
+    lr: float
+
+
+class FineTuning(NamedTuple):
+    """What a client does with a model before it is evaluated there: passes, or steps."""
+
+    epochs: int | None
+    steps: int | None
+    batch: int
+    lr: float

@@ -2,8 +2,8 @@
 
 The cost of a round is the number of edges since the last one plus one scan of the bitmap; devices that are not asked
 never become objects. Edges are made for one stretch of time after the other, so that looping recordings need no
-horizon. Where more than a stretch has passed since the last round, its edges are left out: every device is looked up at
-the new time, which costs no more than a stretch does.
+horizon. Where there are many edges of each device since the last round, they are left out: every device is looked up
+at the new time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from fedactors.clock import ontime
 from fedactors.clock.availability import Availability, Int64
+from fedactors.clock.next_edges import Edges, NextEdges, in_order, no_edges
 from fedactors.clock.row_search import search
 from fedactors.plan import NEVER, Time
 
-_FIRST_SLAB = 4_096  # edges, or one per device: each slab looks at every device once
+_FIRST_SLAB = 4_096  # edges, or one for every so many devices: each slab looks at every device once
+_DEVICES = 16
+_LEAP = 4  # edges of a device that cost about as much as looking it up
 _LARGEST_SLAB = 2_000_000  # about 64 MB while they are sorted
-
-Edges = tuple[Int64, Int64, NDArray[np.bool_]]  # times, devices, states after
 
 
 class Stay(NamedTuple):
@@ -50,10 +51,11 @@ class Presence:
         self.on: NDArray[np.bool_] = (availability.row < 0) & counted
         self._last = self._last_edge()
         self._rate = self._edges_per_ns()
-        self._size = max(_FIRST_SLAB, len(self._moving))
+        self._size = max(_FIRST_SLAB, len(self._moving) // _DEVICES)
+        self._next_edges = NextEdges(availability, self._moving)
         self._end: Time = 0  # edges before this instant are in the arrays below
         self._cursor = 0
-        self._times, self._devices, self._states = _no_edges()
+        self._times, self._devices, self._states = no_edges()
         self.on[self._moving] = self._state_at_zero()
         self.on &= self._stay.arrive <= 0
 
@@ -66,7 +68,7 @@ class Presence:
             self._cursor = max(self._cursor, stop)
             if self._end > time:
                 return None
-            if time - self._end > self._stretch() and self._end < self._last:
+            if time - self._end > self._leap() and self._end < self._last:
                 return self._jump(time)
             if not self._more():
                 return None
@@ -77,8 +79,9 @@ class Presence:
         on = self._counted & (self._a.row < 0)
         on[self._moving] = ontime.elapsed(self._a, self._moving, at + 1) > ontime.elapsed(self._a, self._moving, at)
         self.on = on & (self._stay.arrive <= time) & (time < self._stay.depart)
-        self._times, self._devices, self._states = _no_edges()
+        self._times, self._devices, self._states = no_edges()
         self._cursor = 0
+        self._next_edges.seek(time + 1)
         self._end = time + 1
 
     def available(self) -> Int64:
@@ -108,14 +111,22 @@ class Presence:
         length = self._stretch()
         self._size = min(2 * self._size, _LARGEST_SLAB)
         begin, self._end = self._end, min(self._end + length, NEVER)
-        found = edges(self._a, self._moving, begin, self._end)
+        found, self._end = self._next_edges.until(self._end)
         self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._visitors) else found
         self._cursor = 0
         return True
 
     def _stretch(self) -> Time:
         """Return for how long edges are made next, ns."""
-        return int(min(max(self._size / self._rate, 1), NEVER)) if self._rate else NEVER
+        return self._time_of(self._size)
+
+    def _leap(self) -> Time:
+        """Return after how long looking every device up costs less than their edges, ns."""
+        return self._time_of(_LEAP * len(self._moving))
+
+    def _time_of(self, edges: int) -> Time:
+        """Return in what time there are so many edges, on average, ns."""
+        return int(min(max(edges / self._rate, 1), NEVER)) if self._rate else NEVER
 
     def _during_stays(self, found: Edges, begin: Time) -> Edges:
         """Return the edges `found` from `begin`: of devices that are there, and with their comings and goings.
@@ -131,11 +142,9 @@ class Presence:
         )
         at = arrive[comes]
         comes = comes[ontime.elapsed(self._a, comes, at + 1) > ontime.elapsed(self._a, comes, at)]
-        times = np.concatenate([depart[goes], times[there], arrive[comes]])
-        devices = np.concatenate([goes, devices[there], comes])
-        states = np.concatenate([np.zeros(len(goes), bool), states[there], np.ones(len(comes), bool)])
-        order = np.lexsort((states, times))
-        return times[order], devices[order], states[order]
+        departures = depart[goes], goes, np.zeros(len(goes), bool)
+        arrivals = arrive[comes], comes, np.ones(len(comes), bool)
+        return in_order([departures, (times[there], devices[there], states[there]), arrivals])
 
     def _state_at_zero(self) -> NDArray[np.bool_]:
         """Which moving devices are on just before time 0 counts: a window that began earlier has no edge."""
@@ -168,50 +177,3 @@ class Presence:
 
 def _always(devices: int) -> Stay:
     return Stay(np.zeros(devices, np.int64), np.full(devices, NEVER, np.int64))
-
-
-def edges(a: Availability, devices: Int64, begin: Time, end: Time) -> Edges:
-    """Return (times, devices, states) of all window edges in [begin, end), sorted by time, then off before on."""
-    device, turn = _turns(a, devices, begin, end)
-    origin = turn * a.period[device] - a.shift[device]
-    rows = a.row[device]
-    low, high = a.windows.starts[rows], a.windows.starts[rows + 1]
-    parts = [
-        (*_edges_of(column, low, high, origin, device, begin, end), state)
-        for column, state in ((a.windows.off, False), (a.windows.on, True))
-    ]
-    times = np.concatenate([part[0] for part in parts])
-    ids = np.concatenate([part[1] for part in parts])
-    states = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
-    order = np.argsort(times, kind="stable")  # stable: off edges were put first
-    return times[order], ids[order], states[order]
-
-
-def _turns(a: Availability, devices: Int64, begin: Time, end: Time) -> tuple[Int64, Int64]:
-    """Return every (device, turn of its recording) that meets [begin, end)."""
-    period = a.period[devices]
-    loops = np.maximum(period, 1)
-    first = np.where(period > 0, (begin + a.shift[devices]) // loops, 0)
-    # an off edge may fall exactly on the end of a turn: look one turn back
-    first = np.where(period > 0, np.maximum(first - 1, 0), 0)
-    last = np.where(period > 0, (end - 1 + a.shift[devices]) // loops, 0)
-    count = last - first + 1
-    device = np.repeat(devices, count)
-    within = np.arange(len(device)) - np.repeat(np.cumsum(count) - count, count)
-    return device, np.repeat(first, count) + within
-
-
-def _edges_of(
-    column: Int64, low: Int64, high: Int64, origin: Int64, device: Int64, begin: Time, end: Time
-) -> tuple[Int64, Int64]:
-    """Return (times, devices) of the edges of one column that fall into [begin, end)."""
-    first = search(column, low, high, begin - 1 - origin)
-    stop = search(column, low, high, end - 1 - origin)
-    count = stop - first
-    k = np.repeat(first, count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return column[k] + np.repeat(origin, count), np.repeat(device, count)
-
-
-def _no_edges() -> Edges:
-    nothing = np.zeros(0, np.int64)
-    return nothing, nothing, np.zeros(0, np.bool_)

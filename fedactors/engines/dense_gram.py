@@ -46,6 +46,7 @@ from fedactors.workload import Workload
 
 _SMALL = 50_000  # weights of a first layer below which calls cost more than products
 _ROWS = 20  # of chunks that are trained together
+_TOGETHER = 2**24  # parameters of their models, at most: 64 MB
 _ALONE = 16  # samples whose inner products are not worth dividing further, and products not worth sharing
 
 
@@ -93,7 +94,7 @@ class DenseGramEngine(LongestFirstEngine):
 
     def max_rows(self, dataset: DeviceDataset) -> int:
         """Products that are computed anew have the size of the longest trip of a call: each chunk has its own call."""
-        return 0 if dataset.cache is None else _ROWS
+        return 0 if dataset.cache is None else min(_ROWS, _TOGETHER // dataset.model.parameters)
 
     def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
         """As long as the products do not have the size of the longest trip of a part."""
@@ -106,13 +107,13 @@ class DenseGramEngine(LongestFirstEngine):
         (seen,) = rows.prepared or [_trip_samples(dataset, rows)]
         first = _FirstLayer(seen, weight, bias, rows.lr, rows.chunks)
         losses = _take_steps(dataset.model, rows, seen, first, moving)
-        rest = torch.cat([(tensor - start).flatten(1) for tensor, start in zip(moving, others, strict=True)], 1)
+        rest = [tensor.sub_(start).flatten(1) for tensor, start in zip(moving, others, strict=True)]
         if rows.sums is not None:
             _add_up(first, rest, rows.sums, rows.chunks)
             return BatchResult(rows.starts.new_empty(len(rows.clients), 0), losses, NO_STATE)
         deltas = rows.starts.new_empty(rows.starts.shape)
         for row, delta in enumerate(deltas):
-            first.add(row, delta, 1.0, new=True).add_(rest[row])
+            _add(first.add(row, delta, 1.0, new=True), rest, row, 1.0)
         return BatchResult(deltas, losses, NO_STATE)
 
 
@@ -140,15 +141,22 @@ def _take_steps(
     return mean_losses(logs, seen.hot, seen.weights).T
 
 
-def _add_up(first: _FirstLayer, rest: Tensor, total: UpdateSums, chunks: Sequence[int]) -> None:
+def _add_up(first: _FirstLayer, rest: Sequence[Tensor], total: UpdateSums, chunks: Sequence[int]) -> None:
     """Add the updates of the first layer and of those after it, `rest`, one row after the other to their sums."""
     for row in sorted(range(len(total.places)), key=total.places.__getitem__):
         chunk = chunks[row]
         share = total.weights[row]
         new = chunk not in total.sums
         if new:
-            total.sums[chunk] = rest.new_empty(first.size + rest.shape[1])
-        first.add(row, total.sums[chunk], share, new=new).add_(rest[row], alpha=share)
+            total.sums[chunk] = torch.empty(first.size + sum(part.shape[1] for part in rest))
+        _add(first.add(row, total.sums[chunk], share, new=new), rest, row, share)
+
+
+def _add(out: Tensor, updates: Sequence[Tensor], row: int, weight: float) -> None:
+    """Add a row of `updates`, each (C, size), times `weight` to `out`, where they follow one another."""
+    for part in updates:
+        out[: part.shape[1]].add_(part[row], alpha=weight)
+        out = out[part.shape[1] :]
 
 
 class _TripSamples(NamedTuple):

@@ -68,6 +68,10 @@ class CallError(Exception):
     """A worker raised an exception; the message names the method and process and carries the traceback."""
 
 
+class ChunkError(CallError):
+    """A chunk raised; the message names the clients, too."""
+
+
 class UserCallError(CallError):
     """Code of the user raised in a worker; the message begins with the user's lines."""
 

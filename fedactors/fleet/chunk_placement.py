@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+
+_BLOCKS = 16  # that a host has at least, so that hosts end at about the same time
 
 
 def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
@@ -17,16 +18,18 @@ def spread(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
     return places
 
 
-def ranges(costs: Sequence[int], branches: Sequence[int], hosts: int, tries: int) -> list[int]:
-    """Return a host for each chunk so that each host has whole branches that follow one another, about equal in cost.
+def ranges(costs: Sequence[int], hosts: int, tries: int) -> list[int]:
+    """Return a host for each chunk so that each host has chunks that follow one another, about equal in cost.
 
-    Hosts are used one after the other; another one is the first at each try.
+    Where hosts have many chunks they get blocks of neighbours, whose sum is one. Hosts are used one after the other;
+    another one is the first at each try.
     """
+    block = 1 << max(0, (len(costs) // (_BLOCKS * hosts)).bit_length() - 1)
     total = max(sum(costs), 1)
     done = 0
     places: list[int] = []
-    for _, run in groupby(zip(branches, costs, strict=True), key=lambda one: one[0]):
-        parts = [cost for _, cost in run]
+    for first in range(0, len(costs), block):
+        parts = costs[first : first + block]
         middle = done + sum(parts) / 2
         places += [(min(int(middle * hosts / total), hosts - 1) + tries) % hosts] * len(parts)
         done += sum(parts)

@@ -1,28 +1,24 @@
-"""What hosts do with results of chunks: those of one branch are added up at once, all of a round when it is folded."""
+"""What hosts do with results of chunks: those of other hosts are added to their own, and counted as moved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from fedactors.learning.reduction import HANDED_ON, added, plus, size
-from fedactors.learning.training_task import ChunkResult
+from fedactors.learning.reduction import merged, size
+from fedactors.learning.training_task import Chunk, ChunkResult
 
 
-def append_or_add(results: list[ChunkResult], result: ChunkResult) -> None:
-    """Append the result of a chunk, or add it to the last one if that is of the same branch."""
-    if results and results[-1].branch == result.branch:
-        results[-1] = plus(results[-1], result)
-    else:
-        results.append(result)
+def result_of(chunk: Chunk, result: ChunkResult) -> ChunkResult:
+    """Return the result of a chunk that was perhaps trained together with others, at its own place."""
+    return result._replace(place=chunk.place, among=chunk.among)
 
 
-def folded(results: Iterable[list[ChunkResult]]) -> list[ChunkResult]:
-    """Return the sum of a host's results, of whole branches, and of the sum that the host before it hands on."""
-    parts = [part for result in results for part in result]
-    total = added(parts)
-    handed_on = [part for part in parts if part.branch == HANDED_ON]
-    return [] if total is None else [total._replace(moved=total.moved + size(handed_on))]
+def folded(own: Sequence[list[ChunkResult]], handed: Sequence[list[ChunkResult]]) -> list[ChunkResult]:
+    """Return the sums of what a host learned and of what another one has `handed` to it."""
+    theirs = [part for result in handed for part in result]
+    first, *others = merged([part for result in own for part in result] + theirs)
+    return [first._replace(moved=first.moved + size(theirs)), *others]
 
 
 def parted(results: Sequence[ChunkResult]) -> tuple[Any, ...]:

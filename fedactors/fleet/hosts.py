@@ -70,8 +70,8 @@ class Hosts:
     def learned(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]], tries: int) -> list[Results]:
         """Train all chunks; return what the server adds up, in few pieces however many chunks there are.
 
-        Of few chunks the server gets each host's results. Of many, each host adds up its own results and the sum of
-        the host before it.
+        Of few chunks the server gets each host's results. Of many, hosts add them up two by two, and then the sums of
+        two pairs, and so on.
         """
         handed_on = len(chunks) > _DIRECT
         places = self._places(chunks, tries, in_ranges=handed_on)
@@ -81,10 +81,16 @@ class Hosts:
         results: dict[int, list[Results]] = {}
         for place, mine in calls:
             results.setdefault(place, []).append(self._learn(self.stubs[place], mine, bases))
-        total: list[Results] = []
-        for place in dict.fromkeys(places):
-            total = [self.stubs[place].fold([*total, *results[place]])]
-        return total
+        sums = [(place, self._sum_of(place, results[place])) for place in dict.fromkeys(places)]
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=False)
+            added = [(place, self.stubs[place].fold([mine], [other])) for (place, mine), (_, other) in pairs]
+            sums = added + sums[2 * len(added) :]
+        return [total for _, total in sums]
+
+    def _sum_of(self, place: int, results: list[Results]) -> Results:
+        """Return what one host learned, in one piece."""
+        return results[0] if len(results) == 1 else self.stubs[place].fold(results)
 
     def explained(self, flight: Flight, bases: Sequence[Handle[Vectors]], reason: str) -> str:
         """Return why actors of a task die again and again: the client that ends its process, else `reason`."""
@@ -140,9 +146,7 @@ class Hosts:
         places = [0] * len(chunks)
         for mine, hosts in by_kind(kinds, self._kinds):
             costs = [chunks[chunk].cost for chunk in mine]
-            branches = [chunks[chunk].branch for chunk in mine]
-            count = len(hosts)
-            found = ranges(costs, branches, count, tries) if in_ranges else spread(costs, count, tries)
+            found = (ranges if in_ranges else spread)(costs, len(hosts), tries)
             for chunk, place in zip(mine, found, strict=True):
                 places[chunk] = hosts[place]
         return places

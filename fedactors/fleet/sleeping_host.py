@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.fleet.chunk_results import append_or_add, folded
+from fedactors.fleet.chunk_results import folded, result_of
 from fedactors.fleet.profiling import Span, Spans
+from fedactors.learning.reduction import append_or_add
 from fedactors.learning.training_task import Chunk, ChunkResult
 
 
@@ -45,9 +46,9 @@ class SleepingHost:
             seconds = chunk.cost * self._step
             self._never.wait(seconds)
             sums = {name: np.zeros(length, np.float32) for name, length in self._vectors.items()}
-            append_or_add(learned, ChunkResult(chunk.clients[0], sums, 0.0, seconds, branch=chunk.branch))
+            append_or_add(learned, result_of(chunk, ChunkResult(chunk.place, sums, 0.0, seconds)))
         return learned
 
-    def fold(self, *results: list[ChunkResult]) -> list[ChunkResult]:
-        """Return the sum of what this host has and of what the host before it hands on."""
-        return folded(results)
+    def fold(self, own: int, *results: list[ChunkResult]) -> list[ChunkResult]:
+        """Return the sums of `own` results, which are this host's, and of those that another host handed to it."""
+        return folded(results[:own], results[own:])

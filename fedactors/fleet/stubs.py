@@ -61,9 +61,9 @@ class ClientHostStub(WorkerStub):
         """Return which client of `chunk` ends the process that trains it, and how; empty if none does."""
         return self._fleet.call(self.actor, "deadly_client", chunk, *bases, *kept)
 
-    def fold(self, results: Sequence[Results]) -> Results:
-        """Add up what this host learned and what the host before it hands on."""
-        return self._fleet.call(self.actor, "fold", *results)
+    def fold(self, own: Sequence[Results], handed: Sequence[Results] = ()) -> Results:
+        """Add up what this host learned and what another host has `handed` to it."""
+        return self._fleet.call(self.actor, "fold", len(own), *own, *handed)
 
     def gradient_sum(self, clients: Sequence[int], public: Handle[Vectors]) -> Handle[GradientSum]:
         """Add up gradients of the clients' mean losses at the model in `public`."""

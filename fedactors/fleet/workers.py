@@ -20,8 +20,8 @@ import torch
 from fedactors.bits import stay_in_one_thread
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet import freed_memory
-from fedactors.fleet.base import CallError, UserCallError
-from fedactors.fleet.chunk_results import append_or_add, folded, parted
+from fedactors.fleet.base import ChunkError, UserCallError
+from fedactors.fleet.chunk_results import folded, parted, result_of
 from fedactors.fleet.deadly_clients import deadly_client
 from fedactors.fleet.failing_clients import failing_clients, this_process
 from fedactors.fleet.messages import AggregationReport, Contribution
@@ -39,6 +39,7 @@ from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
+from fedactors.learning.reduction import append_or_add
 from fedactors.learning.row_vectors import as_tensors
 from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
@@ -50,10 +51,6 @@ from fedactors.models.network import initial
 from fedactors.user_errors import told
 
 State: TypeAlias = dict[str, torch.Tensor]
-
-
-class ChunkError(CallError):
-    """A chunk raised; the message names the clients, too."""
 
 
 class Worker:
@@ -96,7 +93,7 @@ class ClientHost(Worker):
         self._keeps = task.keeps_state
 
     def learn(self, chunks: Sequence[Chunk], *given: Vectors | None) -> list[ChunkResult] | tuple[Any, ...]:
-        """Return what the chunks learned, in their order, chunks of one branch added up.
+        """Return what the chunks learned, in their order, neighbours added up as in `reduction`.
 
         `given` are the models that chunks start from and, if the algorithm has clients keep something, what each client
         of each chunk kept, None at its first trip. Then a tuple is returned: the results, and what each client keeps
@@ -116,7 +113,7 @@ class ClientHost(Worker):
         return parted(learned) if self._keeps else learned
 
     def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
-        """Return which client ends the process that trains it, and how; empty if none does. `given`: as in `learn`."""
+        """Return which client ends the process that trains it, and how; empty if none does; see `learn`."""
         first_kept = len(given) - self._kept_by([chunk])
         return deadly_client(self._trainer, chunk, [one for one in given[:first_kept] if one], given[first_kept:])
 
@@ -128,9 +125,9 @@ class ClientHost(Worker):
         """Prepare `chunks`, which this host learns next, as far as that needs no model."""
         self._trainer.prepare(chunks)
 
-    def fold(self, *results: list[ChunkResult]) -> list[ChunkResult]:
-        """Return the sum of what this host learned and of what the host before it hands on."""
-        return folded(results)
+    def fold(self, own: int, *results: list[ChunkResult]) -> list[ChunkResult]:
+        """Return the sums of `own` results, which are this host's, and of those that another host handed to it."""
+        return folded(results[:own], results[own:])
 
     def gradient_sum(self, clients: Sequence[int], public: Vectors) -> GradientSum:
         """Return sums over `clients` of the gradients of their mean losses at the model in `public`."""
@@ -153,7 +150,7 @@ class ClientHost(Worker):
     ) -> list[ChunkResult]:
         try:
             learned = self._trainer.learn_together(chunks, sent, kept, following)
-            return [one._replace(branch=chunk.branch) for one, chunk in zip(learned, chunks, strict=True)]
+            return [result_of(chunk, one) for chunk, one in zip(chunks, learned, strict=True)]
         except (Exception, SystemExit) as error:
             text = traceback.format_exc()
             lines = told(error)

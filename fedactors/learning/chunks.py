@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from fedactors.engines.local_work import CACHED
-from fedactors.learning.reduction import BRANCHES
 from fedactors.learning.training_task import Chunk
 from fedactors.models.dense_stacks import blocks_of
 from fedactors.models.layers import Model
@@ -17,6 +16,7 @@ from fedactors.workload import Workload
 _ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
 _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
 _HOSTS = 4  # that there should be work for, however many there are: part of the bits
+_LARGE = 256  # chunks of a large cohort of small models: as many hosts can share it
 TOGETHER = 1000  # rows of several chunks that an engine trains at once, at most
 _COLUMNS = ("clients", "bases", "trips", "steps", "weights")
 
@@ -24,9 +24,9 @@ _COLUMNS = ("clients", "bases", "trips", "steps", "weights")
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     """Return how many trips each chunk takes, from their number, the model and the device type alone.
 
-    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly; in
-    a large cohort a chunk is as large as a branch of the round's sum, which one host trains in any case. A GPU should
-    have work that takes longer than its launch, and room for what a step makes of models.
+    On a CPU the moving models of a chunk should stay in its cache, and there should be work for four hosts, evenly, in
+    a large cohort for many. A GPU should have work that takes longer than its launch, and room for what a step makes
+    of models.
     """
     if device == "cuda":
         most = max(2, min(1024, _ROOM // model.parameters))
@@ -42,14 +42,14 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
 
 def most_together(cohort: int) -> int:
     """Return for how many clients a host needs samples at once, on a CPU: those it trains, and those it prepares."""
-    return 2 * max(TOGETHER, -(-cohort // BRANCHES))
+    return 2 * max(TOGETHER, -(-cohort // _LARGE))
 
 
 def _most_on_a_cpu(trips: int, model: Model) -> int:
     """Return how many trips a chunk takes at most: as many models as a cache holds where they move at once."""
     modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
     if blocks_of(model) or _move_at_once(model, modules):
-        return max(2, min(max(25, -(-trips // BRANCHES)), CACHED // model.parameters))
+        return max(2, min(max(25, -(-trips // _LARGE)), CACHED // model.parameters))
     return 2 if modules and model.parameters > CACHED else 4
 
 

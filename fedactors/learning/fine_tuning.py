@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from fedactors.learning.central_learner import CentralLearner
-from fedactors.learning.training_task import FineTuning, TrainingData, TrainingTask
-from fedactors.workload import workload
+from fedactors.learning.training_task import TrainingData, TrainingTask
+from fedactors.workload import FineTuning, workload
 
 
 class FineTuner(NamedTuple):

@@ -1,44 +1,44 @@
 """Sums of what chunks learned, in an order that is fixed by the Plan: no bit depends on which process adds them.
 
-    chunks in the order of their clients   c1 c2 c3 | c4 c5 c6 | c7 c8      branches: runs of chunks, at most BRANCHES
-    inside a branch from the left          b1 = (c1 + c2) + c3, ...
-    and so the branches                    ((b1 + b2) + b3)
+    chunks in the order of their clients   c0    c1    c2    c3    c4    c5    c6
+    neighbours, as in a knock-out          (c0 + c1)   (c2 + c3)   (c4 + c5)   c6
+                                           ((c0 + c1) + (c2 + c3)) ((c4 + c5) + c6)
 
-A host computes whole branches that follow one another, adds their sum to that of the host before it, and sends the
-result to the next one: h hosts send h vectors, however many chunks there are.
+Whoever has both neighbours adds them, so a host that learned a run of n chunks holds at most 2 log2(n) sums, and sums
+of hosts are added up in log2(hosts) steps, at any host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.learning.training_task import ChunkResult
 
-BRANCHES = 64  # of a round's sum; part of its bits where there are more chunks
-HANDED_ON = -1  # the branch of a sum that has everything before it in it
 
-
-def branches(chunks: int) -> list[int]:
-    """Return the branch of each of `chunks` chunks: a chunk each, or as evenly as possible."""
-    count = min(chunks, BRANCHES)
-    return [chunk * count // chunks for chunk in range(chunks)]
+def append_or_add(results: list[ChunkResult], result: ChunkResult) -> None:
+    """Append the result of a chunk, or of several; what then is a neighbour of the one before it is added to that."""
+    results.append(result)
+    while len(results) > 1 and _neighbours(results[-2], results[-1]):
+        results[-2:] = [plus(results[-2], results[-1])]
 
 
 def merged(parts: Iterable[ChunkResult]) -> list[ChunkResult]:
-    """Return what each branch learned, in order, from what its chunks did."""
-    ordered = sorted(parts, key=lambda part: part.first)
-    return [reduce(plus, run) for _, run in groupby(ordered, key=lambda part: part.branch)]
+    """Return the sums of all `parts`, in the order of their chunks, neighbours added."""
+    found: list[ChunkResult] = []
+    for part in sorted(parts, key=lambda part: part.place):
+        append_or_add(found, part)
+    return found
 
 
 def added(parts: Iterable[ChunkResult]) -> ChunkResult | None:
-    """Return the sum over all branches; None if there is nothing to add."""
-    whole = merged(parts)
-    return reduce(plus, whole)._replace(branch=HANDED_ON) if whole else None
+    """Return the sum over all chunks of a round; None if there are none."""
+    found = merged(parts)
+    if len(found) > 1:
+        raise ValueError(f"a sum over {found[0].among} chunks lacks some: it has {[part.place for part in found]}")
+    return found[0] if found else None
 
 
 def size(parts: Sequence[ChunkResult]) -> int:
@@ -46,16 +46,12 @@ def size(parts: Sequence[ChunkResult]) -> int:
     return sum(vector.nbytes for part in parts for vector in part.sums.values())
 
 
-def _joined(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the sum of two sums, or the rows of single updates below each other."""
-    return one + other if one.ndim == 1 else np.concatenate([one, other])
-
-
 def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
     """Return the sum of two, the first one's first."""
     sums = {name: _joined(vector, other.sums[name]) for name, vector in one.sums.items()}
     return one._replace(
         sums=sums,
+        chunks=one.chunks + other.chunks,
         loss=one.loss + other.loss,
         seconds=one.seconds + other.seconds,
         bad=one.bad + other.bad,
@@ -64,3 +60,15 @@ def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         narrow=min((narrow for narrow in (one.narrow, other.narrow) if narrow), default=None),
         moved=one.moved + other.moved,
     )
+
+
+def _neighbours(one: ChunkResult, other: ChunkResult) -> bool:
+    """Whether two meet in the next step: sums of as many chunks, or of all that are left after the first."""
+    meets = one.place % (2 * one.chunks) == 0 and one.place + one.chunks == other.place
+    is_last = other.place + other.chunks == other.among
+    return meets and (other.chunks == one.chunks or (is_last and other.chunks < one.chunks))
+
+
+def _joined(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the sum of two sums, or the rows of single updates below each other."""
+    return one + other if one.ndim == 1 else np.concatenate([one, other])

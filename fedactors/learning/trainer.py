@@ -236,9 +236,8 @@ class Trainer:
         weights = [weight for chunk in chunks for weight in chunk.weights]
         total = UpdateSums({}, weights, range(len(weights)))
         losses = self._batching.train(self._dataset, replace(rows, sums=total)).losses
-        nothing = rows.starts.new_zeros(rows.starts.shape[1])  # of a chunk in which no client took a step
         learned = [
-            self._learned(chunk, {"delta": total.sums.get(part, nothing).numpy()}, (), its_losses)
+            self._learned(chunk, {"delta": total.of(part, rows.starts.shape[1]).numpy()}, (), its_losses)
             for part, (chunk, _, its_losses) in enumerate(parts_of(chunks, losses))
         ]
         pairs = zip(chunks, timed(learned, began), strict=True)
@@ -249,7 +248,7 @@ class Trainer:
 
     def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.clients[0], sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit())
+        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit())
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""

@@ -25,7 +25,7 @@ from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.transforms.chain import Chain
-from fedactors.workload import Workload
+from fedactors.workload import FineTuning, PretrainingWork, Workload
 
 SENT = "sent."  # before the name of a vector as clients are sent it, where that is another one
 _SIGNED = 101  # of the samples that are looked at to know data again
@@ -43,7 +43,8 @@ class Chunk(NamedTuple):
     weights: tuple[float, ...]
     lr: float
     active: tuple[int, ...] = ()  # clients to which data are reassigned in this round; empty if they are not
-    branch: int = 0  # of the round's sum, see `reduction`
+    place: int = 0  # among the chunks of the round
+    among: int = 1  # as many
 
     @property
     def cost(self) -> int:
@@ -82,7 +83,7 @@ class ChunkResult(NamedTuple):
     Where the server combines single updates, `sums` holds a row for each trip: `(trips, parameters)`.
     """
 
-    first: int  # client of the chunk: says where its sums belong among those of other chunks
+    place: int  # among the chunks of the round, of the chunk or of the first of several
     sums: Vectors
     loss: float  # sum over local steps of the batch's mean loss
     seconds: float  # wall time
@@ -90,24 +91,9 @@ class ChunkResult(NamedTuple):
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
     narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
-    branch: int = 0  # of the round's sum, see `reduction`
+    among: int = 1  # as many chunks
+    chunks: int = 1  # whose sum this is, one after the other
     moved: int = 0  # bytes of sums that other hosts handed over for this
-
-
-class PretrainingWork(NamedTuple):
-    """Local steps on the server's data before the first round."""
-
-    work: Workload
-    lr: float
-
-
-class FineTuning(NamedTuple):
-    """What a client does with a model before it is evaluated there: passes, or steps."""
-
-    epochs: int | None
-    steps: int | None
-    batch: int
-    lr: float
 
 
 @dataclass(frozen=True)

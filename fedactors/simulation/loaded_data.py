@@ -12,10 +12,11 @@ from fedactors.data.on_demand import OnDemandSplit
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.learning.chunks import most_together
-from fedactors.learning.training_task import FineTuning, SampleVariants, TrainingData, on_demand_data
+from fedactors.learning.training_task import SampleVariants, TrainingData, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.workload import FineTuning
 
 if TYPE_CHECKING:
     from fedactors.simulation.execution import Labelled

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedactors import registry
 from fedactors.clock.device_columns import build
-from fedactors.clock.named_recordings import look_for_recordings
+from fedactors.clock.recording_paths import look_for_recordings
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError, UsageError

@@ -14,7 +14,6 @@ from fedactors import bits
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import (
-    PretrainingWork,
     ServerExamples,
     TrainingTask,
     share,
@@ -44,6 +43,7 @@ from fedactors.simulation.resume.resume import (
     scenario_of,
 )
 from fedactors.user_errors import user_errors
+from fedactors.workload import PretrainingWork
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock

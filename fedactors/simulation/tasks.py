@@ -16,7 +16,6 @@ from fedactors.clock.selections.base import Clients
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.algorithm import Round
 from fedactors.learning.chunks import chunk_sizes
-from fedactors.learning.reduction import branches
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
@@ -218,9 +217,10 @@ def _chunks(
             tuple(weights[first:end]),
             float(rates[first]),
             active,
-            branch,
+            place,
+            len(runs),
         )
-        for (first, end), branch in zip(runs, branches(len(runs)), strict=True)
+        for place, (first, end) in enumerate(runs)
     )
 
 

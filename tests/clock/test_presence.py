@@ -45,7 +45,7 @@ def test_windows_answer_alike_one_by_one(device, time):
 @given(
     st.lists(devices(), min_size=1, max_size=5),
     st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=5, max_size=5),
-    st.lists(st.integers(0, 10**5), min_size=1, max_size=6),
+    st.lists(st.integers(0, 10**4), min_size=1, max_size=6),
 )
 def test_a_leap_in_time_is_the_sum_of_its_steps(population, stays, times):
     """Leaps look devices up, steps apply every edge; both end in the same state, and go on alike."""
@@ -53,12 +53,11 @@ def test_a_leap_in_time_is_the_sum_of_its_steps(population, stays, times):
     stays = stays[: len(population)]
     stay = Stay(np.array([begin for begin, _ in stays]), np.array([NEVER if k % 2 else b + k for b, k in stays]))
     leaping = Presence(a, stay=stay)
-    leaping._size = 1
+    leaping._leap = lambda: 0
     stepping = Presence(a, stay=stay)
-    stepping._stretch = lambda: 10**6  # longer than any leap
+    stepping._leap = lambda: 10**6
     for time in sorted(times):
         leaping.advance(time)
-        leaping._size = 1
         stepping.advance(time)
         assert leaping.available().tolist() == stepping.available().tolist()
         assert leaping.next_edge() == stepping.next_edge()

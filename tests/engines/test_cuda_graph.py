@@ -178,7 +178,7 @@ def test_while_a_gpu_works_the_next_chunk_is_shuffled_and_no_trip_twice(monkeypa
     model, asked, original = MODELS["mlp"], [], batches.sequences
     host = ClientHost(task(model), samples(model))
     chunks, sent = [chunk((4, 3), (0, 2)), chunk((2, 5), (1, 4)), chunk((1, 2), (3, 2))], starts_of(model)[0]
-    chunks = [one._replace(branch=number) for number, one in enumerate(chunks)]
+    chunks = [one._replace(place=number) for number, one in enumerate(chunks)]
     expected = host.learn(chunks, sent)
     monkeypatch.setattr(
         batches, "sequences", lambda seed, clients, *more: asked.extend(clients) or original(seed, clients, *more)

@@ -1,4 +1,4 @@
-"""Sums move as one vector for each host, however many clients there are: counted, and with the same bits."""
+"""Sums move as a few vectors for each host, however many clients there are: counted, and with the same bits."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def check(tmp_path, monkeypatch, clients, **server):
         assert result.summary["digests"] == found[0].summary["digests"]
         for row in result.metrics:
             assert row["heard"] == clients
-            assert row["bytes_reduced"] == hosts * model
+            assert hosts * model <= row["bytes_reduced"] <= (4 * hosts - 3) * model
     return found
 
 

@@ -47,7 +47,7 @@ def apart(monkeypatch):
 def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
     model = MODELS[name]
     told = replace(task(model), algorithm=algorithm, tells_losses=True)
-    chunks = [one._replace(branch=number) for number, one in enumerate(PARTS)]
+    chunks = [one._replace(place=number) for number, one in enumerate(PARTS)]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == 1
     together = ClientHost(told, samples(model)).learn(chunks, *sent)
@@ -82,7 +82,7 @@ def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name
     for number in range(10):
         clients = tuple(range(3 * number, 3 * number + 3))
         steps = tuple(int(draws.integers(0, works[c].wanted + 1)) if number % 2 else works[c].wanted for c in clients)
-        chunks.append(chunk(steps, clients, (0.4, 1.7, 0.1))._replace(branch=number))
+        chunks.append(chunk(steps, clients, (0.4, 1.7, 0.1))._replace(place=number))
     host, sent = ClientHost(the_task, data), {"x": initial(model, 1)}
     together = host.learn(chunks, sent)
     apart(monkeypatch)

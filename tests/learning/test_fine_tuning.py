@@ -6,9 +6,10 @@ import numpy as np
 
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.learning.fine_tuning import FineTuner
-from fedactors.learning.training_task import FineTuning, TrainingData
+from fedactors.learning.training_task import TrainingData
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.network import initial
+from fedactors.workload import FineTuning
 from tests.engines.test_engines import MODELS, samples, task
 
 

@@ -36,7 +36,7 @@ def sent(model):
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("name", MODELS)
 def test_prepared_chunks_give_the_same_bits(name, work, algorithm):
-    model, chunks = MODELS[name], [one._replace(branch=number) for number, one in enumerate(WORK[work])]
+    model, chunks = MODELS[name], [one._replace(place=number) for number, one in enumerate(WORK[work])]
     host = ClientHost(told(model, algorithm), samples(model))
     expected = host.learn(chunks, *sent(model))
     host.prepare(chunks)

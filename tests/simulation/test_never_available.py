@@ -153,5 +153,6 @@ def test_one_level_cannot_have_a_deviation():
 
 
 def test_check_names_the_group_whose_law_does_not_fit(capsys):
-    assert main(["check", "scenarios/ruan-sampled.yaml", "--quick", "--set", "server.local.epochs=1"]) == 2
+    changed = ["--set", "server.local.epochs=1", "--set", "task.dataset=digits"]
+    assert main(["check", "scenarios/ruan-sampled.yaml", "--quick", *changed]) == 2
     assert "population.1.sampled: T30 has mean 75.3% and deviation 14.8%, which 1 level" in capsys.readouterr().err

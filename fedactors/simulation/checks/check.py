@@ -12,16 +12,15 @@ from fedactors.plan import SECOND
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
-from fedactors.simulation.checks.memory_forecast import refuse_too_much, single_updates
+from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
 from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
-from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared, least_times
+from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
 from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
-_WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
 
 
 @user_errors(ScenarioError)
@@ -114,11 +113,11 @@ def _too_slow(prepared: Prepared) -> int:
 
 def _memory(prepared: Prepared) -> dict[str, int]:
     """Estimate the memory of the run in bytes: the shared data, and one client host."""
-    info, model = prepared.info, prepared.model
+    info = prepared.info
     data = prepared.train_bytes + info.test_size * row_bytes(info.input_shape)
     updates = single_updates(prepared)
     return {
         **({"updates": updates} if updates else {}),
         "data": data,
-        "host": _WORKER_BYTES + 32 * 4 * model.parameters * BYTES_PER_PARAMETER,
+        "host": host_bytes(prepared),
     }

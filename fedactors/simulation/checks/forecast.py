@@ -20,6 +20,7 @@ from fedactors.fleet.messages import RoundTask
 from fedactors.plan import Plan
 from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
+from fedactors.simulation.checks.memory_forecast import host_bytes
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
 from fedactors.simulation.prepared import Prepared
@@ -66,7 +67,7 @@ def forecast(
         "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
         "seconds_per_round": each,
         "steps_per_second": _steps(tasks) / each if each else 0.0,
-        "host_bytes": _process_bytes() + _data_bytes(prepared) + _RECORDING[kind],
+        "host_bytes": max(_process_bytes(), host_bytes(prepared)) + _data_bytes(prepared) + _RECORDING[kind],
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
+
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
+from fedactors.learning.chunks import chunk_sizes
 from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepared import Prepared
 
 _NUMBER = 4  # bytes of float32
+_WORKER_BYTES = 450_000_000  # a Python process with torch, before data and models
 _MODELS = 4  # copies that are there at once whatever runs: the server's, a client's, its gradient, its update
 
 
 def single_updates(prepared: Prepared) -> int:
     """Return the bytes of a round's updates where the server combines them one by one: twice, as they are joined."""
+    return 2 * _asked(prepared) * prepared.model_bytes if prepared.scenario.server.aggregation.single else 0
+
+
+def host_bytes(prepared: Prepared) -> int:
+    """Return about how many bytes a client host on a CPU has beside the data.
+
+    A model and an update for each client of a chunk, a gradient, the model that they start from, and the sums of a
+    round that have no neighbour yet.
+    """
+    sizes = chunk_sizes(_asked(prepared), prepared.model, "cpu")
+    models = 2 * max(sizes) + 2 + ceil(log2(len(sizes)))
+    return _WORKER_BYTES + models * prepared.model_bytes
+
+
+def _asked(prepared: Prepared) -> int:
+    """Return how many clients a round asks."""
     server = prepared.scenario.server
-    if not server.aggregation.single:
-        return 0
-    asked = prepared.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
-    return 2 * asked * prepared.model_bytes
+    return prepared.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
 
 
 def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
