@@ -151,14 +151,24 @@ def _data(one: StudyRow) -> dict[str, Any]:
 
 
 def _flat(data: Any, path: str = "") -> dict[str, Any]:
-    """Return the values of nested data by their paths; an entry of a list that has a name goes by it."""
-    if isinstance(data, dict) and data:
-        inner = {f"{path}.{key}".lstrip("."): value for key, value in data.items()}
-    elif isinstance(data, list) and data and all(isinstance(one, dict) for one in data):
-        inner = {f"{path}.{one.get('name', k)}": one for k, one in enumerate(data)}
-    else:
+    """Return the values of nested data by their paths."""
+    inner = _parts(data)
+    if not inner:
         return {path: data}
-    return {key: value for name, part in inner.items() for key, value in _flat(part, name).items()}
+    found: dict[str, Any] = {}
+    for name, part in inner.items():
+        found |= _flat(part, f"{path}.{name}".lstrip("."))
+    return found
+
+
+def _parts(data: Any) -> dict[str, Any]:
+    """Return the parts of a mapping, or of a list of mappings, by their names if these differ; else nothing."""
+    if isinstance(data, dict):
+        return data
+    if isinstance(data, list) and all(isinstance(one, dict) for one in data):
+        named = {str(one.get("name", k)): one for k, one in enumerate(data)}
+        return named if len(named) == len(data) else {str(k): one for k, one in enumerate(data)}
+    return {}
 
 
 def _shown(value: Any) -> str:

@@ -93,7 +93,7 @@ def _virtual_seconds(scenario: Scenario, sample: dict[str, Any]) -> float:
     seconds: float = sample["virtual_seconds"]
     if sample["plans"] in (0, server.rounds):
         return seconds
-    whole = seconds * server.rounds / sample["plans"]
+    whole: float = seconds * server.rounds / sample["plans"]
     return whole if server.until is None else min(whole, server.until / SECOND)
 
 

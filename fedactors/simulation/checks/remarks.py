@@ -31,7 +31,9 @@ def remarks(prepared: Prepared, virtual_seconds: float) -> list[str]:
 
 def _little_change(people: Population, devices: NDArray[np.int64], name: str, end: Time) -> list[str]:
     """Return a sentence if a run is much shorter than the recordings of a group, and hardly a device comes or goes."""
-    windows, arrive, depart = people.availability, people.arrive[devices], people.depart[devices]
+    windows = people.availability
+    arrive = people.arrive[devices]
+    depart = people.depart[devices]
     period = windows.period[devices]
     whole = float(np.median(np.where(period > 0, period, depart - arrive)))
     if end > _SHORT * whole:
