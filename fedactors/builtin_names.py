@@ -178,6 +178,7 @@ BUILTIN: dict[str, dict[str, str]] = {
     "update_transforms": {
         "adaptive-clip": "fedactors.transforms.adaptive_clip:AdaptiveClip",
         "clip": "fedactors.transforms.update_clipping:ClipUpdates",
+        "difference": "fedactors.transforms.model_difference:Difference",
         "gaussian": "fedactors.transforms.gaussian:GaussianNoise",
         "laplace": "fedactors.transforms.laplace:LaplaceNoise",
         "lowrank": "fedactors.transforms.lowrank:LowRank",

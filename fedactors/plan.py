@@ -214,7 +214,9 @@ class Payload(NamedTuple):
     `down` and `up` are in model sizes. Server work is counted in samples (forward and backward passes):
     `before` the broadcast, `during` the clients' work, `after` the aggregation, and `first` before the first round.
     `once` comes on top of `down` until a client has completed a download; `ahead` has reached every client when the
-    run begins, at no virtual time.
+    run begins, at no virtual time. Where `down` has differences from the last version, a client that has an older one
+    is sent `missed` more for each version in between, up to `missed_at_most` in all. `backhaul` are the bytes of a
+    model between edges and cloud.
     """
 
     down: float = 1.0
@@ -225,3 +227,6 @@ class Payload(NamedTuple):
     first: int = 0
     once: float = 0.0
     ahead: float = 0.0
+    missed: float = 0.0
+    missed_at_most: float = 0.0
+    backhaul: int = 0

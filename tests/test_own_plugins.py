@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(tmp_path, capsys, code
 
 @pytest.mark.parametrize(
     ("plugins", "said"),
-    [("mine.py", "should be a valid list"), (["gone.py"], "no file"), (["mine.txt"], "plugins.0: ")],
+    [("mine.py", "should be a list"), (["gone.py"], "no file"), (["mine.txt"], "plugins.0: ")],
 )
 def test_a_wrong_list_is_told(tmp_path, capsys, plugins, said):
     assert main(["check", str(written(tmp_path, plugins=plugins))]) == 2

@@ -19,7 +19,7 @@ from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.timings.hierarchical import Hierarchical
-from fedactors.clock.trip import Size, TripPlanner
+from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Payload, Plan
@@ -50,7 +50,8 @@ class Clock:
         self._scenario = scenario
         down, up = (_bytes(part, model_bytes) for part in (payload.down, payload.up))
         once = round(payload.once * int(np.max(model_bytes)))
-        trip_planner = planner(population, scenario.seed, down, up, once)
+        missed = Missed(*(round(part * int(np.max(model_bytes))) for part in (payload.missed, payload.missed_at_most)))
+        trip_planner = planner(population, scenario.seed, down, up, once, missed)
         self._world = _world(scenario, population, trip_planner, workloads)
         self._world.meter = meter_of(scenario, self._world, round(payload.ahead * int(np.max(model_bytes))))
         if scenario.server.secure is not None:
@@ -127,14 +128,16 @@ def _bytes(models: float, model_bytes: Size) -> Size:
     return each
 
 
-def planner(population: Population, seed: int, down: Size, up: Size, once: int) -> TripPlanner:
+def planner(
+    population: Population, seed: int, down: Size, up: Size, once: int, missed: Missed = NOTHING_MISSED
+) -> TripPlanner:
     """Return the trips that this population needs: plain ones, over flows that vary, or sampled."""
     flows = population.flows
     if flows is None:
-        return TripPlanner(population, down, up, once)
+        return TripPlanner(population, down, up, once, missed)
     if population.laws:
-        return SampledTripPlanner(population, flows, Draws(seed, population.laws), (down, up), once)
-    return VaryingTripPlanner(population, flows, down, up, once)
+        return SampledTripPlanner(population, flows, Draws(seed, population.laws), (down, up), once, missed)
+    return VaryingTripPlanner(population, flows, down, up, once, missed)
 
 
 def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
@@ -143,7 +146,7 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
     if isinstance(timing, Hierarchical):
-        return hierarchical(world, tiers_of(world, scenario, timing))
+        return hierarchical(world, tiers_of(world, scenario, timing, payload.backhaul))
     if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}

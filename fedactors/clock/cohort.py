@@ -66,6 +66,7 @@ class CohortPlanner:
 
     def plan(self, clients: Int64, base: int, start: Time, deadline: Time) -> Cohort:
         """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
+        self._trip_planner.ask(clients, base)
         alone = {
             int(k): self._trip_planner.plan(int(clients[k]), base, start, deadline, self._workloads[clients[k]])
             for k in np.flatnonzero(~self._plain[clients] | self._stops_before_departure(clients, deadline))
@@ -117,13 +118,12 @@ class CohortPlanner:
         return order
 
     def meet(self, orders: Sequence[Order]) -> None:
-        """Do not send again what is sent once to clients that have completed a download."""
-        if not self._trip_planner.once:
+        """Do not send again what clients have that have completed a download."""
+        if not self._trip_planner.changes:
             return
         for order in orders:
             if order.down == self._trip_planner.download(order.client):
-                self._trip_planner.met(order.client)
-                self._down[order.client] = self._trip_planner.transfers[0][order.client]
+                self._trip_planner.met(order.client, order.base)
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
         a, work = self._a, self._workload_table.of(clients)

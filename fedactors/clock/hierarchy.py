@@ -35,8 +35,7 @@ class TierRules:
     asks: list[int | None]  # of each edge; None: all its candidates
     deadlines: list[Time | None]  # of each edge's rounds
     links: Population  # of the edges to the cloud
-    down: int  # bytes to an edge
-    up: int  # bytes from it
+    size: int  # bytes of a model between edges and cloud
     samples: Int64  # of each client
     among: str
     until: Time | None
@@ -66,6 +65,8 @@ class _Cloud:
         if mixing is None:
             return (yield from self._in_step())
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
+        if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
+            return self._limit() or "nobody can be asked any more"
         return self._limit() or "all rounds done"
 
     def _in_step(self) -> Generator[simpy.Event, object, str]:
@@ -98,7 +99,7 @@ class _Cloud:
         """Put the Plan of the cloud into the queue that mixes its model with that of an edge."""
         self.rounds += 1
         mixed = ((self.model, 1 - mixing), (edge.model, mixing))
-        tier = Tier(CLOUD, mixed if edge.heard else ((self.model, 1.0),), self.rules.down + self.rules.up, self.rounds)
+        tier = Tier(CLOUD, mixed if edge.heard else ((self.model, 1.0),), 2 * self.rules.size, self.rounds)
         edge.model = self.model = self.version + 1
         self.add(Orders.of(()), opened, tier)
 
@@ -114,7 +115,7 @@ class _Cloud:
         total = sum(edge.heard for edge in heard)
         mixed = tuple((edge.model, edge.heard / total) for edge in heard)
         self.rounds += 1
-        moved = (self.rules.down + self.rules.up) * sum(edge.present for edge in self.edges)
+        moved = (2 * self.rules.size) * sum(edge.present for edge in self.edges)
         self.add(Orders.of(()), opened, Tier(CLOUD, mixed or ((self.version, 1.0),), moved, self.rounds))
 
     def add(self, orders: Orders, opened: Time, tier: Tier) -> int:
@@ -148,8 +149,8 @@ class _EdgeServer:
         links = cloud.rules.links
         self._availability = links.availability
         self._down, self._up = (
-            -(-size * SECOND // int(rates[number])) + int(links.latency[number])
-            for size, rates in ((cloud.rules.down, links.down), (cloud.rules.up, links.up))
+            -(-cloud.rules.size * SECOND // int(rates[number])) + int(links.latency[number])
+            for rates in (links.down, links.up)
         )
 
     def play(self) -> Waits:
@@ -215,13 +216,12 @@ class _EdgeServer:
         self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),)))
 
 
-def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> TierRules:
-    """Return what edges and cloud of a scenario do; reads the recordings of the edges' links."""
+def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int) -> TierRules:
+    """Return what edges and cloud of a scenario do, with models of `size` bytes; reads recordings of the links."""
     server = scenario.server
     groups = scenario.population
     edge_of = np.repeat([_place(timing, group.edge) for group in groups], [group.count for group in groups])
     links = build(scenario.model_copy(update={"population": [edge.as_group() for edge in timing.edges]}), flops=1)
-    planner = world.cohort_planner
     return TierRules(
         rounds=server.rounds,
         edge_rounds=timing.edge_rounds,
@@ -230,8 +230,7 @@ def tiers_of(world: World, scenario: Scenario, timing: Hierarchical) -> TierRule
         asks=[None if edge.cohort == "all" else edge.cohort for edge in timing.edges],
         deadlines=[edge.deadline or server.deadline for edge in timing.edges],
         links=links,
-        down=planner.trip_planner.download(0) - planner.trip_planner.once,
-        up=planner.trip_planner.upload(0),
+        size=size,
         samples=_samples(world),
         among=server.among,
         until=server.until,

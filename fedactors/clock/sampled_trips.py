@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.laws import law
-from fedactors.clock.trip import Size, Trip
+from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, Trip
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.plan import NEVER, Outcome, Time
 from fedactors.streams import Purpose, stream
@@ -43,9 +43,15 @@ class SampledTripPlanner(VaryingTripPlanner):
     """Plans trips of a population some of whose devices are sampled; see `TripPlanner`."""
 
     def __init__(
-        self, population: Population, flows: Flows, draws: Draws, sizes: tuple[Size, Size], once: int = 0
+        self,
+        population: Population,
+        flows: Flows,
+        draws: Draws,
+        sizes: tuple[Size, Size],
+        once: int = 0,
+        missed: Missed = NOTHING_MISSED,
     ) -> None:
-        super().__init__(population, flows, *sizes, once)
+        super().__init__(population, flows, *sizes, once, missed)
         self._draws = draws
         self._pace = population.per_sample.copy()  # of the trip that a device is on
         self._per_sample = memoryview(self._pace)
@@ -59,6 +65,7 @@ class SampledTripPlanner(VaryingTripPlanner):
 
     @override
     def set_pace(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> bool:
+        self.ask(np.array([client]), base)
         drawn = self._draws.draw(client, base)
         if drawn is None:
             return True

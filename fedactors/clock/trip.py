@@ -48,22 +48,38 @@ class Trip(NamedTuple):
 Size = int | Int64  # bytes: the same for every client, or `(clients,)`
 
 
+class Missed(NamedTuple):
+    """Bytes that a download has besides, of a device that has an older version of what is sent as differences.
+
+    A download's size is that of one difference. `most` bytes more are the whole model.
+    """
+
+    each: int  # of a version
+    most: int
+
+
+NOTHING_MISSED = Missed(0, 0)
+
+
 class TripPlanner:
     """Plans trips of a population with one payload; durations of transfers are columns made once.
 
-    `once` bytes come on top of `down` until a device has completed a download (`met`).
+    `once` bytes come on top of `down` until a device has completed a download (`met`); later those that it has missed,
+    of which it is told when it is asked (`ask`).
     """
 
-    def __init__(self, population: Population, down: Size, up: Size, once: int = 0) -> None:
+    def __init__(
+        self, population: Population, down: Size, up: Size, once: int = 0, missed: Missed = NOTHING_MISSED
+    ) -> None:
         self._p = population
         self._a = population.availability
         self._sizes = (down, up)
         self._latency = integers(population.latency)
-        self._later = _transfer(down, population.down) + population.latency  # ns
-        self._next = _transfer(down + once, population.down) + population.latency if once else self._later
+        self._next = _transfer(down + once, population.down) + population.latency  # ns
         self._down = integers(self._next)
-        self.once = once
-        self._new = bytearray(b"\x01" * (len(population) if once else 0))  # 1 until a download was completed
+        self._extra: Int64 = np.full(len(population) if once or missed.each else 0, once)  # bytes on top of `down`
+        self._missed = missed
+        self._has: Int64 = np.full(len(population) if missed.each else 0, -1)  # version; -1 before a first download
         self._up = integers(_transfer(up, population.up) + population.latency)
         self._per_sample = integers(population.per_sample)
         self._deadline_aware = integers(population.deadline_aware)
@@ -78,7 +94,7 @@ class TripPlanner:
 
     def download(self, client: int) -> int:
         """Return the bytes of the client's next download."""
-        return _of(self._sizes[0], client) + (self.once if self.once and self._new[client] else 0)
+        return _of(self._sizes[0], client) + (int(self._extra[client]) if self.changes else 0)
 
     def upload(self, client: int) -> int:
         """Return the bytes of the client's upload."""
@@ -87,14 +103,32 @@ class TripPlanner:
     def sizes(self, clients: Int64) -> tuple[Int64, Int64]:
         """Return the bytes of the next downloads and uploads of `clients`."""
         down, up = (np.full(len(clients), size) if isinstance(size, int) else size[clients] for size in self._sizes)
-        if self.once:
-            down = down + self.once * np.frombuffer(self._new, np.uint8)[clients].astype(np.int64)
-        return down, up
+        return (down + self._extra[clients] if self.changes else down), up
 
-    def met(self, client: int) -> None:
-        """Note that `client` has what is sent once."""
-        self._new[client] = 0
-        self._next[client] = self._later[client]
+    @property
+    def changes(self) -> bool:
+        """Whether downloads of a device depend on those that it has completed."""
+        return len(self._extra) > 0
+
+    def ask(self, clients: Int64, base: int) -> None:
+        """Note that `clients` are asked to start from version `base`, and what they need for it."""
+        if not self._missed.each:
+            return
+        known = clients[self._has[clients] >= 0]
+        self._set_extra(known, np.minimum((base - self._has[known] - 1) * self._missed.each, self._missed.most))
+
+    def met(self, client: int, base: int) -> None:
+        """Note that `client` has what is sent once, and version `base`."""
+        if self._missed.each:
+            self._has[client] = base  # what it misses from now on is known when it is asked again
+        else:
+            self._set_extra(np.array([client]), np.zeros(1, np.int64))
+
+    def _set_extra(self, clients: Int64, extra: Int64) -> None:
+        """Set what `clients` are sent besides, and how long that takes."""
+        self._extra[clients] = extra
+        size = (self._sizes[0] if isinstance(self._sizes[0], int) else self._sizes[0][clients]) + extra
+        self._next[clients] = _transfer(size, self._p.down[clients]) + self._p.latency[clients]
 
     def per_sample(self, client: int) -> int:
         """Return the ns that a device takes for a sample in its next trip."""
@@ -109,6 +143,7 @@ class TripPlanner:
 
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
+        self.ask(np.array([client]), base)
         origin = self._a.elapsed(client, start)
         departs = self._depart[client]
         hands_in = self._stops_before_departure(client, deadline)

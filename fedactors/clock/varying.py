@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.flow import Flow, Gate, open_always, through, within
-from fedactors.clock.trip import Size, Trip, TripPlanner
+from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, Trip, TripPlanner
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
 from fedactors.workload import Workload
 
@@ -33,8 +33,16 @@ class _Stages(NamedTuple):
 class VaryingTripPlanner(TripPlanner):
     """Plans trips of a population with flows; see `TripPlanner`."""
 
-    def __init__(self, population: Population, flows: Flows, down: Size, up: Size, once: int = 0) -> None:
-        super().__init__(population, down, up, once)
+    def __init__(
+        self,
+        population: Population,
+        flows: Flows,
+        down: Size,
+        up: Size,
+        once: int = 0,
+        missed: Missed = NOTHING_MISSED,
+    ) -> None:
+        super().__init__(population, down, up, once, missed)
         self._flows = flows
 
     @override

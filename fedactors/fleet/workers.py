@@ -223,13 +223,13 @@ class ServerWorker(Worker):
             return public, private, report
         state = as_tensors(public | private)
         before = state["x"]
-        state["x"] = mixed(before, given.older, facts.mixed)
+        state["x"] = mixed(before, given.older, facts.mixed, exact=facts.exact)
         for contribution in given.contributions:
             state |= as_tensors(contribution.vectors)
         kept_by_departed = [as_tensors(kept) for kept in given.kept_by_departed]
         sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
-            sums = combined(rule, sums)
+            sums = combined(rule, sums, facts)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
         averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)

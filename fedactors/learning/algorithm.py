@@ -75,6 +75,8 @@ class Round(NamedTuple):
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
+    updates: tuple[tuple[float, int], ...] = ()  # weight of each update and its age, where a rule needs them
+    exact: bool = False  # whether these are the models that servers have; else what clients were sent of them
     steps: int = 0  # local steps behind the updates received: sum of K_i
     server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
     largest: float = 0.0  # of the aggregation weights

@@ -13,6 +13,8 @@ from fedactors.options import Options
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fedactors.learning.algorithm import Round
+
 
 class Aggregation(Options):
     """Base of all rules."""
@@ -26,17 +28,21 @@ class Aggregation(Options):
         """Return one update, `(parameters,)`, from those of one client or more, `(clients, parameters)`."""
         raise TypeError(f"{type(self).__name__} does not say how it combines")
 
+    def combine_in_round(self, rows: Tensor, facts: Round) -> Tensor:
+        """Return the same, for rules that have to know more of the round."""
+        return self.combine(rows)
+
     def problem(self, updates: int) -> str:
         """Say why it cannot combine so many updates, which a round wants, or nothing."""
         return ""
 
 
-def combined(rule: Aggregation, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+def combined(rule: Aggregation, rows: dict[str, Tensor], facts: Round) -> dict[str, Tensor]:
     """Return what all clients upload as one, by name: a rule sees all that a client uploads as one row."""
     import torch
 
     if not rows:
         return {}
-    one = rule.combine(torch.cat(list(rows.values()), 1))
+    one = rule.combine_in_round(torch.cat(list(rows.values()), 1), facts)
     parts = torch.split(one, [vectors.shape[1] for vectors in rows.values()])
     return dict(zip(rows, parts, strict=True))

@@ -11,9 +11,13 @@ from torch import Tensor
 from fedactors.learning.traffic.downlink import as_sent
 
 
-def mixed(x: Tensor, older: Sequence[Any], shares: Sequence[float]) -> Tensor:
-    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x."""
+def mixed(x: Tensor, older: Sequence[Any], shares: Sequence[float], *, exact: bool = False) -> Tensor:
+    """Return x mixed with older models: x + sum_i share_i (x_i - x); x itself where they are x.
+
+    x_i is what clients were sent, from which they went on; or, `exact`, the model itself, which edges have.
+    """
     found = x
     for one, share in zip(older, shares, strict=True):
-        found = found + share * (torch.from_numpy(as_sent(one)["x"]) - x)
+        model = one if exact else as_sent(one)
+        found = found + share * (torch.from_numpy(model["x"]) - x)
     return found

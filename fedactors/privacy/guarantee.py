@@ -57,7 +57,7 @@ def _trust(noise: UpdateTransform) -> str:
         return "against all who see models, not against the server, which adds the noise,"
     if noise.over == 1:
         return "against the server too, each client's own noise counted alone,"
-    return "against all who see no single update, with the noise of those who were heard,"
+    return "against all who see nothing but the sum of a round, with the noise of those who were heard,"
 
 
 def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
@@ -82,6 +82,15 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         f'selection "{server.selection.name}" is told the losses of devices, which have no noise': (
             server.selection.steers
         ),
+        f'noise that clients share is that of a sum, and aggregation "{server.aggregation.name}" makes none': (
+            isinstance(noise, Noise) and noise.over > 1 and server.aggregation.single
+        ),
+        "secure.group is below the cohort, and in the sum of a group is only some of the noise that clients share": (
+            isinstance(noise, Noise) and noise.over > 1 and _several_groups(server)
+        ),
+        "bad_updates: quarantine sets updates aside by what is in them, before there is any noise": (
+            server.bad_updates == "quarantine"
+        ),
         f'tree noise has one weight, and "{algorithm.name}" sums some uploads without weights': (
             isinstance(noise, TreeNoise) and bool(set(algorithm.plain) & set(algorithm.changes))
         ),
@@ -93,3 +102,10 @@ def _names_all(algorithm: type[object]) -> bool:
     """Whether an algorithm that says what a client uploads also says which of that are changes, which get noise."""
     upload, changes = (next(one for one in algorithm.__mro__ if name in vars(one)) for name in ("upload", "changes"))
     return issubclass(changes, upload)
+
+
+def _several_groups(server: ServerOptions) -> bool:
+    """Whether a cohort of secure aggregation is summed in more than one group; a cohort of all can be of any size."""
+    if server.secure is None:
+        return False
+    return server.cohort == "all" or server.secure.group < server.cohort + server.over_selection

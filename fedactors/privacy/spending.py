@@ -6,12 +6,14 @@ A device's update changes the sum of a round by at most w_i S.
 
     gaussian   server:    round costs (w_i / (z max w))^2     clients, divided by `over`:  w_i^2 over / (z^2 sum w^2)
                clients by themselves (`over: 1`): 1 / z^2, for a server that is not trusted
-    laplace    w_i / (b max w), or 1 / b
+    laplace    server:    w_i / (b max w)                      clients, divided by `over`:  w_i sqrt(over) / (b max w)
+               clients by themselves:  1 / b
     tree       sum over the nodes that were used of (sum over its rounds of w_i / (z W))^2
 
 Where a clip adapts, the count of short updates costs 1 / (2 sigma_b)^2 more. Gaussian costs add up: all rounds are
 together one Gaussian mechanism whose multiplier is one over the root of the sum, also where rounds depend on earlier
-ones (Dong et al. 2022). Costs of Laplace noise are epsilons. In a tree a device's updates can all point in one
+ones (Dong et al. 2022). Costs of Laplace noise are epsilons; a sum of such noise has the tails of the longest
+alone, so what clients share protects no better than one share. In a tree a device's updates can all point in one
 direction, so they add up before they are squared.
 """
 
@@ -101,7 +103,7 @@ class LaplaceSpending(Spending):
         self._noise = noise
 
     def _spend(self, clients: Int64, weights: Float64) -> None:
-        np.add.at(self.spent, clients, relative(self._noise, weights))
+        np.add.at(self.spent, clients, pure(self._noise, weights))
 
     def _epsilon(self, spent: float) -> float:
         return spent
@@ -148,15 +150,25 @@ class TreeSpending(Spending):
 
 
 def relative(noise: Noise, weights: Float64) -> Float64:
-    """Return how much each client can change a round's sum, over the noise in it."""
-    assert noise.multiplier is not None
-    if noise.at_server:
-        relative_weights: Float64 = weights / weights.max()
-        return relative_weights / noise.multiplier
+    """Return how much each client can change a round's sum, over the deviation of the noise in it: `(clients,)`."""
     if noise.over == 1:
-        return np.full(len(weights), 1 / noise.multiplier)
+        return pure(noise, weights)
+    assert noise.multiplier is not None
     together: Float64 = weights / np.sqrt(np.square(weights).sum())
     return together * sqrt(noise.over) / noise.multiplier
+
+
+def pure(noise: Noise, weights: Float64) -> Float64:
+    """Return how much each client can change a round's sum, over the longest single noise in it: `(clients,)`.
+
+    Of Laplace noise that is epsilon. A sum over j of noises of the scales w_j s has a density that changes by the
+    factor exp(D / (s max_j w_j)) at most over a distance D, and by as much in its tails.
+    """
+    assert noise.multiplier is not None
+    if not noise.at_server and noise.over == 1:
+        return np.full(len(weights), 1 / noise.multiplier)
+    shares: Float64 = weights / weights.max()
+    return shares * sqrt(noise.over) / noise.multiplier
 
 
 def gaussian_epsilon(spent: float, delta: float) -> float:

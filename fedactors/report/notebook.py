@@ -14,7 +14,7 @@ from typing import Any
 
 from fedactors.errors import RunFolderError
 from fedactors.extras import needed
-from fedactors.plan import SECOND
+from fedactors.plan import NEVER, SECOND
 from fedactors.report import terminal_text
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
@@ -38,6 +38,14 @@ class Frames:
     def orders(self) -> Any:
         """A row per client asked: what it was asked for, what it did, when, and what became of it."""
         return self._table("orders.parquet")
+
+    @cached_property
+    def clients(self) -> Any:
+        """A row per client: group, samples, arrival and departure (NaN: never), and at the end what it consumed."""
+        found = self._table("clients.parquet")
+        found["depart"] = found["depart"].where(found["depart"] < NEVER)
+        found[["arrive", "depart"]] = found[["arrive", "depart"]] / SECOND
+        return found
 
     @cached_property
     def metrics(self) -> Any:

@@ -22,6 +22,7 @@ _LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as
 PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 ORDER_COLUMNS = ("version", *Order._fields)
 CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
+ENERGY_COLUMNS = ("joules", "co2_grams")  # of a client, where they are counted, once the run has ended
 STAGE_COLUMNS = ("version", "client", *StageTimes._fields)
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
@@ -35,7 +36,8 @@ class ParquetTable:
 
         names = pa.dictionary(pa.int8(), pa.string())
         moves = pa.list_(pa.int64())
-        kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves, "weight": pa.float64()}
+        kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves}
+        kinds |= dict.fromkeys(("weight", *ENERGY_COLUMNS), pa.float64())
         self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
         self._pending = PendingFile(path)
         self._writer = pq.ParquetWriter(self._pending.file, self._schema)

@@ -19,16 +19,37 @@ _PATTERNS = {
     " with a letter or a digit, because folders are named after it"
 }
 
+_OF_YAML = {  # in the words of who writes YAML, not Python
+    "tuple_type": "should be a list",
+    "list_type": "should be a list",
+    "dict_type": "should be keys with values",
+    "model_type": "should be keys with values",
+    "model_attributes_type": "should be keys with values",
+    "too_short": "should have {min_length} or more entries",
+    "too_long": "should have {max_length} or fewer entries",
+}
+
 
 def explain(error: ValidationError, source: str, lines: Lines, data: object = None) -> str:
     """Return one line per problem: file, line, key path, what was found, what is accepted.
 
     `data` is what was validated: a group of devices is also called by the name that it has there.
     """
-    problems = error.errors(include_url=False)
+    problems = _apart(error.errors(include_url=False))
     texts = [_problem(detail, source, lines, data) for detail in problems[:10]]
     more = [f"… and {len(problems) - 10} more"] if len(problems) > 10 else []
     return "\n".join([*texts, *more])
+
+
+def _apart(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out lists that are too short only because entries of them are wrong, which is said of those entries."""
+    places = [detail["loc"] for detail in problems]
+    return [
+        detail
+        for detail in problems
+        if detail["type"] != "too_short"
+        or not any(len(place) > len(detail["loc"]) and place[: len(detail["loc"])] == detail["loc"] for place in places)
+    ]
 
 
 def _problem(detail: ErrorDetails, source: str, lines: Lines, data: object) -> str:
@@ -65,6 +86,7 @@ def _message(detail: ErrorDetails) -> str:
         return _shortened(message)
     if detail["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get(detail["ctx"]["pattern"], message)
+    message = _OF_YAML.get(detail["type"], message).format(**detail.get("ctx", {}))
     return f"found {_shown(detail['input'])}, {_shortened(message)}"
 
 

@@ -252,7 +252,7 @@ class ServerOptions(Options):
             return self
         for key in ("cohort", "over_selection", "quorum", "close_early", "membership"):
             if not self.has_default(key):
-                instead = "timing.concurrency" if key == "cohort" else "leave it out"
+                instead = timing.says_whom if key == "cohort" else "leave it out"
                 raise ValueError(f"{key} belongs to synchronous rounds (accepted: {instead})")
         if self.participation.of_those_asked:
             raise ValueError(

@@ -276,8 +276,7 @@ class Execution:
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)
-        if self._prepared.population.behaving:  # now it is known when their devices arrived and departed
-            self._recorder.folder.clients(self._prepared)
+        self._recorder.conclude_clients(self._prepared)
         self._recorder.folder.summary(summary)
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 

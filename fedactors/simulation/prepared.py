@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.tariff import Tariff, tariff_of
+from fedactors.clock.trip import NOTHING_MISSED, Missed
 from fedactors.data.base import Info
 from fedactors.data.on_demand import ClientSource, MadeByClient, row_bytes
 from fedactors.data.partitions.natural import NaturalPartition
@@ -166,6 +167,7 @@ class Prepared:
         shared = 1 - len(self.personal) / max(1, self.model.parameters)
         algorithm = self.scenario.server.algorithm
         secure = self.secure_traffic
+        difference = self._differences(len(algorithm.sends))
         return payload._replace(
             down=payload.down * shared
             + self._saved(self.downlink, len(algorithm.sends), shared)
@@ -174,7 +176,12 @@ class Prepared:
             up=payload.up * shared * secure.bits / (8 * BYTES_PER_PARAMETER)
             + self._saved(self.uplink, len(algorithm.changes), shared)
             + secure.up / self.model_bytes,
-            once=payload.once + (1 - shared) * bool(self.pretraining.wanted),  # a client's first values, trained
+            once=payload.once
+            + (1 - shared) * bool(self.pretraining.wanted)  # a client's first values, trained
+            + difference.most / self.model_bytes,
+            missed=difference.each / self.model_bytes,
+            missed_at_most=difference.most / self.model_bytes,
+            backhaul=self.model_bytes - len(self.personal) * BYTES_PER_PARAMETER,
             first=payload.first + self.pretraining.samples(self.pretraining.wanted),
         )
 
@@ -193,6 +200,14 @@ class Prepared:
         buffers = self.model.buffer_values
         return buffers - int(np.count_nonzero(self.personal >= self.model.parameters - buffers))
 
+    def _differences(self, vectors: int) -> Missed:
+        """Return the bytes of the differences that the downlink sends of so many vectors, and what is more in them."""
+        chain = self.downlink
+        if chain is None or not chain.differs:
+            return NOTHING_MISSED
+        whole = chain.layout.size * BYTES_PER_PARAMETER
+        return Missed(vectors * chain.bytes, max(0, vectors * (whole - chain.bytes)))
+
     def _saved(self, chain: Chain | None, vectors: int, shared: float) -> float:
         """Return by how much transforms change what is sent, in model sizes: below 0 where they save."""
         if chain is None:
@@ -209,13 +224,17 @@ class Prepared:
     def wire(self) -> dict[str, Any]:
         """Bytes of a model, of a trip `down` (and `once` more in a client's first) and `up`, and sent `ahead`.
 
+        With differences also what a client is sent for each version that it has missed, and in all.
+
         `down` and `up` are one for each client where those have models of different sizes.
         """
         payload = self.payload
         size = self.model_bytes
         each = np.asarray(self.client_bytes)
         parts = {name: np.rint(getattr(payload, name) * each).astype(int).tolist() for name in ("down", "up")}
-        return {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
+        found = {"model": size, **parts, "once": round(payload.once * size), "ahead": self.ahead}
+        missed = {name: round(getattr(payload, name) * size) for name in ("missed", "missed_at_most")}
+        return found | missed if missed["missed"] else found
 
     @property
     def tariff(self) -> Tariff | None:

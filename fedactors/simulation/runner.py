@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from fedactors import bits
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Fleet
+from fedactors.learning.combining import Aggregation
+from fedactors.learning.traffic.deviation import DeviationWeights
 from fedactors.learning.training_task import (
     ServerExamples,
     TrainingTask,
@@ -246,10 +248,19 @@ def load(prepared: Prepared) -> Loaded:
         evaluates_own=evaluation is None or evaluation.model == "own",
         clip=server.local.clip,
         metrics=tuple(metric.spec() for metric in task.metrics),
-        aggregation=server.aggregation if server.aggregation.single else None,
+        aggregation=_single_rule(prepared),
         given=server.algorithm.given(prepared.model.parameters),
         uplink=prepared.uplink,
         downlink=prepared.downlink,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+
+
+def _single_rule(prepared: Prepared) -> Aggregation | None:
+    """Return what combines single updates; None where they are summed."""
+    server, model = prepared.scenario.server, prepared.model
+    if beta := server.timing.deviation:
+        return DeviationWeights(beta=beta, columns=model.parameters - model.buffer_values)
+    rule: Aggregation = server.aggregation
+    return rule if rule.single else None

@@ -70,10 +70,18 @@ def _facts(
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
+        updates=_aged(plan, counted) if server.timing.deviation else (),
+        exact=plan.tier is not None,
         steps=int(counted.orders.steps.sum()),
         server_lr=server.server_schedule.at(number) if server.server_schedule else None,
         largest=float(counted.weights.max(initial=0.0)),
     )
+
+
+def _aged(plan: Plan, counted: Counted) -> tuple[tuple[float, int], ...]:
+    """Return the weight of each update that counts, and how many versions it is behind."""
+    ages = (plan.version - counted.orders.base).tolist()
+    return tuple(zip(counted.weights.tolist(), ages, strict=True))
 
 
 def _scheduled_round(plan: Plan, objective_state: ObjectiveState | None) -> int:

@@ -10,7 +10,7 @@
 gamma is the quantile of norms that C follows, eta_C the `rate`, sigma_b the `count_deviation` (the paper takes a
 twentieth of the cohort). The noise behind it has the deviation z C_t times the largest weight. A bit is a release of
 its own, with the multiplier 2 sigma_b: the paper gives both one budget, here they are counted beside each other. A
-round without updates changes nothing.
+round without updates changes nothing. C stays between 1e-30 and 1e30, whatever noise does to b.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedactors.transforms.base import Given, UpdateTransform
+from fedactors.transforms.row_norms import LONGEST, SHORTEST, Norm, row_norms
 from fedactors.transforms.wire import Layout, Wire
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
     from fedactors.transforms.base import Vectors
     from fedactors.transforms.draws import SenderDraws
 
+_FAR = 100.0  # steps of the logarithm of C that are longer leave its bounds anyway
+
 
 class AdaptiveClip(UpdateTransform):
     """Shortens updates that are longer than a norm, which follows a quantile of the updates' norms."""
 
     name: Literal["adaptive-clip"] = "adaptive-clip"
-    initial: float = Field(default=0.1, gt=0.0)
+    initial: Norm = 0.1
     """The norm in the first round."""
     quantile: float = Field(default=0.5, ge=0.0, le=1.0)
     """The share of updates that are to be no longer than the norm."""
@@ -59,10 +62,11 @@ class AdaptiveClip(UpdateTransform):
 
     def apply(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Shorten each row that is too long, and tell which are not: `count` is (clients, 1)."""
-        norms = rows.norm(dim=1, keepdim=True)
+        norms = row_norms(rows)
         return rows * (given.told / norms).clamp(max=1.0), {"count": (norms <= given.told).to(rows.dtype)}
 
     def told_next(self, told: float, count: float, heard: int, draws: SenderDraws) -> float:
         """Return the norm after a round in which `count` of the updates heard were no longer than it."""
         centred = count - heard / 2 + self.count_deviation * float(draws.normal(1)[0, 0])
-        return told * exp(-self.rate * (centred / heard + 0.5 - self.quantile))
+        step = -self.rate * (centred / heard + 0.5 - self.quantile)
+        return min(max(told * exp(min(max(step, -_FAR), _FAR)), SHORTEST), LONGEST)

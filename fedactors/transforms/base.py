@@ -46,6 +46,8 @@ class UpdateTransform(Options):
 
     down: ClassVar[bool] = False
     """Whether it may go on the downlink, where it is given models, not updates."""
+    differs: ClassVar[bool] = False
+    """Whether messages of the downlink are differences from the last ones; see `difference`."""
 
     name: str
 
@@ -85,6 +87,10 @@ class UpdateTransform(Options):
         """Return what the vector is on the wire after this. Raises ScenarioError if it cannot follow what is there."""
         return wire
 
+    def overshoots(self, layout: Layout) -> str:
+        """Return why differences that are sent through it do not bring clients closer to the model; nothing if so."""
+        return ""
+
     def state(self, layout: Layout) -> dict[str, int]:
         """Return the lengths of the vectors that a sender keeps from message to message, by name; first zeros."""
         return {}
@@ -107,6 +113,11 @@ class Compressor(UpdateTransform):
     name: str
     error_feedback: bool = False
     """Whether a sender adds what it could not send last time to what it sends."""
+
+    def overshoots(self, layout: Layout) -> str:
+        """Refuse to feed back twice: what was left out is in the next difference."""
+        what = "what is left out is in the next difference anyway, and would be fed back twice"
+        return f"{what} (accepted: error_feedback: false)" if self.error_feedback else ""
 
     def state(self, layout: Layout) -> dict[str, int]:
         """Return the length of e, if there is feedback."""

@@ -39,6 +39,8 @@ class Chain:
         self.transforms = tuple(transforms)
         for number, one in enumerate(self.transforms):
             self._refuse(number)
+            if self.differs and (reason := one.overshoots(layout)):
+                raise ScenarioError(f"server.{way}.{number}: {one.name} behind difference: {reason}")
             layout = self._placed(number, partial(one.travelling, layout))
         self.layout = layout
         self.wires = [Wire(layout.size)]  # before the first transform, and after each
@@ -49,6 +51,11 @@ class Chain:
     def bytes(self) -> int:
         """Bytes of one vector on the wire."""
         return self.wires[-1].bytes
+
+    @property
+    def differs(self) -> bool:
+        """Whether messages are differences from the last ones: the downlink alone."""
+        return any(one.differs for one in self.transforms)
 
     @property
     def noise(self) -> UpdateTransform | None:
@@ -150,10 +157,18 @@ class Chain:
         if problem := self._problem(one, before):
             raise ScenarioError(f"server.{self.way}.{number}: {problem}")
 
-    def _problem(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
-        """Return why a transform cannot stand behind another one, or nothing if it can."""
+    def _wrong_way(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
+        """Return why a transform cannot be on this way, or nothing if it can."""
         if self.way == "downlink" and not one.down:
             return f"{one.name} is for updates, and the downlink carries models (accepted: on the uplink)"
+        if one.differs and (self.way == "uplink" or before is not None):
+            return f"{one.name} is of models, before all else (accepted: as the first of server.downlink)"
+        return ""
+
+    def _problem(self, one: UpdateTransform, before: UpdateTransform | None) -> str:
+        """Return why a transform cannot stand behind another one, or nothing if it can."""
+        if problem := self._wrong_way(one, before):
+            return problem
         if before is not None and before.at_server:
             return f"{before.name} before it is applied last, by the server (accepted: {before.name} last)"
         order = one.wants_bound

@@ -1,4 +1,4 @@
-"""Random numbers for rows: each row's come from the stream of its sender and its trip, whoever computes it."""
+"""Random numbers for rows: each row's come from the stream of its sender and its trip, on any host, in any chunk."""
 
 from __future__ import annotations
 

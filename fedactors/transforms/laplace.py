@@ -3,7 +3,8 @@
     uplink: [{name: clip, norm: S, order: 1}, {name: laplace, multiplier: b}]
 
 Each value gets noise of the scale b S max_i w_i, or b S / sqrt(over) from each client. One update then costs a device
-epsilon = 1 / b without any delta (added by the server, or by clients with `over: 1`), and k updates k / b.
+epsilon = 1 / b without any delta (added by the server, or by clients with `over: 1`), and k updates k / b. Noise that
+clients share costs sqrt(over) / b, as of a sum of Laplace noise the longest one alone decides how long the tails are.
 `deviation` in place of `multiplier` is the scale itself; it guarantees nothing.
 """
 

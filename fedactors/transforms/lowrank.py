@@ -22,6 +22,7 @@ from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose
 from fedactors.transforms.base import Compressor, Given
 from fedactors.transforms.draws import shared_normal
+from fedactors.transforms.row_norms import row_norms
 from fedactors.transforms.wire import FLOAT, Layout, TensorPart, Wire
 
 if TYPE_CHECKING:
@@ -101,5 +102,5 @@ def orthogonal(columns: Tensor) -> Tensor:
         column = columns[:, :, number]
         for other in done:
             column = column - (other * column).sum(1, keepdim=True) * other
-        done.append(column / (column.norm(dim=1, keepdim=True) + _SMALL))
+        done.append(column / (row_norms(column) + _SMALL))
     return torch.stack(done, 2)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from fedactors.transforms.base import Compressor, Given, entries
+from fedactors.transforms.row_norms import row_norms
 from fedactors.transforms.wire import FLOAT, Layout, Wire
 
 if TYPE_CHECKING:
@@ -38,10 +39,21 @@ class Quantize(Compressor):
         """Return fewer bits for each value, and one scale."""
         return entries(wire, self.name)._replace(bits=self.bits, extra=wire.extra + FLOAT)
 
+    def overshoots(self, layout: Layout) -> str:
+        """Refuse a variance as large as the vector: min(d / s^2, sqrt(d) / s), Lemma 3.1 of the paper, from 1 on."""
+        levels = 2 ** (self.bits - 1) - 1
+        variance = min(layout.size / levels**2, layout.size**0.5 / levels)
+        if self.error_feedback or self.scale == "max" or variance < 1:
+            return super().overshoots(layout)
+        return (
+            f"levels of the norm of {layout.size:,} values are too coarse for differences (accepted: more bits, or"
+            " scale: max)"
+        )
+
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Round each row to its own levels."""
         levels = 2 ** (self.bits - 1) - 1
-        size = rows.norm(dim=1, keepdim=True) if self.scale == "l2" else rows.abs().amax(1, keepdim=True)
+        size = row_norms(rows) if self.scale == "l2" else rows.abs().amax(1, keepdim=True)
         unit = size / levels
         places = rows.abs() / unit.where(unit > 0, size.new_ones(1))
         below = places.floor()

@@ -38,6 +38,10 @@ class RandomK(Compressor):
             raise ScenarioError("randomk draws among all values, and some are left out before it (accepted: it first)")
         return wire._replace(values=share_of(self.share, layout.size), extra=wire.extra + _SEED)
 
+    def overshoots(self, layout: Layout) -> str:
+        """Refuse: the scale makes entries too large by as much as others are too small."""
+        return "entries that are scaled up overshoot, and so would the differences that follow (accepted: topk)"
+
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Keep k of each row."""
         count = share_of(self.share, rows.shape[1])

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
-
 from fedactors.transforms.base import Given, UpdateTransform
+from fedactors.transforms.row_norms import Norm, row_norms
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +23,7 @@ class ClipUpdates(UpdateTransform):
     """Shortens updates that are longer than a norm."""
 
     name: Literal["clip"] = "clip"
-    norm: float = Field(gt=0.0)
+    norm: Norm
     """The longest that an update may be."""
     order: Literal[1, 2] = 2
     """Of the norm: Euclidean, or the sum of absolute values."""
@@ -41,5 +40,5 @@ class ClipUpdates(UpdateTransform):
 
 def clipped(rows: Tensor, norm: float, order: int = 2) -> Tensor:
     """Return rows of which none is longer than `norm`."""
-    shrink: Tensor = (norm / rows.norm(p=order, dim=1, keepdim=True)).clamp(max=1.0)
+    shrink: Tensor = (norm / row_norms(rows, order)).clamp(max=1.0)
     return rows * shrink

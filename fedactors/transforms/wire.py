@@ -78,6 +78,8 @@ class Layout(NamedTuple):
     def without(self, patterns: tuple[str, ...]) -> Layout:
         """Return the layout without the tensors whose names match. Raises ScenarioError if a pattern matches none."""
         names = [part.name for part in self.parts]
+        if not names:
+            raise ScenarioError("everything stays at the clients (accepted: none)")
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise ScenarioError(f'no tensor matches "{pattern}"{suggestion(pattern, names)}')

@@ -150,6 +150,19 @@ def test_edges_that_the_cloud_does_not_wait_for():
     assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], [], [0], [], [4], []]
 
 
+def test_a_cloud_that_waits_for_no_edge_says_that_none_is_left(tmp_path):
+    """The only link is off for ever after the first round; of 100 aggregations there are the two of the edge."""
+    (tmp_path / "link.csv").write_text("device,on_s,off_s\nnorth,0,2\n", encoding="utf-8")
+    link = {"name": "trace", "path": "link.csv", "at_end": "depart"}
+    edges = [{"name": "one", "network": LINK, "availability": link}]
+    made = scenario(edges, edge_rounds=2, rounds=100, folder=tmp_path)
+    timing = made.server.timing.model_copy(update={"mixing": 0.5})
+    clock = prepare(made.model_copy(update={"server": made.server.model_copy(update={"timing": timing})})).clock()
+    plans = list(clock)
+    assert [plan.tier.edge for plan in plans] == [0, 0]
+    assert clock.ended_because == "nobody can be asked any more"
+
+
 def test_an_edge_has_a_deadline_of_its_own():
     """Of a device that needs 10 s a step, an edge that waits 15 s hears one of two steps, one that waits 25 s both."""
     edges = [{"name": name, "deadline": deadline, "network": FAST} for name, deadline in (("n", "15s"), ("s", "25s"))]
@@ -193,13 +206,41 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
         ({"groups": [{"name": "all", "count": 5}]}, r"population\.0\.edge: no edge given"),
         ({"groups": [{"name": "all", "count": 5, "edge": "on"}]}, r'no edge .on.*did you mean "one"'),
         ({"edges": EDGES, "groups": GROUPS[:1]}, '"south" has no population group'),
+        ({"edge_rounds": 6, "rounds": 6}, r"6 aggregations are less than one round .* at least 7"),
+        ({"edge_rounds": 3, "edges": EDGES, "groups": GROUPS, "rounds": 6}, "at least 7"),
         ({"algorithm": "fedavgm"}, "keeps an optimiser on one server"),
         ({"algorithm": "scaffold"}, "undefined under timing"),
         ({"selection": "oort"}, "draws from the losses of one round"),
         ({"timing": "synchronous"}, 'timing "synchronous" has none'),
-        ({"cohort": 2}, "cohort belongs to synchronous rounds"),
+        ({"cohort": 2}, r"cohort belongs to synchronous rounds \(accepted: timing.edges.\*.cohort"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, said):
     with pytest.raises(ScenarioError, match=said):
         scenario(**changes)
+
+
+HALVES = {"downlink": [{"name": "quantize", "bits": 4, "scale": "max"}], "uplink": [{"name": "quantize", "bits": 4}]}
+
+
+def test_between_edges_and_cloud_models_travel_whole(tmp_path):
+    """One edge, one round of it: what clients learned from a compressed model is added to the exact one, as without."""
+    flat = scenario(groups=[{"name": "all", "count": 5}], rounds=1, timing="synchronous", **HALVES)
+    tiers = scenario(rounds=3, **HALVES)
+    prepared = prepare(tiers)
+    assert prepared.wire["down"] < 0.2 * prepared.model_bytes
+    result = finished(tiers, tmp_path / "tiers")
+    assert result.state["x"].tobytes() == finished(flat, tmp_path / "flat").state["x"].tobytes()
+    assert result.summary["bytes_backhaul"] == 2 * prepared.model_bytes
+
+
+def test_what_stays_at_clients_is_not_sent_to_the_cloud(tmp_path):
+    """Of 610 parameters the 10 of the bias stay."""
+    result = finished(scenario(rounds=3, personal=["*bias"]), tmp_path / "run")
+    assert result.summary["bytes_backhaul"] == 2 * 600 * 4
+
+
+@pytest.mark.parametrize("one", [{"name": "quantize", "error_feedback": True}, "signs", {"name": "lowrank"}])
+def test_feedback_of_one_server_is_refused_where_there_are_several(one):
+    with pytest.raises(ScenarioError, match="each edge sends models"):
+        prepare(scenario(downlink=[one]))

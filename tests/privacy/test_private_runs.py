@@ -30,6 +30,7 @@ from tests.simulation.test_checkpoints import BUFFERED, assert_same, scenario_of
 from tests.transforms.vectors import draws, layout, normal
 
 CLIP = {"name": "clip", "norm": 0.5}
+SHARED = {"name": "gaussian", "multiplier": 1.0, "added": "clients", "over": 4}
 ADAPTIVE = {"name": "adaptive-clip", "initial": 0.1, "count_deviation": 2.0}
 PRIVATE = "server.privacy={delta: 1e-5}"
 CASES = {
@@ -129,6 +130,18 @@ def test_a_clip_that_adapts_worked_by_hand():
     assert after["uplink.delta.0.told"] == pytest.approx(np.exp(-0.05))
 
 
+@pytest.mark.parametrize("deviation", [1e9, 1e300])
+def test_a_norm_stays_a_norm_whatever_the_noise_in_counts(deviation):
+    """Noise makes steps of the logarithm of C that no number can hold; an update of zeros stays one at any C."""
+    clip = AdaptiveClip(count_deviation=deviation, rate=1.0)
+    for number in range(20):
+        norm = clip.told_next(1.0, 1.0, 2, draws(1, round=number))
+        assert 1e-30 <= norm <= 1e30
+        chain = Chain("uplink", [clip], layout((4,)))
+        sent, _ = chain.sent("delta", torch.zeros(1, 4), {}, draws(1), {"uplink.delta.0.told": norm})
+        assert not sent.any()
+
+
 def test_the_norm_finds_the_median_of_norms():
     """Norms 1 to 9: with 200 rounds of all, C is within a step of the median 5, from far below."""
     clip, of = AdaptiveClip(initial=0.01), layout((50,))
@@ -184,6 +197,12 @@ def test_a_run_follows_its_norms(tmp_path):
         (
             {"uplink": [CLIP, {"name": "tree", "multiplier": 1.0, "weight": 0.1}], "algorithm": "scaffold"},
             "sums some uploads without weights",
+        ),
+        ({"uplink": [CLIP, SHARED], "aggregation": "median"}, 'aggregation "median" makes none'),
+        ({"uplink": [CLIP, SHARED], "secure": {"group": 2}}, "secure.group is below the cohort"),
+        (
+            {"uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}], "bad_updates": "quarantine"},
+            "quarantine sets updates aside",
         ),
     ],
 )

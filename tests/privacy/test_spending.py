@@ -69,6 +69,30 @@ def test_laplace_adds_up():
     np.testing.assert_allclose(found.spent[1], 20 / 3)
 
 
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.25, 0.25, 0.25, 0.25), (0.2, 0.3, 0.5)])
+def test_shared_laplace_noise_costs_what_its_density_says(weights):
+    """Of a sum of Laplace noises the densities at a distance D differ most in the tails: integrated on a grid.
+
+    Sensitivity of client i: w_i (S = 1); scale of client j's part: w_j s, s = b / sqrt(over).
+    """
+    b, over, step = 2.0, 4, 0.005
+    grid = np.arange(-20, 20, step)
+    scales = [one * b / sqrt(over) for one in weights]
+    density = np.exp(-np.abs(grid) / scales[0]) / (2 * scales[0])
+    for scale in scales[1:]:
+        density = np.convolve(density, np.exp(-np.abs(grid) / scale) / (2 * scale), mode="same") * step
+    found = spent_by(
+        LaplaceSpending(LaplaceNoise(multiplier=b, added="clients", over=over), DELTA, (False,)),
+        [list(enumerate(weights))],
+    )
+    logs = np.log(density[np.abs(grid) < 8])  # beyond that the grid's ends can be seen
+    for client, weight in enumerate(weights):
+        away = round(weight / step)
+        loss = float(np.abs(logs[away:] - logs[:-away]).max())
+        assert loss <= found.spent[client] * 1.01
+        assert loss > 0.75 * found.spent[client]  # the tails come near it slowly
+
+
 @pytest.mark.parametrize(("multiplier", "published"), [(1.13, 19.74), (8.83, 2.04)])
 def test_a_tree_over_1600_rounds_is_the_example_of_the_library(multiplier, published):
     """StackOverflow in Kairouz et al., as in test_compute_eps_tree of dp_accounting: each device is heard once."""

@@ -1,8 +1,16 @@
 """Energy and carbon as the page and the terminal show them."""
 
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pyarrow.parquet as pq
+
+import fedactors
 from fedactors import Scenario
 from fedactors.report import costs
 from fedactors.report.terminal_text import grams, stage_shares
+from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import read
 from fedactors.simulation.replay import replay
 from tests.fleet.conftest import QUICKSTART
@@ -28,3 +36,20 @@ def test_without_watts_there_is_no_table(tmp_path):
 
 def test_masses_are_read():
     assert [grams(number) for number in (0.00214, 2.14, 1500.0, 3e6)] == ["2.14 mg", "2.14 g", "1.5 kg", "3 t"]
+
+
+def test_the_rows_of_devices_have_their_joules(tmp_path):
+    """In whole units of which the highest device has at most a million; those without a price have none."""
+    plain = fedactors.run(Scenario.load(QUICKSTART, ["server.rounds=1"]), tmp_path / "plain", fleet="local")
+    assert timeline(read(plain.folder)).data["joules"] == 0
+    changes = ["server.rounds=3", WATTS]
+    run = fedactors.run(Scenario.load(QUICKSTART, changes), tmp_path / "run", fleet="local").folder
+    drawn = timeline(read(run)).data
+    (place,) = (at for at, (name, _) in enumerate(drawn["devices"]["columns"]) if name == "energy")
+    values = np.frombuffer(zlib.decompress(b64decode(drawn["devices"]["blob"])), np.uint8)
+    before = sum(4 * length for _, length in drawn["devices"]["columns"][:place])
+    units = values[before : before + 400].reshape(4, 100).T.copy().view("<i4")[:, 0]
+    joules = pq.read_table(run / "clients.parquet").column("joules").to_numpy()
+    assert 100_000 < units.max() <= 1_000_000
+    np.testing.assert_allclose(units * drawn["joules"], joules, atol=drawn["joules"])
+    assert not units[:75].any()

@@ -43,7 +43,19 @@ WRONG = {
     "a choice without a name": (("server.algorithm", {"global_lr": 1}), ["server.algorithm", "name"]),
     "a missing section": (("task", None), ["task"]),
     "a missing count": (("population.0", {"name": "phones"}), ["population.0.count", "required"]),
-    "no group": (("population", []), ["population", "at least 1 item"]),
+    "no group": (("population", []), ["population", "1 or more entries"]),
+    "no frozen tensors": (
+        ("server.uplink", [{"name": "mask", "frozen": []}]),
+        ["server.uplink.0.frozen: found [], should have 1 or more entries"],
+    ),
+    "one tensor in place of a list": (
+        ("server.uplink", [{"name": "mask", "frozen": "1.bias"}]),
+        ["server.uplink.0.frozen: found '1.bias', should be a list"],
+    ),
+    "a word in place of options": (
+        ("server.privacy", True),
+        ["server.privacy: found True, should be keys with values"],
+    ),
     "a group of nobody": (("population.0.count", 0), ["population.0.count", "found 0", "greater than or equal to 1"]),
     "a count in quotes": (("population.0.count", "20"), ["population.0.count", "found '20'", "integer"]),
     "a broken count": (("population.0.count", 2.5), ["population.0.count", "2.5"]),
@@ -153,6 +165,15 @@ def test_a_good_one_is_not_refused(file, capsys):
     file.write_text(yaml.safe_dump(GOOD))
     assert main(["check", str(file)]) == 0
     assert "the scenario is sound" in capsys.readouterr().out
+
+
+def test_a_list_is_not_called_too_short_for_a_wrong_entry(file, capsys):
+    data = copy.deepcopy(GOOD)
+    data["server"]["timing"] = {"name": "hierarchical", "edges": [{"name": "north", "deadline": "0s"}]}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    said = told(capsys, "check", file)
+    assert "server.timing.edges.0.deadline: found '0s', should be greater than 0" in said
+    assert "entries" not in said
 
 
 def test_the_line_is_named(file, capsys):

@@ -14,6 +14,7 @@ from fedactors.scenario.units import energy, show_energy
 from fedactors.simulation.record.milestones import milestones
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.replay import replay
+from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
 
 CHANGES = ["server.rounds=4", "population.kiosks.energy={per_step: 2 J, per_byte: 30 nJ}"]
@@ -89,3 +90,37 @@ def test_energies_read_back(text):
 def test_energies_that_mean_nothing_are_refused(text, named):
     with pytest.raises(ValueError, match=named):
         energy(text)
+
+
+def test_the_clients_table_says_what_each_consumed_and_what_that_emits(tmp_path):
+    """Each by its own trips, worked out again from stages and orders; all together as in the summary; resumed too."""
+    watts = "population.tablets.energy={compute: 3 W, up: 1.2 W, per_byte: 20 uJ, carbon: 400 g/kWh}"
+    scenario = Scenario.load(QUICKSTART, [*CHANGES, watts, "cluster.checkpoint_every=1"])
+    fedactors.run(scenario, tmp_path / "broken", fleet="local", report=False, stop_after=2)
+    assert pq.read_table(tmp_path / "broken/clients.parquet").to_pandas().joules.sum() > 0  # of two rounds
+    summary = resume(tmp_path / "broken", fleet="local", report=False).summary
+    clients = pq.read_table(tmp_path / "broken/clients.parquet").to_pandas().set_index("client")
+    orders = pq.read_table(tmp_path / "broken/orders.parquet").to_pandas()
+    stages = pq.read_table(tmp_path / "broken/stages.parquet").to_pandas().groupby("client")[["compute", "up"]].sum()
+    moved = (orders.down + orders.up).groupby(orders.client).sum()
+    for client, joules in clients.joules.items():
+        group = clients.group[client]
+        expected = 0.0
+        if group == "tablets" and client in stages.index:
+            expected = 3 * stages.compute[client] / 1e9 + 1.2 * stages.up[client] / 1e9 + 20e-6 * moved[client]
+        elif group == "kiosks":
+            expected = 2 * orders.steps[orders.client == client].sum() + 30e-9 * moved.get(client, 0)
+        assert joules == pytest.approx(expected)
+        assert clients.co2_grams[client] == pytest.approx(joules / 3.6e6 * 400 if group == "tablets" else 0.0)
+    assert clients.joules.sum() == pytest.approx(summary["joules"])
+    assert clients.co2_grams.sum() == pytest.approx(summary["co2_grams"])
+    fedactors.run(scenario, tmp_path / "whole", fleet="local", report=False)
+    assert (tmp_path / "whole/clients.parquet").read_bytes() == (tmp_path / "broken/clients.parquet").read_bytes()
+
+
+def test_notebooks_have_the_clients(tmp_path):
+    scenario = Scenario.load(QUICKSTART, [*CHANGES, "population.phones.depart=30s"])
+    clients = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False).frames.clients
+    assert list(clients.columns) == ["client", "group", "samples", "arrive", "depart", "joules"]
+    assert set(clients.depart[clients.group == "phones"]) == {30.0}
+    assert clients.depart[clients.group == "tablets"].isna().all()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from fedactors.errors import ScenarioError
+from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.chain import Chain
 from fedactors.transforms.gaussian import GaussianNoise
 from fedactors.transforms.laplace import LaplaceNoise
@@ -53,6 +54,23 @@ def test_no_update_is_longer_than_its_clip(order):
     assert sent.norm(p=order, dim=1).max() <= 2.0 * (1 + 1e-5)
     assert torch.equal(sent[:2], rows[:2])  # those that are short stay as they are
     torch.testing.assert_close(sent[3] / sent[3].norm(), rows[3] / rows[3].norm())
+
+
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e25, 1e30, 1e36])
+def test_norms_are_right_where_squares_are_no_numbers(size):
+    """Squares of 1e25 and 1e-25 are no 32-bit numbers. Clips keep the direction, the others what they can."""
+    rows = normal(2, 40) * size
+    norm = min(1e-4 * size, 1e30)
+    for clip in (ClipUpdates(norm=norm), ClipUpdates(norm=norm, order=1), AdaptiveClip(initial=norm)):
+        sent, _ = chain(clip, of=layout((4, 10))).sent("delta", rows, {}, draws(2), {"uplink.delta.0.told": norm})
+        expected = rows.double() / rows.double().norm(p=getattr(clip, "order", 2), dim=1, keepdim=True)
+        torch.testing.assert_close(sent.double() / norm, expected, rtol=1e-5, atol=1e-5)
+    sent, _ = chain(Quantize(bits=16), of=layout((4, 10))).sent("delta", rows, {}, draws(2))
+    torch.testing.assert_close(sent / size, rows / size, rtol=0, atol=1e-3)
+    flat = torch.ones(2, 40) * max(size, 1.0)  # of rank 1; 1e-8 is added to its norms
+    low = LowRank(rank=1, error_feedback=False)
+    sent, _ = chain(low, of=layout((4, 10))).sent("delta", flat, {"uplink.delta.0.q": torch.zeros(2, 10)}, draws(2))
+    torch.testing.assert_close(sent / flat, torch.ones(2, 40), rtol=1e-4, atol=0)
 
 
 def test_frozen_parts_do_not_travel_and_do_not_count():

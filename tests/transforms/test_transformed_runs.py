@@ -227,6 +227,10 @@ def test_models_with_statistics_send_them_as_they_are(tmp_path):
         ({"uplink": [{"name": "gaussian", "multiplier": 1.0}]}, "server.uplink.0: gaussian with a multiplier"),
         ({"downlink": [{"name": "clip", "norm": 1.0}]}, "server.downlink.0: clip is for updates"),
         ({"algorithm": {"name": "mixed-2w", "central_weight": 0.5}, "uplink": ["signs"]}, "mixed-2w"),
+        ({"uplink": [{"name": "mask", "frozen": ["1.bias"]}], "personal": ["*"]}, "everything stays at the clients"),
+        ({"uplink": [{"name": "clip", "norm": 0}]}, "greater than 0"),
+        ({"uplink": [{"name": "clip", "norm": 1e-320}]}, "must lie between 1e-30 and 1e\\+30"),
+        ({"uplink": [{"name": "adaptive-clip", "initial": 1e300}]}, "must lie between 1e-30 and 1e\\+30"),
         (
             {"aggregation": "median", "uplink": [{"name": "clip", "norm": 1.0}, {"name": "gaussian", "multiplier": 1}]},
             "is added to a sum",

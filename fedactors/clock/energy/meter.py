@@ -1,6 +1,6 @@
 """Reads what every Plan consumed: the times of its trips' stages, and whether a budget is spent.
 
-The times follow from the orders and from when devices were on, whoever computed the trips:
+The times follow from the orders and from when devices were on, the same for trips in columns and event by event:
 
     down       from the start until the download was done
     compute    from then until the last step

@@ -99,6 +99,16 @@ class Tariff:
         joules: NDArray[np.float64] = found / FEMTO
         return joules
 
+    def ahead_each(self, size: int) -> NDArray[np.float64]:
+        """Return what each device pays for `size` bytes that it was sent before the first round, `(devices,)` J."""
+        return np.repeat([1000 * price.per_byte * size / FEMTO for price in self._prices], self._counts)
+
+    def carbon_each(self, joules: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the grams of CO2 equivalents that the energy of each device stands for, `(devices,)`."""
+        grams_per_joule = [(price.carbon or 0) * FEMTO / (1000 * _KWH) for price in self._prices]
+        grams: NDArray[np.float64] = joules * np.repeat(grams_per_joule, self._counts)
+        return grams
+
     def carbon(self, spent: Spent) -> float:
         """Return the grams of CO2 equivalents that energies stand for."""
         pairs = zip(spent.of, self._prices, strict=True)

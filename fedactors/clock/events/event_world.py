@@ -176,6 +176,7 @@ class EventWorld(World, EventTime):
     def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
         """Return what a client is asked to do from now on; `single` in an asynchronous timing."""
         planner, work = self.cohort_planner.trip_planner, self.cohort_planner.work_of(client)
+        planner.ask(np.array([client]), version)
         linked = planner.set_pace(client, version, self.now, deadline, work)
         flows = self.population.flows
         return Errand(

@@ -28,6 +28,8 @@ class Timing(Options):
     """Whether updates may start from older models."""
     weighting: ClassVar[str | None] = None
     """The participation policy where a scenario names none; None: the algorithm's own."""
+    says_whom: ClassVar[str] = "timing.concurrency"
+    """The key that stands in place of `cohort` where there are no rounds of one server."""
     mixes: ClassVar[bool] = False
     """Whether the server mixes whole models, instead of adding the clients' differences to its own."""
 
@@ -51,6 +53,11 @@ class Timing(Options):
     def normalised(self) -> bool:
         """Whether weights are scaled so that staleness leaves their sum as it is."""
         return False
+
+    @property
+    def deviation(self) -> float:
+        """How much of a stale update's weight depends on how far it is from the fresh ones (REFL's beta)."""
+        return 0.0
 
 
 class Synchronous(Timing):
@@ -108,3 +115,8 @@ class Asynchronous(Timing):
     def normalised(self) -> bool:
         """Whether weights are scaled so that staleness leaves their sum as it is."""
         return self.staleness.normalised
+
+    @property
+    def deviation(self) -> float:
+        """Return beta."""
+        return self.staleness.deviation

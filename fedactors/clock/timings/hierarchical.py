@@ -71,6 +71,7 @@ class Hierarchical(Timing):
     """Clients report to edges, and edges to the cloud."""
 
     asynchronous: ClassVar[bool] = True
+    says_whom: ClassVar[str] = "timing.edges.*.cohort"
     mixes: ClassVar[bool] = True
 
     name: Literal["hierarchical"] = "hierarchical"
@@ -82,10 +83,21 @@ class Hierarchical(Timing):
     """What share an edge's model has in the cloud's when it comes in, which then waits for no other edge (alpha of
     FedAsync, with edges in place of clients). By default the cloud waits for all of them."""
 
+    @property
+    def _least(self) -> int:
+        """Aggregations of one round of the cloud: of all edges, or with `mixing` of one, and its own."""
+        edges = len(self.edges) if self.mixing is None else 1
+        return edges * self.edge_rounds + 1
+
     def check_edges(self, of_groups: Sequence[str | None], server: Any) -> None:
         """Raise ValueError if groups and edges do not name each other, or the server has what edges have not."""
         if reason := _undefined(server):
             raise ValueError(f"server: {reason}, which timing hierarchical does not have (accepted: leave it out)")
+        if server.rounds < self._least:
+            raise ValueError(
+                f"server.rounds: {server.rounds} aggregations are less than one round of the cloud, because edges and"
+                f" cloud count together (accepted: at least {self._least})"
+            )
         names = [edge.name for edge in self.edges]
         for number, edge in enumerate(of_groups):
             if edge not in names:

@@ -16,8 +16,10 @@ for a stale one
 
     w_s = (1 - beta) / (tau_s + 1) + beta (1 - exp(-Lambda_s / Lambda_max)) ;  weights are w_i / sum_j w_j
 
-Lambda_s says how far the update is from the mean of the fresh ones. Weights are known before training here, so `refl`
-is that rule with beta = 0: polynomial with a = 1, and weights of an aggregation add up to what they did without it.
+Lambda_s says how far the update is from the mean of the fresh ones. With beta = 0 (the default) that is polynomial
+with a = 1, and weights of an aggregation add up to what they did without it. With beta above 0 (0.35 in the paper) the
+server needs updates one by one, and works out the second term itself: `fedactors.learning.traffic.deviation`. Weights
+that are recorded are those for beta = 0, as they are known before training.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ class StalenessWeight(Options):
     """Whether the weights of an aggregation are scaled to the sum that they have without s."""
 
     name: str
+
+    @property
+    def deviation(self) -> float:
+        """What share of s depends on the update itself: REFL's beta."""
+        return 0.0
 
     def factor(self, staleness: int) -> float:
         """Return s(tau), tau the `staleness`."""
@@ -84,7 +91,14 @@ class ReflStaleness(StalenessWeight):
     normalised: ClassVar[bool] = True
 
     name: Literal["refl"] = "refl"
+    beta: float = Field(default=0.0, ge=0.0, le=1.0)
+    """How much a stale update counts for being different from the fresh ones, in place of for its age."""
 
     def factor(self, staleness: int) -> float:
         """Return 1 / (tau + 1)."""
         return 1.0 / (staleness + 1)
+
+    @property
+    def deviation(self) -> float:
+        """Return beta."""
+        return self.beta

@@ -2,9 +2,15 @@
 
     server, before round t:   send C(x_t), or with error feedback  C(x_t + e), e <- x_t + e - C(x_t + e)
 
-A message is of the whole model, not of its difference from the last one: a device that has missed rounds needs nothing
-else. Each vector in `sends` of the algorithm goes through the list by itself. In the server's public state "sent.x" is
-what clients take for x; what the server keeps for its feedback is private.
+A message is of the whole model: a device that has missed rounds needs nothing else. Or, behind `difference`, it is of
+what is new to clients, who have w:
+
+    server, before round t:   send C(x_t - w) ;  w <- w + C(x_t - w)
+
+Before the first round w is the model itself. A device that has missed rounds is sent what it has missed.
+
+Each vector in `sends` of the algorithm goes through the list by itself. In the server's public state "sent.x" is what
+clients take for x, w where there are differences; what the server keeps for its feedback is private.
 """
 
 from __future__ import annotations
@@ -45,10 +51,22 @@ def _with_messages(task: TrainingTask, state: State, before: State, version: int
         rows = state[vector][None].cpu()
         kept = {name: _row(before.get(name), length) for name, length in chain.keeps([vector]).items()}
         draws = SenderDraws(task.seed, Purpose.DOWNLINK, [number], [version])
-        arrived, renewed = chain.sent(vector, rows, kept, draws)
-        found[SENT + vector] = rows[0].index_copy(0, positions, arrived[0, positions])
+        held = _held(chain, before.get(SENT + vector), rows)
+        arrived, renewed = chain.sent(vector, rows if held is None else rows - held, kept, draws)
+        known = arrived if held is None else held + arrived
+        found[SENT + vector] = rows[0].index_copy(0, positions, known[0, positions])
         found |= {name: value[0] for name, value in renewed.items()}
     return found
+
+
+def _held(chain: Chain, last: Tensor | None, rows: Tensor) -> Tensor | None:
+    """Return what clients have of a vector, as one row; None where messages are of the whole vector.
+
+    Before the first round they have what the server has: that is sent whole.
+    """
+    if not chain.differs:
+        return None
+    return rows if last is None else last[None].cpu()
 
 
 def as_sent(vectors: Vectors) -> Vectors:

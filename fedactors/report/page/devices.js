@@ -18,7 +18,7 @@ fedactors.readDevices = async (data) => {
     ended[k] = computed[k] + trips.upload[k];
   }
   return {
-    device, group: people.group, steps: people.steps,
+    device, group: people.group, steps: people.steps, energy: people.energy,
     counts: data.outcomes.map((_, code) => people[`outcome${code}`] ?? new Int32Array(device.length)),
     trips: {...trips, starts: tripStarts, version, began, loaded, computed, ended},
     windows: windows && fedactors.readWindows(windows),
@@ -65,6 +65,11 @@ fedactors.orders = (model, data) => {
      said: (row) => `${model.steps[row].toLocaleString("en")} steps`},
     {key: "asked", name: "most asked", value: (row) => asked[row], said: (row) => `asked ${asked[row].toLocaleString("en")}`},
   ];
+  if (model.energy) {
+    const joules = (row) => model.energy[row] * data.joules;
+    found.push({key: "energy", name: "most energy", value: (row) => model.energy[row],
+      said: (row) => `${joules(row).toLocaleString("en", {maximumSignificantDigits: 3})} J`});
+  }
   data.outcomes.forEach(({name}, code) => {
     if (data.heard.indexOf(code) !== 0 && counts[code].some((count) => count > 0)) {
       found.push({key: name, name: `most ${name}`, value: (row) => counts[code][row], said: of(name, counts[code])});

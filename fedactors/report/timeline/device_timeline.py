@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from fedactors.report.timeline import presence_bands
 from fedactors.report.timeline.device_choice import DeviceRows, choose
 from fedactors.report.timeline.packed_columns import packed
 from fedactors.report.timeline.presence_bands import WindowTable
+from fedactors.run_files.client_table import joules_of_clients
 from fedactors.run_files.records import OUTCOMES, Records
 
 BYTES = 2_200_000  # of trips, as text
@@ -24,6 +25,7 @@ _TRIPS_AT_FIRST = 5  # of a device
 _BINS = 300  # of the strip below
 _FINE = 400  # units of time in a median trip
 _MS = 1_000_000  # ns
+_DIGITS = 6  # of the highest energy of a device
 
 _TIMES = ("started", "downloaded", "computed", "finished")
 
@@ -38,15 +40,18 @@ def timeline(records: Records) -> Chart | None:
     missing = records.orders["started"][np.isin(records.orders["client"], rows.devices)][drawn:]
     windows = presence_bands.read(records.path)
     bands = None if windows is None else _windows(windows, rows.devices, unit)
+    people = _devices(records, rows)
+    energy = _energy(records, rows)
     data = {
         "unit": unit / _MS,
+        "joules": 0.0 if energy is None else energy.unit,
         "end": int(records.orders["finished"].max()) // unit + 1,
         "until": int(missing.min()) // unit if len(missing) else None,
         "first": _first_window(records) // unit,
         "groups": [group.name for group in records.groups],
         "outcomes": [{"name": label(name), "color": OUTCOME[name]} for name in OUTCOMES],
         "heard": [OUTCOMES.index("complete"), OUTCOMES.index("partial")],
-        "devices": packed(_devices(records, rows)),
+        "devices": packed(people if energy is None else {**people, "energy": energy.of}),
         "trips": trips,
         "windows": None if bands is None else packed(bands),
         "strip": _strip(records, unit),
@@ -100,6 +105,22 @@ def _devices(records: Records, rows: DeviceRows) -> dict[str, NDArray[Any]]:
         "steps": rows.steps,
         **happened,
     }
+
+
+class _Energy(NamedTuple):
+    """What devices have consumed, in whole units of so many joules, `(devices,)`."""
+
+    of: Ints
+    unit: float
+
+
+def _energy(records: Records, rows: DeviceRows) -> _Energy | None:
+    """Return what the devices of the rows have consumed; None where that was not counted, or is nothing."""
+    joules = joules_of_clients(records.path, records.devices)
+    if joules is None or not joules[rows.devices].any():
+        return None
+    unit = float(10.0 ** np.ceil(np.log10(np.abs(joules[rows.devices]).max()) - _DIGITS))
+    return _Energy(np.rint(joules[rows.devices] / unit).astype(np.int64), unit)
 
 
 def _within(records: Records, devices: Ints, unit: int) -> tuple[dict[str, Any], int, int]:

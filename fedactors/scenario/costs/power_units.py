@@ -79,7 +79,8 @@ def _read(text: object, units: dict[str, int], accepted: str, what: str, whole: 
     known = {name: Fraction(factor) for name, factor in units.items()}
     factor = factor_of(unit, known)
     if not factor and number:
-        raise ValueError(f'"{unit}" is not {what} (accepted: {", ".join(units)})')
+        readable = [name for name, factor in units.items() if factor]
+        raise ValueError(f'"{unit}" is not {what} (accepted: {", ".join(readable)})')
     value = number * factor
     if value.denominator != 1:
         raise ValueError(f'"{text}" is not a whole number of {whole}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.errors import ScenarioError
 from fedactors.privacy.guarantee import problem
 from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
@@ -14,11 +15,15 @@ def check_transforms(prepared: Prepared) -> None:
     """Refuse transforms that do not go together, or not with the algorithm. Raises ScenarioError."""
     if prepared.uplink is not None:
         _check_uplink(prepared, prepared.uplink)
+    if prepared.downlink is not None:
+        _check_downlink(prepared, prepared.downlink)
     for chain in (prepared.uplink, prepared.downlink):
         if chain is not None and not chain.layout.size:
             raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
     if prepared.scenario.server.privacy is not None:
         _check_privacy(prepared)
+    if prepared.scenario.server.timing.deviation:
+        _check_deviation(prepared)
 
 
 def _check_uplink(prepared: Prepared, chain: Chain) -> None:
@@ -31,8 +36,8 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         )
     if server.secure is not None and chain.bytes != chain.layout.size * BYTES_PER_PARAMETER:
         raise ScenarioError(
-            "server.uplink: secure aggregation sums whole vectors, which compression leaves to nobody (accepted: clip,"
-            " adaptive-clip and noise; server.secure.bits says how long a value is)"
+            "server.uplink: secure aggregation sums whole vectors, and compressed ones cannot be summed (accepted:"
+            " clip, adaptive-clip and noise; server.secure.bits says how long a value is)"
         )
     if chain.noise is not None and server.aggregation.single:
         raise ScenarioError(
@@ -43,6 +48,34 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         raise ScenarioError(
             "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
             " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
+
+
+def _check_deviation(prepared: Prepared) -> None:
+    """Refuse weights that depend on updates where more depends on the weights. Raises ScenarioError."""
+    server, uplink = prepared.scenario.server, prepared.uplink
+    reasons = {
+        f'algorithm "{server.algorithm.name}" sums more than the updates of models': (
+            not server.algorithm.sums_updates_only
+        ),
+        f'timing "{server.timing.name}" mixes models by weights that are known before': server.timing.mixes,
+        f'aggregation "{server.aggregation.name}" has no weights': server.aggregation.single,
+        "noise is made for weights that are known before": uplink is not None and uplink.noise is not None,
+        "epsilon is counted by weights that are known before": server.privacy is not None,
+    }
+    if reason := next((text for text, holds in reasons.items() if holds), ""):
+        raise ScenarioError(
+            f"server.timing.staleness.beta: weighs updates by how they differ, and {reason} (accepted: beta: 0)"
+        )
+
+
+def _check_downlink(prepared: Prepared, chain: Chain) -> None:
+    """Refuse what a server keeps from message to message where there are several servers. Raises ScenarioError."""
+    server = prepared.scenario.server
+    if isinstance(server.timing, Hierarchical) and (chain.differs or chain.keeps(server.algorithm.sends)):
+        raise ScenarioError(
+            "server.downlink: error feedback and differences are of one server, and with timing hierarchical each edge"
+            " sends models of its own (accepted: error_feedback: false, no lowrank, no difference)"
         )
 
 

@@ -16,6 +16,7 @@ from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.tables import WEIGHT_COLUMNS, rows_of
 from fedactors.run_files.tensors import tensors_of
 from fedactors.simulation.inspect.audit_records import Recorded
+from fedactors.simulation.inspect.trip_sizes import TripSizes
 from fedactors.simulation.objective_state import Objective, recorded
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.run_totals import RunTotals
@@ -95,33 +96,11 @@ def _fits(order: Order) -> bool:
 
 def _bytes(records: Recorded) -> Iterator[str]:
     """Compare what each trip moved with the algorithm's payload: all of it if it was heard, else at most that."""
-    wire = records.wire
-    first = set[int]()  # clients that were sent what is sent once
+    sizes = TripSizes(records.wire)
     for plan in records.plans():
         for order in plan.orders:
-            where = f"round {plan.version + 1}, client {order.client}"
-            down = _of_client(wire["down"], order.client)
-            more = order.down - down
-            whole = order.heard or order.outcome is Outcome.QUARANTINED
-            if wrong := _moved(order, whole, more, _of_client(wire["up"], order.client), down, wire["once"]):
-                yield f"{where}: {wrong}"
-            if whole and wire["once"] and more == wire["once"]:
-                if order.client in first:
-                    yield f"{where}: was sent twice what is sent once"
-                first.add(order.client)
-
-
-def _of_client(size: int | list[int], client: int) -> int:
-    """Return the bytes that a client sends or receives, of one number for all or of one for each."""
-    return size if isinstance(size, int) else size[client]
-
-
-def _moved(order: Order, whole: bool, more: int, up: int, down: int, once: int) -> str:
-    """Return what is wrong with the bytes of an order; nothing if they are right."""
-    found = f"{order.down} down, {order.up} up"
-    if whole and (order.up != up or more not in (0, once)):
-        return f"heard with {found}"
-    return "" if 0 <= order.up <= up and 0 <= order.down <= down + once else found
+            if wrong := sizes.wrong(order):
+                yield f"round {plan.version + 1}, client {order.client}: {wrong}"
 
 
 def _weights(records: Recorded) -> Iterator[str]:

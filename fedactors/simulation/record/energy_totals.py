@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.clock.energy.tariff import FEMTO, PARTS, Spent, Tariff
 from fedactors.plan import Plan
@@ -19,6 +20,7 @@ class EnergyTotals:
         self._spent = tariff.ahead(ahead)
         self._wasted = tariff.nothing
         self._of_device = np.zeros(tariff.devices)  # J, of trips
+        self._ahead_each = tariff.ahead_each(ahead)
 
     def add(self, plan: Plan) -> dict[str, Any]:
         """Take in a plan and return its columns of metrics."""
@@ -29,6 +31,12 @@ class EnergyTotals:
         np.add.at(self._of_device, plan.orders.client, tariff.joules(plan))
         row: dict[str, Any] = {"joules": spent.total / FEMTO}
         return row | ({"co2_grams": tariff.carbon(spent)} if tariff.has_carbon else {})
+
+    @property
+    def of_devices(self) -> dict[str, NDArray[np.float64]]:
+        """What each device has consumed, `(devices,)`, by the names that columns of tables have."""
+        joules = self._of_device + self._ahead_each
+        return {"joules": joules} | ({"co2_grams": self._tariff.carbon_each(joules)} if self._tariff.has_carbon else {})
 
     def summary(self) -> dict[str, Any]:
         """Return the sums in the form of summary.json."""

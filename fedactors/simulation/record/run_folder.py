@@ -34,7 +34,7 @@ from datetime import datetime
 from io import FileIO
 from itertools import count
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -61,6 +61,7 @@ from fedactors.simulation.record.code_files import write_code
 
 _File = TypeVar("_File", FileIO, BinaryIO)
 _NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
+_NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _WRITTEN = (
@@ -119,12 +120,13 @@ class RunFolder:
         """Write down what weight updates had: client, the version it started from, weight; each `(updates,)`."""
         self._weights.add_columns(version, clients, bases, weights)
 
-    def clients(self, prepared: Prepared) -> None:
-        """Write down who takes part: group, samples trained on, when each arrives and departs."""
+    def clients(self, prepared: Prepared, further: Mapping[str, NDArray[np.float64]] = _NOTHING) -> None:
+        """Write down who takes part: group, samples trained on, when each arrives and departs; `further` columns."""
         names = [group.name for group in prepared.scenario.population for _ in range(group.count)]
         people = prepared.population
-        table = ParquetTable(self.path / "clients.parquet", CLIENT_COLUMNS)
-        for row in zip(count(), names, prepared.held.tolist(), people.arrive.tolist(), people.depart.tolist()):
+        table = ParquetTable(self.path / "clients.parquet", (*CLIENT_COLUMNS, *further))
+        columns = [column.tolist() for column in (prepared.held, people.arrive, people.depart, *further.values())]
+        for row in zip(count(), names, *columns):
             table.add(row)
         table.close()
 

@@ -94,6 +94,11 @@ class RunRecorder:
                 " (accepted: the same recordings, scenario and version of fedactors)"
             )
 
+    def conclude_clients(self, prepared: Prepared) -> None:
+        """Write the clients once more, with what is known at the end: what each has consumed, and when it moved."""
+        if self._totals.of_devices or prepared.population.behaving:
+            self.folder.clients(prepared, self._totals.of_devices)
+
     def summary(self, said: Figures, ended: str, wall: Figures, state: Figures) -> dict[str, Any]:
         """Return the summary of the run, which `said` opens, from the server's last `state`."""
         totals = self._totals.summary()

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedactors.clock.energy.tariff import Tariff
 from fedactors.errors import ConservationError
@@ -65,6 +66,11 @@ class RunTotals:
             "steps": steps, "bytes_down": down, "bytes_up": up,
             **backhaul, **(self._energy.add(plan) if self._energy else {}),
         }  # fmt: skip
+
+    @property
+    def of_devices(self) -> dict[str, NDArray[np.float64]]:
+        """What each device has consumed, by column; nothing where that is not counted."""
+        return self._energy.of_devices if self._energy else {}
 
     def _count_given(self, clients: Int64) -> None:
         """Count an update of each of `clients`, of which one may stand there twice."""
