@@ -12,10 +12,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Bits = Literal["portable", "native"]
 
@@ -144,14 +147,18 @@ def _numpy_is_held() -> bool:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Have BLAS libraries compute in one thread while the context lasts: the parts of a sum depend on their number."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
 def stay_in_one_thread() -> None:
     """Have BLAS libraries compute in one thread for as long as this process lives."""
-    from threadpoolctl import threadpool_limits
+    _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas")
 
-    threadpool_limits(limits=1, user_api="blas")
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> ThreadpoolController:
+    """Return what controls the libraries that are loaded; looked up anew once more `modules` are imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -22,9 +22,12 @@ subclasses of `fedactors.engines.base.Engine`, listed in the order in which they
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any
@@ -87,7 +90,21 @@ def at_path(path: str) -> type[Any]:
 
 def plugins(kind: str) -> list[EntryPoint]:
     """Return the entry points of installed packages that add to `kind`, sorted by name."""
-    return sorted(entry_points(group=f"fedactors.{kind}"), key=lambda point: point.name)
+    return sorted(_installed(tuple(map(_state, sys.path))).select(group=f"fedactors.{kind}"), key=lambda one: one.name)
+
+
+def _state(folder: str) -> tuple[str, int]:
+    """Return a folder of `sys.path` with the time of its last change; it changes when a package is installed there."""
+    try:
+        return folder, os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return folder, 0
+
+
+@lru_cache(maxsize=1)
+def _installed(folders: tuple[tuple[str, int], ...]) -> Any:
+    """Return the entry points of all packages; reading them takes longer than all else that a small scenario needs."""
+    return entry_points()
 
 
 def load(kind: str, point: EntryPoint) -> Any:

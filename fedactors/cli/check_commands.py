@@ -25,7 +25,8 @@ def extend_check(command: argparse.ArgumentParser) -> None:
         "--budget",
         type=_seconds,
         metavar="TIME",
-        help='time to take, such as 60s (default: 5s); what takes longer is estimated, and said under "costly"',
+        help="processor time to take, such as 1min30s (default: 5s); what takes longer is estimated, and said under"
+        ' "costly"',
     )
     shared_options.where(command)
 

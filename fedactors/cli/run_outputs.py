@@ -29,7 +29,8 @@ class Participation(Output):
     seed: int
     sampled_devices: int  # whose taking part is drawn by a law
     wire: dict[str, int]  # bytes of a model, of a trip down and up, once for each client, and ahead of the run
-    notes: list[str]
+    notes: list[str]  # what settings mean together that is easily missed
+    remarks: list[str]  # what the run turned out to be that is easily missed
     plans: int
     virtual_seconds: float
     asked: int

@@ -16,8 +16,6 @@ from fedactors.report.timeline import presence_bands
 from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import Records, read
 
-_SCENARIO_CHARACTERS = 100_000
-
 
 def write(folder: str | Path) -> Path:
     """Write report.html into a run folder, from its records alone, and return its path.
@@ -35,7 +33,7 @@ def write(folder: str | Path) -> Path:
         parts=page_sections.parts(totals(records)),
         warnings=page_sections.warnings(records),
         digests=page_sections.digests(records),
-        scenario=_cut(records.scenario),
+        scenario=page_sections.scenario_shown(records),
         progress=curves.clocks(records),
     )
     return save(page, records.path / "report.html")
@@ -86,7 +84,3 @@ def _drawn(*parts: Any) -> tuple[Any, ...]:
 
 def _chips(records: Records) -> tuple[dict[str, str], ...]:
     return tuple({"said": label(name), "color": OUTCOME[name]} for name, count in totals(records).items() if count)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SCENARIO_CHARACTERS else text[:_SCENARIO_CHARACTERS] + "\n… cut here"

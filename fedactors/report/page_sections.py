@@ -17,6 +17,7 @@ from fedactors.run_files.records import Records
 _GROUPS = 50
 _FAULTS = 100
 _FAULT_TEXT = 600
+_SCENARIO_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ def lead(records: Records) -> str:
 
 
 def _notes(records: Records) -> list[str]:
-    """Return sentences on what settings of the scenario mean together."""
-    notes = records.summary.get("notes")
-    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+    """Return sentences on what settings of the scenario mean together, and on what the run turned out to be."""
+    lists = [records.summary.get(key) for key in ("notes", "remarks")]
+    return [note for notes in lists if isinstance(notes, list) for note in notes if isinstance(note, str)]
 
 
 def cards(records: Records) -> list[Card]:
@@ -223,3 +224,9 @@ def digests(records: Records) -> list[tuple[str, Any]]:
     """Return the digests of the run."""
     found = records.summary.get("digests")
     return list(found.items()) if isinstance(found, dict) else []
+
+
+def scenario_shown(records: Records) -> str:
+    """Return the resolved scenario, cut where it is longer than a page should hold."""
+    text = records.scenario
+    return text if len(text) <= _SCENARIO_CHARACTERS else text[:_SCENARIO_CHARACTERS] + "\n… cut here"

@@ -18,6 +18,7 @@ def summary(figures: Figures) -> str:
             *_participation(figures),
             *_reached(figures),
             f"  wall time  {figures['wall_seconds']:.1f} s; ended because: {figures['ended_because']}",
+            *_remarks(figures),
             *([f"  cost       {figures['cost']:.4g} for the machines' time"] if "cost" in figures else []),
             f"  digests    {', '.join(f'{k} {v[:12]}' for k, v in figures['digests'].items())}",
             f"  folder     {figures['folder']}",
@@ -44,9 +45,15 @@ def replay(figures: Figures) -> str:
             "  local steps done, of those wanted, by clients heard:",
             *bars,
             f"  wall time  {figures['wall_seconds']:.1f} s; ended because: {figures['ended_because']}",
+            *_remarks(figures),
             f"  folder     {figures['folder']}",
         ]
     )
+
+
+def _remarks(figures: Figures) -> list[str]:
+    """Return what a run turned out to be that is easily missed."""
+    return [f"  note       {text}" for text in figures.get("remarks", [])]
 
 
 _NO_FORECAST = "  forecast   not made; --forecast tells the time and memory of a run"

@@ -109,7 +109,9 @@ def yaml_of(path: Path, text: str) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(text)
+        # libyaml is much faster, and reads some odd characters otherwise
+        fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader) if text.isascii() else yaml.SafeLoader
+        found = yaml.load(text, Loader=fast)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise damaged(path, "not YAML", line=mark.line + 1 if mark else None) from None

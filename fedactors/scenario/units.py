@@ -1,5 +1,7 @@
 """Quantities with units, as integers: "90s" -> ns, "2 MB/s" -> bytes per second, "5 MB" -> bytes, "2 J" -> picojoules.
 
+A duration may have several parts, "2h40min", each of a smaller unit than the one before.
+
 Decimal fractions are exact (they go through `Fraction`, never through a float). A bare number is refused, except 0:
 what it counts would be a guess. The case of a unit counts where it makes a difference: b is a bit and B a byte. A unit
 in another case is read if only one can be meant, and refused if it could be several (`mb/s`).
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -76,25 +79,48 @@ _ENERGIES = _factors(
         **dict.fromkeys(("MJ", "MWh"), _UNREADABLE),  # a mega that reads as a milli is none
     }
 )
+_DURATIONS_ACCEPTED = 'a duration such as "90s", "5 min" or "2h40min"'
 _RATES = "accepted: kB/s, MB/s, GB/s for bytes, kbit/s, Mbit/s, Gbit/s for bits"
 _BYTES = "accepted: B, kB, MB, GB, KiB, MiB, GiB for bytes, Mbit for bits"
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _QUANTITY = re.compile(
     r"\s*(\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,2})?)\s*(?![eE][+-]?\d)([^\d\s.,+-].*?)\s*", re.DOTALL | re.ASCII
 )
+_PART = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([^\W\d_]+)\s*")  # of a duration of several
 _BARE = re.compile(r"\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def duration(text: object) -> int:
-    """Return the nanoseconds of "90s", "1.5 h", "200 ms" or 0.
+    """Return the nanoseconds of "90s", "1.5 h", "200 ms", "2h40min" or 0.
 
     Raises ValueError if it is anything else, not a whole number of nanoseconds, or beyond 146 years.
     """
-    number, unit = quantity(text, 'a duration such as "90s", "5 min" or "2 days"')
+    number, unit = quantity(text, _DURATIONS_ACCEPTED)
+    if any(character.isdigit() for character in unit):
+        return _whole(_sum_of_parts(str(text)), text, "nanoseconds")
+    return _whole(number * _time_unit(unit) if number else number, text, "nanoseconds")
+
+
+def _time_unit(unit: str) -> Fraction:
+    """Return the nanoseconds of a unit. Raises ValueError if it is none."""
     factor = factor_of(unit, _DURATION_WORDS)
-    if not factor and number:
-        raise ValueError(f'"{unit}" is not a unit of time (accepted: {", ".join(DURATIONS)}, weeks)')
-    return _whole(number * factor, text, "nanoseconds")
+    if not factor:
+        either = ": min or ms?" if unit == "M" else ""
+        raise ValueError(f'"{unit}" is not a unit of time{either} (accepted: {", ".join(DURATIONS)}, weeks)')
+    return factor
+
+
+def _sum_of_parts(text: str) -> Fraction:
+    """Return the nanoseconds of "2h40min". Raises ValueError if its units do not fall, or if it cannot be read."""
+    parts = _PART.findall(text)
+    if _PART.sub("", text):
+        raise ValueError(f"{text[:80]!r} cannot be read (accepted: {_DURATIONS_ACCEPTED})")
+    factors = [_time_unit(unit) for _, unit in parts]
+    if any(later >= earlier for earlier, later in pairwise(factors)):
+        raise ValueError(f"{text[:80]!r}: each unit must be smaller than the one before it (accepted: as in 2h40min)")
+    if any("." in number for number, _ in parts[:-1]):
+        raise ValueError(f"{text[:80]!r}: a decimal fraction before a smaller unit (accepted: as in 2h40min or 2.5 h)")
+    return sum((Fraction(number) * factor for (number, _), factor in zip(parts, factors, strict=True)), Fraction(0))
 
 
 def rate(text: object) -> int:
@@ -232,11 +258,12 @@ def _whole(value: Fraction, text: object, what: str) -> int:
     return int(value)
 
 
-def _schema(example: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "examples": [example]})
+def _schema(*examples: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": list(examples)})
 
 
-Duration = Annotated[int, BeforeValidator(duration), PlainSerializer(show_duration, str), _schema("90s")]  # ns
+_DURATION_SCHEMA = _schema("90s", "2h40min")
+Duration = Annotated[int, BeforeValidator(duration), PlainSerializer(show_duration, str), _DURATION_SCHEMA]  # ns
 Rate = Annotated[int, BeforeValidator(rate), PlainSerializer(show_rate, str), _schema("2 MB/s")]  # bytes per second
 Work = Annotated[int, BeforeValidator(work), PlainSerializer(show_work, str), _schema("300 MFLOP")]  # operations
 Speed = Annotated[int, BeforeValidator(speed), PlainSerializer(show_speed, str), _schema("5 GFLOP/s")]  # 1/s

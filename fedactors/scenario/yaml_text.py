@@ -27,7 +27,7 @@ Lines = dict[tuple[str, ...], int | str]  # of each key: its line, or the option
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text, and whose dates are texts."""
+    """YAML whose numbers include 1e-3, which YAML 1.1 takes for a text, and whose dates and keys are texts."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -46,6 +46,13 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ConstructorError(None, None, f"{_shown(node)} is no {_kind(node)}", node.start_mark) from error
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping whose keys `on`, `off`, `yes` and `no` are texts: YAML 1.1 takes them for true and false."""
+        for key, _ in node.value:
+            if key.tag == f"{_TAG}bool":
+                key.tag = f"{_TAG}str"
+        return super().construct_mapping(node, deep)
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
         """Return the text of a node, with an emoji that is written as a surrogate pair as one character."""

@@ -15,6 +15,7 @@ from fedactors.plan import Plan
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
+from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.prepared import Prepared
@@ -23,7 +24,7 @@ from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_totals import RunTotals
 
-TIME_IS_UP = "the wall time allowed was over"  # why a replay ended
+TIME_IS_UP = "the processor time allowed was over"  # why a replay ended
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,11 @@ def play(
     seconds: float | None = None,
     clock: Clock | None = None,
 ) -> dict[str, Any]:
-    """Run the clock and return the summary; `rounds` and wall `seconds` cut it short, `folder` takes the plans.
+    """Run the clock and return the summary; `rounds` and processor `seconds` cut it short, `folder` takes the plans.
 
     `losses` is the feedback of a clock that selects clients by losses; the `clock` is a new one unless it is given.
     """
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
     digests = Digests()
     clock = clock or prepared.clock()
@@ -91,9 +92,10 @@ def play(
         if rounds is not None and totals.plans >= rounds:
             stopped = f"asked for {rounds} rounds"
             break
-        if seconds is not None and time.perf_counter() - began > seconds:
+        if seconds is not None and time.process_time() - worked > seconds:
             stopped = TIME_IS_UP
             break
+    said = totals.summary()
     return {
         "name": prepared.scenario.name,
         "seed": prepared.scenario.seed,
@@ -101,7 +103,8 @@ def play(
         "sampled_devices": prepared.sampled,
         "wire": prepared.wire,
         "notes": meanings(prepared.scenario),
-        **totals.summary(),
+        **said,
+        "remarks": remarks(prepared, said["virtual_seconds"]),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions.tolist())},
         "wall_seconds": round(time.perf_counter() - began, 3),
         "ended_because": clock.ended_because or stopped,

@@ -13,7 +13,7 @@ from fedactors.study.comparison_tables import aligned
 from fedactors.study.run_figures import StudyRow
 from fedactors.study.study_cells import Label
 
-_ALWAYS = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.LATE, Outcome.TOO_SLOW, Outcome.OFFLINE, Outcome.DEPARTED)
+ALWAYS = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.LATE, Outcome.TOO_SLOW, Outcome.OFFLINE, Outcome.DEPARTED)
 NOTE = (
     "Shares of the clients asked, by how their trips ended; of all devices, those heard at least once; and how unevenly"
     " updates come from them (Gini; 0: all alike). Means over seeds."
@@ -55,7 +55,7 @@ def _place(at: tuple[Label, ...], rows: Sequence[StudyRow]) -> PlaceOutcomes:
 def text(rows: Sequence[StudyRow]) -> str:
     """Return the table as text, with the outcomes that occur anywhere."""
     found = places(rows)
-    shown = [one for one in Outcome if one in _ALWAYS or any(place.shares[one] for place in found)]
+    shown = [one for one in Outcome if one in ALWAYS or any(place.shares[one] for place in found)]
     axes = list(rows[0].labels) if rows else []
     heads = [*axes, "rounds", "asked", *(_words(one) for one in shown), "devices heard", "Gini"]
     lines = [

@@ -10,7 +10,7 @@ from fedactors.report.curves import axes
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.palette import RUNS
-from fedactors.study import comparison_tables
+from fedactors.study import comparison_tables, study_sections
 from fedactors.study.comparison import Comparison
 from fedactors.study.statistics import share_interval
 
@@ -30,7 +30,10 @@ def write(comparison: Comparison, path: Path) -> Path:
         sections=[
             Section("figures", "Side by side", (), (_sheet(comparison),)),
             *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),
+            *study_sections.participation(comparison.rows),
+            *study_sections.settings(comparison.rows, comparison.baseline),
         ],
+        scenario=study_sections.scenario_of(comparison.rows, comparison.baseline),
     )
     return save(page, path)
 

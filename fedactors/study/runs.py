@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
 
 _FAILURE = "failure.json"
+_COLLECT_EVERY = 1.5  # seconds of processor time
 T = TypeVar("T")
 
 
@@ -84,8 +85,22 @@ def finished(work: StudyRun) -> Path:
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
             write(folder / _FAILURE, json.dumps(said) + "\n")
-        gc.collect()  # parts of a run refer to one another: its data would stay beside those of the next runs
+        _collect()
     return folder
+
+
+_collected = [0.0]  # when unused memory was last looked for, s of processor time
+
+
+def _collect() -> None:
+    """Free what runs left, unless little was done since the last time.
+
+    Parts of a run refer to one another: its data would stay beside those of the next runs. Looking for them takes about
+    .15 s, which is longer than a small run.
+    """
+    if time.process_time() - _collected[0] > _COLLECT_EVERY:
+        gc.collect()
+        _collected[0] = time.process_time()
 
 
 def _replayed(scenario: Scenario, out: Path) -> Path:

@@ -10,7 +10,9 @@ from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
+from fedactors.study import study_sections
 from fedactors.study.answer import best_variant
+from fedactors.study.comparison import variant_of
 from fedactors.study.comparison_tables import aligned, averaged, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
@@ -80,13 +82,17 @@ def write(found: Swept, path: Path) -> Path:
     right = tuple(range(len(found.axes), len(heads)))
     sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), right)
     held = PageTable(("what holds",), tuple((TableCell(said),) for said in sentences(found)), (), "", NOTE)
+    first = variant_of(found.rows[0].labels) if found.rows else ""
     sections = [
         *([Section("findings", "What holds", (), (held,))] if held.rows else []),
         Section("maps", measure_of(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),
+        *study_sections.participation(found.rows),
+        *study_sections.settings(found.rows, first),
     ]
     lead = f"{title(found).partition(': ')[2]}."
-    return save(Page(found.name, "sweep", lead, sections, answer=answer(found)), path)
+    scenario = study_sections.scenario_of(found.rows, first)
+    return save(Page(found.name, "sweep", lead, sections, scenario=scenario, answer=answer(found)), path)
 
 
 def _chart(found: Swept, one: HeatMap, number: int, limits: tuple[float, float]) -> Chart:

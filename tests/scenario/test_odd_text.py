@@ -26,6 +26,19 @@ def test_a_name_that_looks_like_a_number_or_a_date_is_a_name(name):
     assert loaded(NAME, f"name: {name}").name == name
 
 
+@pytest.mark.parametrize("word", ["on", "off", "yes", "no", "On"])
+def test_a_key_that_yaml_takes_for_true_or_false_is_a_text(word):
+    data, lines = parse(f"arguments:\n  {word}: 8h\n", "odd.yaml")
+    assert data == {"arguments": {word: "8h"}}
+    assert lines[("arguments", word)] == 2
+
+
+def test_a_rhythm_of_the_day_is_read_without_quotes():
+    law = "{name: process, behaviour: diurnal, arguments: {on: 7h30min, off: 20}}"
+    made = Scenario.load(ROOT / "scenarios/quickstart.yaml", [f"population.0.availability={law}"])
+    assert made.population[0].availability.arguments == {"on": "7h30min", "off": 20}
+
+
 def test_an_emoji_as_a_surrogate_pair_is_one_character():
     assert loaded(GROUP, '- name: "\\ud83d\\ude00"').population[0].name == "\N{GRINNING FACE}"
 

@@ -82,3 +82,42 @@ def test_what_is_shown_is_read_back():
     for value in (1, 1000, 2_500_000, 10**12):
         assert size(show_size(value)) == value
         assert energy(show_energy(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2h40min", 160 * 60 * SECOND),
+        ("2h40m", 160 * 60 * SECOND),
+        ("2 h 40 min", 160 * 60 * SECOND),
+        ("1d12h", 36 * 3600 * SECOND),
+        ("1min30s", 90 * SECOND),
+        ("1 week 2 days", 9 * 86_400 * SECOND),
+        ("1s500ms", 1_500_000_000),
+        ("1min1.5s", 61_500_000_000),
+        ("1h90min", 150 * 60 * SECOND),
+        ("0h30min", 30 * 60 * SECOND),
+    ],
+)
+def test_a_duration_has_parts_whose_units_fall(text, value):
+    assert duration(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("40min2h", "each unit must be smaller than the one before it"),
+        ("1h1hour", "each unit must be smaller than the one before it"),
+        ("1.5h30min", "a decimal fraction before a smaller unit"),
+        ("2h40", "'2h40' cannot be read .accepted: a duration such as"),
+        ("2h-40min", "'2h-40min' cannot be read"),
+        ("2h, 40min", "cannot be read"),
+        ("2h40 M", '"M" is not a unit of time: min or ms'),
+        ("2h40foo", '"foo" is not a unit of time'),
+        ("0.5ns", "is not a whole number of nanoseconds"),
+        ("1s0.5ns", "is not a whole number of nanoseconds"),
+    ],
+)
+def test_parts_that_add_up_to_no_duration(text, words):
+    with pytest.raises(ValueError, match=words):
+        duration(text)

@@ -1,6 +1,7 @@
 """`check` answers in a few seconds whatever the scenario: what takes long is estimated, and named."""
 
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fedactors.clock.synthetic_availability import affordable, drawing_seconds, 
 from fedactors.scenario import Scenario
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.simulation.checks import forecast  # noqa: F401 - imports torch, which is not timed
+from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.check import check
 from fedactors.simulation.replay import replay
 
@@ -86,9 +88,23 @@ def test_rounds_that_take_long_are_cut_short():
     assert any(f"rests on the first {found['rounds']['replayed']}" in text for text in found["costly"])
 
 
+@pytest.mark.parametrize(("there", "said"), [(True, ""), (False, "importing PyTorch, ")])
+def test_what_takes_long_before_leaves_some_time_for_rounds_and_is_named(monkeypatch, there, said):
+    """A model of the user's imports PyTorch, which may take as long as all of the budget."""
+    spent = iter([0.0])
+    monkeypatch.setattr("fedactors.simulation.checks.budget.time.process_time", lambda: next(spent, 9.0))
+    with monkeypatch.context() as before:
+        if not there:
+            before.delitem(sys.modules, "torch")
+        budget = Budget(5.0)
+    budget.note_preparation()
+    assert (budget.spent, budget.for_rounds) == (9.0, 0.5)
+    assert budget.costly == [f"{said}reading recordings and preparing takes 9 s of processor time"]
+
+
 def test_the_command_takes_a_budget_and_says_what_is_costly(capsys):
     changes = [part for change in SHORT_WINDOWS for part in ("--set", change)]
-    assert main(["check", str(QUICKSTART), "--quick", "--budget", "1s", *changes]) == 0
+    assert main(["check", str(QUICKSTART), "--quick", "--budget", "1s500ms", *changes]) == 0
     assert "  costly     population.0.availability: 388,800 windows" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["check", str(QUICKSTART), "--budget", "soon"])

@@ -15,13 +15,17 @@ _DAY = 24.0
 
 
 class Diurnal(Behaviour):
-    """On from hour `on` until hour `off`, each day earlier or later by normal draws of `spread` hours."""
+    """On from hour `on` until hour `off`, each day earlier or later by normal draws of `spread` hours.
 
-    def __init__(self, on: float = 22.0, off: float = 7.0, spread: float = 1.0) -> None:
-        if not (0 <= on < _DAY and 0 <= off < _DAY and on != off and spread >= 0):
+    Each of them is a number of hours, or a duration such as "7h30min".
+    """
+
+    def __init__(self, on: float | str = 22.0, off: float | str = 7.0, spread: float | str = 1.0) -> None:
+        begin, end, wide = (_hours(value) for value in (on, off, spread))
+        if not (0 <= begin < _DAY and 0 <= end < _DAY and begin != end and wide >= 0):
             raise ValueError(f"found on {on}, off {off}, spread {spread} (accepted: two different hours, spread >= 0)")
-        self.hours = (on, off)
-        self.spread = spread
+        self.hours = (begin, end)
+        self.spread = wide
 
     @override
     def play(self, device: BehavingDevice) -> Play:
@@ -51,3 +55,8 @@ class Diurnal(Behaviour):
         ns = duration("1 h")
         wait = (round(hour * ns) - device.now) % duration("1 d")
         return max(1, wait + round(shift * ns))
+
+
+def _hours(value: float | str) -> float:
+    """Return hours, or a duration in hours. Raises ValueError if a text is no duration."""
+    return duration(value) / duration("1 h") if isinstance(value, str) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.data.base import Data, Info, verified
+from fedactors.errors import DataError
 from fedactors.options import Options
 
 _TRAIN_COUNTS = (142, 146, 141, 147, 144, 146, 145, 143, 139, 144)
@@ -43,12 +45,17 @@ class Digits(Options):
 
 @cache
 def _bundled() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return all images and labels, read once in a process; not to be written to.
+    """Return all images and labels, parsed once in a process; to be read only.
 
-    The file is read past scikit-learn, as `load_digits` does, since importing it takes seconds when a run starts.
+    The file of scikit-learn is read as `load_digits` does, without importing scikit-learn, which takes longer than all.
     """
     package = find_spec("sklearn")
-    assert package is not None
-    assert package.origin is not None
-    table = np.loadtxt(Path(package.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    if package is None or not package.submodule_search_locations:
+        raise DataError("digits: needs the package scikit-learn (accepted: pip install scikit-learn)")
+    path = Path(package.submodule_search_locations[0]) / "datasets/data/digits.csv.gz"
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as file:
+            table = np.loadtxt(file, delimiter=",")
+    except (OSError, ValueError) as error:
+        raise DataError(f"digits: {path}: cannot be read: {error} (accepted: scikit-learn, installed anew)") from None
     return (table[:, :-1] / 16).astype(np.float32).reshape(-1, 1, 8, 8), table[:, -1].astype(np.int64)

@@ -1,7 +1,11 @@
-"""How long `check` may take, and what it estimates because the exact answer takes longer."""
+"""How long `check` may take, and what it estimates because the exact answer takes longer.
+
+Seconds are the processor time of this process, so that what is said does not depend on what else the machine does.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 
 from fedactors.clock.synthetic_availability import affordable, drawing_seconds, whole
@@ -12,20 +16,22 @@ from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 SECONDS = 5.0  # by default
 _LAWS = 0.4  # of the budget, for drawing windows
 _ROUNDS = 0.7  # of the budget, by whose end rounds are replayed
+_LEAST = 0.1  # of the budget, for replaying rounds whatever came before
 
 
 class Budget:
-    """The seconds that a check may still take, from when this is made; and `costly`, what was estimated, in words."""
+    """The processor seconds that a check may still take, from when this is made; and `costly`, what was estimated."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._began = time.perf_counter()
+        self._began = time.process_time()
+        self._torch = "torch" in sys.modules
         self.costly: list[str] = []
 
     @property
     def spent(self) -> float:
         """Seconds since the beginning."""
-        return time.perf_counter() - self._began
+        return time.process_time() - self._began
 
     @property
     def left(self) -> float:
@@ -39,8 +45,15 @@ class Budget:
 
     @property
     def for_rounds(self) -> float:
-        """Seconds for replaying rounds; not negative."""
-        return max(0.0, self.seconds * _ROUNDS - self.spent)
+        """Seconds for replaying rounds; some, even where what came before has taken all of them."""
+        return max(self.seconds * _LEAST, self.seconds * _ROUNDS - self.spent)
+
+    def note_preparation(self) -> None:
+        """Say what took long before rounds are replayed, if that was more than all of the budget."""
+        if self.spent > self.seconds:
+            imported = not self._torch and "torch" in sys.modules  # code of the user needs it
+            first = "importing PyTorch, " if imported else ""
+            self.note(f"{first}reading recordings and preparing takes {self.spent:.0f} s of processor time")
 
     def note(self, text: str) -> None:
         """Say that something takes long, and what an estimate rests on."""

@@ -8,10 +8,12 @@ from typing import Any
 
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
+from fedactors.plan import SECOND
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
+from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.fleet_choice import refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared, least_times
@@ -28,7 +30,7 @@ def check(
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
     With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory. What would
-    take longer than about `seconds` in all is estimated, and "costly" says so.
+    take longer than about `seconds` of processor time in all is estimated, and "costly" says so.
     Raises UsageError for whatever would stop the run at its start.
     """
     budget = Budget(seconds)
@@ -36,8 +38,7 @@ def check(
     for text in slow_laws(scenario, budget.for_laws):
         budget.note(text)
     prepared = prepare(scenario, budget.for_laws)
-    if budget.spent > seconds:
-        budget.note(f"reading recordings and preparing takes {budget.spent:.0f} s")
+    budget.note_preparation()
     refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     sample = _sample(prepared, budget)
@@ -64,7 +65,7 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "notes": meanings(scenario),
+        "notes": [*meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
@@ -76,12 +77,24 @@ def check(
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
     """Return the summary of the first rounds, as many as the budget lets the clock play; at least one."""
     wanted = min(_ROUNDS, prepared.scenario.server.rounds)
+    before = budget.spent
     sample = play(prepared, None, wanted, seconds=budget.for_rounds)
     if sample["ended_because"] == TIME_IS_UP:
         played = sample["plans"]
-        each = sample["wall_seconds"] / played
-        budget.note(f"the clock takes {each:.2g} s for a round; what is said of rounds rests on the first {played}")
+        each = (budget.spent - before) / played
+        costs = f"the clock takes {each:.2g} s of processor time for a round"
+        budget.note(f"{costs}; what is said of rounds rests on the first {played}")
     return sample
+
+
+def _virtual_seconds(scenario: Scenario, sample: dict[str, Any]) -> float:
+    """Return how long a run takes in virtual time if later rounds take as long as those of the `sample`."""
+    server = scenario.server
+    seconds: float = sample["virtual_seconds"]
+    if sample["plans"] in (0, server.rounds):
+        return seconds
+    whole: float = seconds * server.rounds / sample["plans"]
+    return whole if server.until is None else min(whole, server.until / SECOND)
 
 
 def _forecast(prepared: Prepared, fleet: str, actors: int | None, budget: Budget, rounds: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
 from fedactors.privacy.guarantee import spending_of
 from fedactors.run_files.files import METRICS
+from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
@@ -35,6 +36,7 @@ class RunRecorder:
         self.whole = True  # no round has been entered in part
         self.final: Figures | None = None  # null where a measure is no number
         self._totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
+        self._prepared = prepared
         self._privacy = spending_of(prepared.scenario.server)
         self._digests = Digests()
 
@@ -99,9 +101,11 @@ class RunRecorder:
 
     def summary(self, said: Figures, ended: str, wall: Figures, state: Figures) -> dict[str, Any]:
         """Return the summary of the run, which `said` opens, from the server's last `state`."""
+        totals = self._totals.summary()
         return {
             **said,
-            **self._totals.summary(),
+            **totals,
+            "remarks": remarks(self._prepared, totals["virtual_seconds"]),
             **({} if self._privacy is None else {"epsilon": self._privacy.epsilon, "delta": self._privacy.delta}),
             **wall,
             "ended_because": ended,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -46,8 +47,13 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
 
 def programs(scenario: Scenario) -> dict[str, str]:
     """Return what bits may depend on besides the scenario: versions of programs, and instructions of the processor."""
-    versions = {name: version(name) for name in ("torch", "numpy")}
-    return {"fedactors": VERSION, "engine": ENGINE, **versions, **made_with(scenario.cluster.bits)}
+    return {"fedactors": VERSION, "engine": ENGINE, **_versions(), **made_with(scenario.cluster.bits)}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the libraries that compute."""
+    return {name: version(name) for name in ("torch", "numpy")}
 
 
 def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> Scenario:

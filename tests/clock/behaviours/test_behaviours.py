@@ -186,7 +186,7 @@ def on_time(make, days=2, devices=4):
 
 
 def test_users_sleep():
-    shares = on_time(lambda: Diurnal(on=22, off=7, spread=1.0), days=3)
+    shares = on_time(lambda: Diurnal(on="22h", off=7, spread="60min"), days=3)
     assert ((shares > 4 / 24) & (shares < 14 / 24)).all()
     assert len(np.unique(shares)) > 3  # each day is another
 
@@ -274,6 +274,7 @@ def test_a_user_writes_a_behaviour_in_a_file(tmp_path):
         ("battery", {"capacity": "4 parsecs"}, "parsecs"),
         ("access_point", {"devices": 0}, "at least 1"),
         ("diurnal", {"on": 30}, "different hours"),
+        ("diurnal", {"on": "8 parsecs"}, "parsecs"),
     ],
 )
 def test_wrong_behaviours_are_refused_in_one_message(tmp_path, behaviour, arguments, message):
