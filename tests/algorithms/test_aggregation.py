@@ -16,6 +16,7 @@ from fedactors.algorithms.aggregation import (
     TrimmedMeanAggregation,
 )
 from fedactors.errors import ScenarioError
+from fedactors.learning.algorithm import Round
 from fedactors.learning.combining import combined
 from fedactors.simulation.checks.check import check
 from fedactors.simulation.verify import verify
@@ -94,7 +95,7 @@ def test_equal_updates_and_a_single_one_are_the_result(rule):
 
 def test_all_that_a_client_uploads_is_one_row_to_a_rule():
     rows = {"delta": numbers(5, 4), "buffers": numbers(5, 2, seed=1)}
-    found = combined(KrumAggregation(malicious=1), rows)
+    found = combined(KrumAggregation(malicious=1), rows, Round(0, 5, 1.0, 0.1))
     (chosen,) = (i for i in range(5) if torch.equal(rows["delta"][i], found["delta"]))
     assert torch.equal(found["buffers"], rows["buffers"][chosen])
 
