@@ -1,5 +1,6 @@
 """FedDyn: worked by hand, and the invariants I-FD of the algorithm contract."""
 
+import pytest
 import torch
 
 from fedactors.algorithms.feddyn import FedDyn
@@ -110,6 +111,7 @@ def test_alpha_by_share_by_hand():
     close(kept, vector(1.25 + 0.078125, 0.78125 - 1.25))
 
 
+@pytest.mark.slow
 def test_alpha_by_share_reaches_the_optimum_of_the_weighted_mean():
     """Samples 60, 20, 15, 5 of 100: with alpha n / (m n_i) the limit is argmin sum p_i f_i, else of the plain mean."""
     gradients, matrices, targets = problem(4, spread=3.0)
@@ -125,6 +127,7 @@ def test_alpha_by_share_reaches_the_optimum_of_the_weighted_mean():
     assert float((weighted - minimiser(matrices, targets)).norm()) > 0.1
 
 
+@pytest.mark.slow
 def test_it_reaches_the_optimum():
     """I-FD5: heterogeneous quadratics with (nearly) exact local minimisation, everybody taking part."""
     gradients, matrices, targets = problem(4, spread=3.0)

@@ -8,6 +8,7 @@ from fedactors.errors import ScenarioError
 from fedactors.scenario.loading import validate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sampled", "emerging"])
 def test_means_and_deviations_are_the_papers(name):
     found = measured(name, rounds=200)

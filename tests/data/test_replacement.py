@@ -43,6 +43,7 @@ def test_an_epoch_has_the_steps_of_a_pass_and_all_batches_are_full():
     assert workload(3, 5, epochs=1, steps=None, with_replacement=True).batch == 3
 
 
+@pytest.mark.slow
 def test_the_mean_of_a_batch_varies_as_that_of_independent_draws():
     """10 values with the variance 8.25: batches of 5 have 8.25 / 5 = 1.65, where passes have 1.65 (10 - 5) / 9 = .917.
 

@@ -1,13 +1,14 @@
 """Opens a page in a real browser and asks it questions, over Chromium's debugging protocol."""
 
 import asyncio
+import atexit
 import contextlib
 import json
 import shutil
 import subprocess
 import tempfile
-import urllib.request
 from base64 import b64decode
+from functools import cache
 
 from tornado.websocket import websocket_connect
 
@@ -30,6 +31,7 @@ class Page:
     def __init__(self, socket):
         self._socket, self._number = socket, 0
         self.trouble, self.requests = [], []
+        self.profile = {}  # in which it is open, as a parameter
 
     async def ask(self, method, **parameters):
         self._number += 1
@@ -62,6 +64,10 @@ class Page:
         await self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, **codes)
         await self.ask("Input.dispatchKeyEvent", type="keyUp", key=key, **codes)
 
+    def close(self):
+        """Say no more."""
+        self._socket.close()
+
     async def picture(self):
         """Return the bytes of a PNG of the window."""
         return b64decode((await self.ask("Page.captureScreenshot"))["data"])
@@ -69,37 +75,52 @@ class Page:
 
 @contextlib.asynccontextmanager
 async def opened(path, scheme="light"):
-    """Open a file, wait until its charts are drawn or have failed, and yield the page and what it says about that."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [BINARY, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as browser:
-            try:
-                socket = await websocket_connect(_address(browser), max_message_size=64_000_000)
-                page = Page(socket)
-                for domain in ("Page", "Runtime", "Log", "Network"):
-                    await page.ask(f"{domain}.enable")
-                features = [{"name": "prefers-color-scheme", "value": scheme}]
-                await page.ask("Emulation.setEmulatedMedia", features=features)
-                arrived = await page.ask("Page.navigate", url=path.as_uri())
-                assert "errorText" not in arrived, arrived
-                await page.js(
-                    "new Promise((go) => document.readyState === 'complete' ? go() : addEventListener('load', go))"
-                )
-                yield page, await asyncio.wait_for(page.js(_DRAWN), 60)
-                socket.close()
-            finally:
-                browser.terminate()
-                browser.stderr.close()
+    """Open a file, wait until its charts are drawn or have failed, and yield the page and what it says about that.
+
+    It has a profile of its own, so that no page sees what another one has stored.
+    """
+    address = started()
+    control = Page(await websocket_connect(address))
+    own = await control.ask("Target.createBrowserContext")
+    try:
+        made = await control.ask("Target.createTarget", url="about:blank", width=1366, height=768, **own)
+        tab = address.partition("/devtools/")[0] + f"/devtools/page/{made['targetId']}"
+        socket = await websocket_connect(tab, max_message_size=64_000_000)
+        page = Page(socket)
+        page.profile = own
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await page.ask(f"{domain}.enable")
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await page.ask("Emulation.setEmulatedMedia", features=features)
+        arrived = await page.ask("Page.navigate", url=path.as_uri())
+        assert "errorText" not in arrived, arrived
+        await page.js("new Promise((go) => document.readyState === 'complete' ? go() : addEventListener('load', go))")
+        yield page, await asyncio.wait_for(page.js(_DRAWN), 60)
+        socket.close()
+    finally:
+        await control.ask("Target.disposeBrowserContext", **own)
+        control.close()
 
 
-def _address(browser):
-    """Return the address of the first tab, from what the browser says when it starts."""
+@cache
+def started():
+    """Start the browser of this process, which ends with it; return the address at which it is told what to do."""
+    profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    command = [BINARY, *_OPTIONS, f"--user-data-dir={profile.name}", "about:blank"]
+    browser = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    atexit.register(ended, browser, profile)
     for line in browser.stderr:
-        if "DevTools listening on ws://" in line:
-            host = line.split("ws://", 1)[1].split("/", 1)[0]
-            with urllib.request.urlopen(f"http://{host}/json/list") as answer:
-                return next(tab["webSocketDebuggerUrl"] for tab in json.load(answer) if tab["type"] == "page")
+        if "DevTools listening on " in line:
+            return line.split("DevTools listening on ", 1)[1].strip()
     raise AssertionError("chromium did not start")
+
+
+def ended(browser, profile):
+    """End the browser, and remove its profile."""
+    browser.terminate()
+    browser.wait()
+    browser.stderr.close()
+    profile.cleanup()
 
 
 class Window:

@@ -37,8 +37,9 @@ def visit(path, look, scheme="light"):
     return asyncio.run(go())
 
 
-@pytest.mark.parametrize(("kind", "charts"), [("finished", "7"), ("replayed", "5")])
-@pytest.mark.parametrize(("scheme", "theme"), [("light", LIGHT), ("dark", DARK)])
+@pytest.mark.parametrize(
+    ("kind", "charts", "scheme", "theme"), [("finished", "7", "light", LIGHT), ("replayed", "5", "dark", DARK)]
+)
 def test_draws_everything_without_the_network(request, kind, charts, scheme, theme):
     path = write(request.getfixturevalue(kind))
     outcomes = json.loads((path.parent / "summary.json").read_text())["outcomes"]

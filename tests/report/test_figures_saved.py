@@ -84,7 +84,7 @@ def test_the_numbers_of_a_figure_are_those_of_the_run(shown, finished):
 
 def test_a_click_saves_a_file(shown, tmp_path):
     """Names of runs become names of files; figures of one run bear its name."""
-    shown.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    shown.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path), **shown.page.profile)
     for kind in ("svg", "csv"):
         shown.js(f"document.querySelector('[data-save={kind}][data-of=accuracy]').click()")
     wait = "new Promise((go) => setTimeout(go, 50))"

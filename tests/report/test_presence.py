@@ -81,7 +81,7 @@ def test_the_page_has_availability_energy_and_pauses(phones):
 
 
 @pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_bands_and_pauses_are_drawn(phones, scheme):
     path = write(phones[1])
 

@@ -47,7 +47,7 @@ def damaged(draw):
             inner = inner[key]
         action = draw(st.sampled_from(["replace", "leave out", "rename"]))
         if action == "replace" or isinstance(inner, list):
-            inner[last] = draw(JUNK)
+            inner[last] = copy.deepcopy(draw(JUNK))
         else:
             value = inner.pop(last)
             if action == "rename":

@@ -63,6 +63,7 @@ def test_a_deadline_of_a_year_costs_no_more_than_one_of_a_minute():
     assert found["rounds"]["seconds"] > 150 * 86_400
 
 
+@pytest.mark.slow
 def test_ten_thousand_layers():
     found = checked(LAYERS, fleet="local", seconds=4.0)
     (costly,) = found["costly"]

@@ -36,6 +36,7 @@ def changes_of(rounds, *more):
     return [*small, f"server.rounds={rounds}", "cluster.checkpoint_every=1", *more]
 
 
+@pytest.mark.slow
 def test_a_driver_killed_at_random_moments(tmp_path):
     changes = changes_of(12, "server.algorithm=scaffold")
     reached = lives(tmp_path / "killed", 2, 3, changes)
