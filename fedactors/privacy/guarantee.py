@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedactors.privacy.spending import Spending, spending_on
 from fedactors.transforms.base import UpdateTransform
-from fedactors.transforms.gaussian import Noise
+from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
 
 if TYPE_CHECKING:

@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from fedactors.extras import needed
 from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.base import UpdateTransform
-from fedactors.transforms.gaussian import GaussianNoise, Noise
+from fedactors.transforms.gaussian import GaussianNoise
 from fedactors.transforms.laplace import LaplaceNoise
+from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
 
 Float64 = NDArray[np.float64]

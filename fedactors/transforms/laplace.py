@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from fedactors.transforms.base import Given
-from fedactors.transforms.gaussian import Noise
+from fedactors.transforms.noise import Noise
 
 if TYPE_CHECKING:
     from torch import Tensor
