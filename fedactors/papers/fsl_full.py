@@ -82,17 +82,16 @@ def _full(
     )
 
 
-def _journal(data: str) -> dict[str, Experiment]:
-    """Return the journal's figures 1, 2 and 5 to 9 on one data set."""
+def _journal_grids(data: str) -> dict[int, tuple[str, Sequence[Axes]]]:
+    """Return what the journal's figures 1, 2 and 5 to 9 vary on one data set, in words and as grids."""
     many = classes(1, 2, 5, 10) if data == "cifar" else classes(1, 2, 5, 10, 45)
     few = classes(1, 2, 5)
-    name = "CIFAR-10" if data == "cifar" else "EMNIST"
     unlike: Axis = {"FL": (*_THREE["FL"], "server.pretraining=null"), "DS": _THREE["DS"], "FSL": _THREE["FSL"]}
     sizes, pair = ((100, 200, 500), (2, 4)) if data == "cifar" else ((90, 225, 450), (5, 5))
     syn: Axis = {"FSLsyn": ("server.algorithm=fsl", _STL.format(56) if data == "cifar" else "server.data=glyphs")}
     state = {**algorithms("FSL", "SCAFFOLD", "FedDyn"), **syn}
     at = {"C": classes(pair[0]), "S": cohorts(pair[1])}
-    figures: dict[int, tuple[str, Sequence[Axes]]] = {
+    return {
         1: (
             "labels per client; FSL and DS pretrained",
             [{"C": many, "algorithm": unlike}, {"C": many, "gamma": weighted("fsl", _GAMMAS)}],
@@ -123,6 +122,11 @@ def _journal(data: str) -> dict[str, Experiment]:
         ),
         9: ("dissimilarities", [{"C": many, "n0": own(*sizes[:2])}]),
     }
+
+
+def _journal(data: str) -> dict[str, Experiment]:
+    """Return the journal's figures 1, 2 and 5 to 9 on one data set."""
+    name = "CIFAR-10" if data == "cifar" else "EMNIST"
     claims = {
         1: full.fig1,
         2: full.fig2(smaller_is_better=data == "cifar"),
@@ -142,7 +146,7 @@ def _journal(data: str) -> dict[str, Experiment]:
             columns=("xi2", "g2", "accuracy") if number == 9 else _COLUMNS,
             floors=_LEARNT[data],
         )
-        for number, (what, grids) in figures.items()
+        for number, (what, grids) in _journal_grids(data).items()
     }
 
 
