@@ -39,7 +39,7 @@ def named(page):
 
 LONG = {  # three seconds and more
     "asynchronous.md", "compare.md", "faults.md", "json.md", "own-algorithm.md", "own-behaviour.md", "own-data.md",
-    "own-model.md", "plugins.md", "reproduce.md", "traffic.md",
+    "own-model.md", "own-traces.md", "plugins.md", "reproduce.md", "traces.md", "traffic.md",
 }  # fmt: skip
 MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES]
 

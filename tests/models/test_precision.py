@@ -84,7 +84,9 @@ def test_models_are_examined_in_float32():
     assert plain == rounded
 
 
-@pytest.mark.parametrize("choice", [FslCifar(), ResNet9()], ids=lambda choice: choice.name)
+@pytest.mark.parametrize(
+    "choice", [FslCifar(), pytest.param(ResNet9(), marks=pytest.mark.slow)], ids=lambda choice: choice.name
+)
 def test_convolutions_and_norms_train_in_bfloat16(choice):
     model = bf16(choice.build((3, 32, 32), 10))
     learned = Trainer(task(model), samples(model)).learn(chunk((1, 1), (0, 3)), [{"x": initial(model, 1)}])

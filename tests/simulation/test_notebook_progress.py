@@ -21,7 +21,8 @@ fedactors.run(scenario, {out!r}, report=False, **{where})
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Jupyter's own libraries; the cell runs in a process of its own
-@pytest.mark.parametrize("where", [{"fleet": "local"}, pytest.param({"actors": 1}, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [{"fleet": "local"}, {"actors": 1}], ids=str)
 def test_a_cell_that_runs_a_scenario_shows_progress_and_result(where, tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (pip install fedactors[dev])")
     pytest.importorskip("ipykernel")

@@ -35,7 +35,11 @@ def doubled(times):
         (HEAD + b"I" + b"9" * 5000 + b"\nK\x01s.", "pickle damaged"),
         (HEAD + b"K\x01" + b"]" * 100_000 + b"a" * 99_999 + b"s.", "lists or dicts in one another"),
         (HEAD + b"K\x01)" + b"\x85" * 100_000 + b"s.", "lists or dicts in one another"),
-        (HEAD + b")" + b"\x85" * 1_000_000 + b"K\x01s.", "keys that are neither numbers nor texts"),
+        pytest.param(
+            HEAD + b")" + b"\x85" * 1_000_000 + b"K\x01s.",
+            "keys that are neither numbers nor texts",
+            marks=pytest.mark.slow,
+        ),
         (HEAD + b"(" + b"K\x01\x85" + b"2\x86" * 40 + b"K\x01u.", "keys that are neither numbers nor texts"),
         (client(active=doubled(40)), "more than its bytes can state"),
         (client(active=["x" * 1_000_000] * 3000), "more than its bytes can state"),
