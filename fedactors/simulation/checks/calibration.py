@@ -30,6 +30,7 @@ from fedactors.workload import workload
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _LEAST_SECONDS = 2.0  # of timing, however little of a budget is left
 _STEPS = 20  # that timing takes at least, in steps of one client
+_EVALUATED_STEPS = 4  # that timing a small evaluation takes about, in steps of one client
 _SLOW_FLOPS = 1e10  # operations a second that every machine has
 _SAMPLES = 1_000  # of noise
 
@@ -70,7 +71,9 @@ def measure(
         uplink=prepared.uplink,
     )
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
-    if (found := _unaffordable(prepared, trainer, tasks, budget)) is not None:
+    if (
+        found := _unaffordable(prepared, trainer, tasks, budget, lambda: _evaluated(prepared, x, y, device))
+    ) is not None:
         return found
     step = sample = 0.0
     chunk = _longest(trainer, tasks, hosts)
@@ -128,13 +131,17 @@ def _evaluated(prepared: Prepared, x: NDArray[np.float32], y: NDArray[Any], devi
 
 
 def _unaffordable(
-    prepared: Prepared, trainer: Trainer, tasks: Sequence[RoundTask], budget: Budget | None
+    prepared: Prepared,
+    trainer: Trainer,
+    tasks: Sequence[RoundTask],
+    budget: Budget | None,
+    evaluated: Callable[[], float],
 ) -> Speeds | None:
     """Return an estimate, and note it, if timing would take longer than the budget allows; else None.
 
     It is made from one step of one client, or from the model's operations where that step is too long itself. What a
     step takes beyond its operations, as calls of many layers do, is taken once for clients that train together and
-    for samples that are evaluated together.
+    for samples that are evaluated together. An evaluation is timed (`evaluated`) where there is time for it.
     """
     chunk = max((chunk for task in tasks for chunk in task.chunks), key=lambda chunk: chunk.cost, default=None)
     if budget is None or chunk is None or not chunk.cost:
@@ -153,8 +160,10 @@ def _unaffordable(
     growing = min(step, operations)
     fixed = step - growing
     together = growing + fixed * max(chunk.steps) / chunk.cost
-    evaluated = (growing / batch + fixed / min(evaluation_batch(prepared.model), max(1, prepared.info.test_size))) / 3
-    return Speeds(together, central * step, evaluated, step / batch)
+    if _EVALUATED_STEPS * step < allowed:
+        return Speeds(together, central * step, evaluated(), step / batch)
+    at_once = min(evaluation_batch(prepared.model), max(1, prepared.info.test_size))
+    return Speeds(together, central * step, (growing / batch + fixed / at_once) / 3, step / batch)
 
 
 def _one_step(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]], allowed: float) -> float:
