@@ -1,5 +1,7 @@
 """The JSON schema accepts what we ship and refuses what we refuse, so that an editor can help."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -13,10 +15,11 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(ROOT.glob("scenarios/*.yaml"))
 
 
-@pytest.fixture
-def schema(capsys):
-    assert main(["schema"]) == 0
-    found = json.loads(capsys.readouterr().out)
+@pytest.fixture(scope="module")
+def schema():
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["schema"]) == 0
+    found = json.loads(printed.getvalue())
     jsonschema.Draft202012Validator.check_schema(found)
     return jsonschema.Draft202012Validator(found)
 
