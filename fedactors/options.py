@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from fedactors.errors import suggestion
+from fedactors.option_texts import option_texts
 
 BEGINNERS = {  # what settings are called elsewhere, and here
     "clients_per_round": ("cohort",),
@@ -31,9 +33,17 @@ BEGINNERS = {  # what settings are called elsewhere, and here
 class Options(BaseModel):
     """A frozen set of options; an unknown key or a value of the wrong type is an error, never ignored."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe each option by the text below it in its class."""
+        found = handler(schema)
+        properties = handler.resolve_ref_schema(found).get("properties", {})
+        for name, text in option_texts(cls).items():
+            if name in properties:
+                properties[name].setdefault("description", text)
+        return found
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from fedactors import registry
 from fedactors.cli.main import parser
+from fedactors.option_texts import option_texts
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.scenario.model import Scenario
 
@@ -158,9 +159,10 @@ def _choice(name, found):
     rows = [(key, field) for key, field in getattr(found, "model_fields", {}).items() if key != "name"]
     if rows:
         parts += ["| option | default | |", "|---|---|---|"]
+        texts = option_texts(found)
         for key, field in rows:
             default = "required" if field.is_required() else f"`{field.get_default(call_default_factory=True)}`"
-            parts.append(f"| `{key}` | {_cell(default)} | {_cell(field.description or '')} |")
+            parts.append(f"| `{key}` | {_cell(default)} | {_cell(texts.get(key, ''))} |")
         parts.append("")
     return parts
 

@@ -7,6 +7,8 @@ suits a run; a scenario may name one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 from fedactors.data.holdings import Holdings
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.engines import batch_invariance
+from fedactors.engines.batch_invariance import Trial
 from fedactors.engines.client_batch import BatchPlan, BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.local_work import LocalWork
 from fedactors.models.layers import Conv, Model
@@ -61,13 +64,17 @@ class Engine(ABC):
     def batch_invariant(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
         """Whether a row has the same bits whichever rows are trained with it, found out by trying on this processor.
 
-        Rows of random samples do what `workload` asks for, or its first steps.
+        Rows of random samples do what `workload` asks for, or its first steps. Tried once in a process.
         """
-        probe = batch_invariance.probe(work, dataset, workload, self.max_rows(dataset))
-        if probe is None:
-            return True
-        split = None if dataset.cache is None else contiguous(probe.sizes)
-        return batch_invariance.equal_bits(self.train, self.dataset(work.model, probe.x, probe.y, split, work), probe)
+        trial = Trial(
+            replace(work, workloads=(workload,)),
+            max_rows=self.max_rows(dataset),
+            x_shape=tuple(dataset.x.shape[1:]),
+            y_shape=tuple(dataset.y.shape[1:]),
+            has_cache=dataset.cache is not None,
+            threads=torch.get_num_threads(),
+        )
+        return _batch_invariant(type(self), trial)
 
     def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
         """Whether a batch that is trained in parts, for lack of memory, has the bits of the whole.
@@ -100,3 +107,14 @@ class LongestFirstEngine(Engine):
     @abstractmethod
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows; no row has more steps than the one before it, and the first one has at least one."""
+
+
+@lru_cache(maxsize=256)
+def _batch_invariant(kind: type[Engine], trial: Trial) -> bool:
+    probe = batch_invariance.probe(trial)
+    if probe is None:
+        return True
+    engine = kind()
+    split = contiguous(probe.sizes) if trial.has_cache else None
+    dataset = engine.dataset(trial.work.model, probe.x, probe.y, split, trial.work)
+    return batch_invariance.equal_bits(engine.train, dataset, probe)

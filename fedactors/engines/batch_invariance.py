@@ -17,11 +17,21 @@ from torch import Tensor
 
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.local_work import LocalWork
-from fedactors.workload import Workload
 
 _PLACES = 20  # at least: at every multiple of 4 bytes in a line of a cache, once at least
 _TOGETHER = 3  # rows of a chunk: chunks begin at such places, too
 _STEPS = 9  # odd, so that stacks of all samples of a trip begin at every such place, too
+
+
+class Trial(NamedTuple):
+    """All that decides whether rows have the same bits in all places: equal trials have equal results."""
+
+    work: LocalWork  # of one client
+    max_rows: int  # that are trained together
+    x_shape: tuple[int, ...]  # of a sample
+    y_shape: tuple[int, ...]  # of its label
+    has_cache: bool  # whether the engine keeps something of the samples
+    threads: int  # of torch
 
 
 class Probe(NamedTuple):
@@ -33,19 +43,17 @@ class Probe(NamedTuple):
     rows: ClientBatch
 
 
-def probe(work: LocalWork, like: DeviceDataset, workload: Workload, most: int) -> Probe | None:
-    """Return rows to compare, as many as are trained together at `most`; None if `workload` has no step.
-
-    Their samples have the shape of those in `like`.
-    """
-    places = max(_PLACES, most)
+def probe(trial: Trial) -> Probe | None:
+    """Return rows to compare; None if the client's work has no step."""
+    work, (workload,) = trial.work, trial.work.workloads
+    places = max(_PLACES, trial.max_rows)
     steps = min(_STEPS, workload.wanted - 1 + workload.wanted % 2)
     if steps < 1:
         return None
     draws, count = np.random.Generator(np.random.Philox(0)), workload.samples(steps)
-    labels, shape = work.model.output_shape[0], (count, *like.x.shape[1:])
+    labels, shape = work.model.output_shape[0], (count, *trial.x_shape)
     x = torch.from_numpy(draws.standard_normal(shape, dtype=np.float32))
-    y = torch.from_numpy(draws.integers(0, labels, (count, *like.y.shape[1:])))
+    y = torch.from_numpy(draws.integers(0, labels, (count, *trial.y_shape)))
     order = np.arange(count, dtype=np.int64)
     start = torch.from_numpy(draws.standard_normal(work.model.parameters, dtype=np.float32)).mul_(0.1)
     equal = ClientBatch(

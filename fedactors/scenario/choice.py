@@ -31,7 +31,8 @@ class Choice:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         classes = [registry.lookup(self.kind, name) for name in registry.names(self.kind)]
         short = {"enum": registry.names(self.kind)}
-        return {"anyOf": [short, *(handler(found.__pydantic_core_schema__) for found in classes)]}
+        described = [found.__get_pydantic_json_schema__(found.__pydantic_core_schema__, handler) for found in classes]
+        return {"anyOf": [short, *described]}
 
     def _resolve(self, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, BaseModel):

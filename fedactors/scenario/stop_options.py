@@ -59,7 +59,7 @@ class StopOptions(Options):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Allow levels under the names of measures."""
-        found = handler(schema)
+        found = super().__get_pydantic_json_schema__(schema, handler)
         handler.resolve_ref_schema(found)["additionalProperties"] = {"type": ["number", "object"]}
         return found
 
