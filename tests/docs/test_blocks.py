@@ -37,9 +37,10 @@ def named(page):
     return str(page.relative_to(ROOT))
 
 
-LONG = {  # three seconds and more
-    "asynchronous.md", "compare.md", "faults.md", "json.md", "own-algorithm.md", "own-behaviour.md", "own-data.md",
-    "own-model.md", "own-traces.md", "plugins.md", "reproduce.md", "traces.md", "traffic.md",
+LONG = {  # two seconds and more
+    "asynchronous.md", "compare.md", "edges.md", "faults.md", "json.md", "losses-and-metrics.md", "own-algorithm.md",
+    "own-behaviour.md", "own-data.md", "own-model.md", "own-traces.md", "plugins.md", "reproduce.md", "schedules.md",
+    "selection.md", "traces.md", "traffic.md",
 }  # fmt: skip
 MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES]
 

@@ -103,6 +103,7 @@ def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     assert once.loss == expected.loss
 
 
+@pytest.mark.slow
 def test_convolutions_with_dropout_are_recorded():
     model = FslCifar().build((3, 32, 32), 10)
     sent, data, work = [{"x": initial(model, 1)}], samples(model), chunk((3, 0, 2, 1, 1))

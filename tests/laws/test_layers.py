@@ -1,6 +1,7 @@
 """Who may import whom, read from the source: the arrows of the architecture."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,9 @@ FORBIDDEN = {
 }
 
 
+@cache
 def imports(path):
-    """Yield (module, only for type checking) of every import in a file, wherever it stands."""
+    """Return (module, only for type checking) of every import in a file, wherever it stands."""
     tree = ast.parse(path.read_text())
     guarded = {
         inner
@@ -71,14 +73,14 @@ def imports(path):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for name in node.names:
-                yield name.name, node in guarded
+            found += [(name.name, node in guarded) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            for name in node.names:
-                yield f"{node.module}.{name.name}", node in guarded
+            found += [(f"{node.module}.{name.name}", node in guarded) for name in node.names]
+    return found
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))

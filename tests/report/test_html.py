@@ -112,6 +112,7 @@ def test_what_is_compared_is_chosen(tmp_path, capsys, more, accuracy, said):
     assert "--window 0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_million_orders_fit(tmp_path):
     folder = made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000)
     began = time.perf_counter()

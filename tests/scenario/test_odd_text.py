@@ -90,10 +90,10 @@ def test_an_odd_number_of_a_group_is_no_group(key):
 @pytest.mark.parametrize(
     "text",
     [
-        "a: [" + "x," * 900_000 + "]",
-        "a: " + "[" * 100_000,
+        pytest.param("a: [" + "x," * 900_000 + "]", marks=pytest.mark.slow),
+        pytest.param("a: " + "[" * 100_000, marks=pytest.mark.slow),
         "- " * 100_000,
-        "\n".join(f"k{n}: v" for n in range(90_000)),
+        pytest.param("\n".join(f"k{n}: v" for n in range(90_000)), marks=pytest.mark.slow),
     ],
 )
 def test_a_file_of_many_entries_is_refused_within_seconds(text):

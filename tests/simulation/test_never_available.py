@@ -109,7 +109,11 @@ def test_a_behaviour_that_is_never_on_is_refused(behaviour, tmp_path, capsys):
     ("behaviour", "words"),
     [
         ("Frantic", "population: behaviours let their devices come and go 2,001 times by"),
-        ("Polling", "population: more than 600,000 events in less than a second of virtual time"),
+        pytest.param(
+            "Polling",
+            "population: more than 600,000 events in less than a second of virtual time",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_behaviour_that_hardly_lets_time_pass_is_refused(behaviour, words, tmp_path, capsys):

@@ -140,7 +140,7 @@ def test_a_stack_of_known_layers_is_the_model_of_ours(scenario, tmp_path):
     assert start[0] == pytest.approx(start[1], rel=0.1)
 
 
-@pytest.mark.parametrize("factory", ["plain", "images"])
+@pytest.mark.parametrize("factory", ["plain", pytest.param("images", marks=pytest.mark.slow)])
 def test_modules_and_layers_of_ours_learn_the_same(scenario, tmp_path, factory):
     """What vmap or one client after the other computes of a module is what our engines compute of its layers."""
     chosen = scenario(factory, "server.rounds=20")

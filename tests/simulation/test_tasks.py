@@ -92,6 +92,7 @@ def test_several_labels_at_once_are_learned(tmp_path):
     assert "f1_macro" in result.summary["ended_because"]
 
 
+@pytest.mark.slow
 def test_the_next_character_is_foreseen(tmp_path):
     dataset = {"name": "languages", "characters": 6, "length": 8, "test": 50, "central": 10}
     task = {"dataset": dataset, "model": {"name": "char_gru", "embedding": 4, "units": 8}, "metrics": ["perplexity"]}

@@ -239,6 +239,7 @@ def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
         assert there == here
 
 
+@pytest.mark.slow
 def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tmp_path, capsys):
     words = ["compare", "quickstart", "--clock-only", "--vary", "server.deadline=20s,40s", "--seeds", "2"]
     assert main([*words, "--set", "server.rounds=2", "--out", str(tmp_path)]) == 0

@@ -86,6 +86,7 @@ def test_gzip_unpacks_up_to_a_bound_unless_told(written, monkeypatch):
         read(path)
 
 
+@pytest.mark.slow
 def test_gzip_of_a_gigabyte_is_refused(written, monkeypatch):
     monkeypatch.delenv("FEDACTORS_UNPACKED", raising=False)
     part = gzip.compress(bytes(2**24), mtime=0)  # members of a gzip file follow one another

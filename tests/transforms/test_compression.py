@@ -41,6 +41,7 @@ def test_randomk_is_unbiased_over_all_choices():
     torch.testing.assert_close(torch.stack(found).mean(0), row)
 
 
+@pytest.mark.slow
 def test_randomk_draws_each_place_as_often():
     places = draws(20_000).chosen(6, 2)
     counts = np.bincount(places.flatten().numpy(), minlength=6)

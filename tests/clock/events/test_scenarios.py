@@ -17,7 +17,7 @@ SCENARIOS = Path(__file__).parents[3] / "scenarios"
         ("quickstart", ["server.rounds=12"]),
         ("quickstart", ["server.rounds=6", "server.quorum=20", "server.algorithm=scaffold"]),
         ("quickstart", ["server.rounds=6", "server.selection=oort", "server.deadline=8s"]),
-        ("ruan-sampled", ["server.rounds=4"]),
+        pytest.param("ruan-sampled", ["server.rounds=4"], marks=pytest.mark.slow),
     ],
 )
 def test_a_scenario_has_the_same_plans(name, overrides):
