@@ -30,7 +30,6 @@ from fedactors.workload import workload
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
 _LEAST_SECONDS = 2.0  # of timing, however little of a budget is left
 _STEPS = 20  # that timing takes at least, in steps of one client
-_EVALUATED_STEPS = 4  # that timing a small evaluation takes about, in steps of one client
 _SLOW_FLOPS = 1e10  # operations a second that every machine has
 _SAMPLES = 1_000  # of noise
 
@@ -126,8 +125,21 @@ def _evaluated(prepared: Prepared, x: NDArray[np.float32], y: NDArray[Any], devi
     def evaluate(some: int) -> None:
         ModelEvaluator(prepared.model, EvaluationSet(x[:some], y[:some]), device).evaluate(start)
 
-    each, _ = _each(evaluate, min(16, size), size)
-    return each
+    each, units = _each(evaluate, min(16, size), size)
+    at_once = min(evaluation_batch(prepared.model), prepared.info.test_size)
+    return each if units >= at_once else _in_batches(evaluate, each * units, units, at_once)
+
+
+def _in_batches(evaluate: Callable[[int], None], took: float, units: int, at_once: int) -> float:
+    """Return the seconds of a sample among `at_once`, of which `units` took `took` seconds.
+
+    What an evaluation takes however many samples it has, as reading a large model does, is told by a larger one.
+    """
+    more = min(4 * units, at_once, _SAMPLES)
+    began = time.perf_counter()
+    evaluate(more)
+    growing = max(0.0, (time.perf_counter() - began - took) / (more - units))
+    return growing + max(0.0, took - growing * units) / at_once
 
 
 def _unaffordable(
@@ -160,7 +172,7 @@ def _unaffordable(
     growing = min(step, operations)
     fixed = step - growing
     together = growing + fixed * max(chunk.steps) / chunk.cost
-    if _EVALUATED_STEPS * step < allowed:
+    if step < allowed:  # a small evaluation takes about as long
         return Speeds(together, central * step, evaluated(), step / batch)
     at_once = min(evaluation_batch(prepared.model), max(1, prepared.info.test_size))
     return Speeds(together, central * step, (growing / batch + fixed / at_once) / 3, step / batch)
