@@ -38,7 +38,8 @@ def visit(path, look, scheme="light"):
 
 
 @pytest.mark.parametrize(
-    ("kind", "charts", "scheme", "theme"), [("finished", "7", "light", LIGHT), ("replayed", "5", "dark", DARK)]
+    ("kind", "charts", "scheme", "theme"),
+    [("finished", "7", "light", LIGHT), pytest.param("replayed", "5", "dark", DARK, marks=pytest.mark.slow)],
 )
 def test_draws_everything_without_the_network(request, kind, charts, scheme, theme):
     path = write(request.getfixturevalue(kind))
@@ -68,6 +69,7 @@ def test_names_do_not_become_markup(finished):
     assert visit(write(finished), look).trouble == []
 
 
+@pytest.mark.slow
 def test_axes_are_switched_by_the_keyboard(finished):
     axis = f"{MODEL}.find((m) => m.tags.includes('progress')).axis_label"
     last = f"[...{MODEL}.find((m) => m.tags.includes('switch')).get_column('x')].at(-1)"
@@ -126,6 +128,7 @@ def test_a_million_orders_are_drawn_from_a_small_page(tmp_path):
     assert visit(path, look).trouble == []
 
 
+@pytest.mark.slow
 def test_a_row_that_is_pointed_at_makes_its_line_stand_out(finished, replayed, tmp_path):
     folder = shutil.copytree(finished, tmp_path / "again")
     lines = (

@@ -93,6 +93,7 @@ def test_rows_stand_in_the_order_that_is_chosen(made, order, outcome):
     assert js(chosen("order", order)) == sorted(range(50), key=lambda device: (-counts[device], device))
 
 
+@pytest.mark.slow
 def test_rows_stand_by_group(finished):
     with window(write(finished)) as shown:
         assert shown.js(chosen("order", "group")) == list(range(20))
@@ -139,6 +140,7 @@ def test_pauses_are_where_no_window_is(made):
     assert found == [[[10, 20], [30, 50]], [], [], [[30, 45]], []]
 
 
+@pytest.mark.slow
 def test_windows_of_devices_are_those_of_the_file(tmp_path):
     folder = made_up(tmp_path / "run", rounds=5, cohort=4, devices=4)
     second = 10**9
@@ -163,6 +165,7 @@ def test_windows_of_devices_are_those_of_the_file(tmp_path):
 VIEW = "[fedactors.shown.view.start, fedactors.shown.view.end]"
 
 
+@pytest.mark.slow
 def test_pointer_and_wheel_move_and_zoom_what_is_shown(tmp_path):
     """The wheel with Ctrl zooms around the pointer, a drag takes the time along, and the strip jumps to a time."""
     with window(write(made_up(tmp_path / "run", rounds=60, cohort=8, devices=30))) as shown:

@@ -111,6 +111,7 @@ def test_a_scenario_without_a_sweep_says_so(tmp_path):
 
 
 @pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
+@pytest.mark.slow
 def test_heat_maps_are_drawn(swept, tmp_path):
     path = sweep_page.write(swept, tmp_path / "sweep.html")
 
