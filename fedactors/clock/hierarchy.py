@@ -67,7 +67,14 @@ class _Cloud:
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
         if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
             return self._limit() or "nobody can be asked any more"
-        return self._limit() or "all rounds done"
+        return self._limit() or self._undone() or "all rounds done"
+
+    def _undone(self) -> str:
+        """Return why an edge that had begun a cloud round did not end it; nothing if all of them did."""
+        if self.version >= self._promised:
+            return ""
+        reached = all(edge.present for edge in self.edges)
+        return "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more"
 
     def _in_step(self) -> Generator[simpy.Event, object, str]:
         """Play cloud rounds in which the cloud waits for all edges."""
