@@ -36,13 +36,29 @@ SEED = "seed"
 
 
 def crossed(axes: Sequence[StudyAxis], seeds: Iterable[int]) -> Iterator[StudyCell]:
-    """Yield the product of the axes, with every seed at each of its places."""
+    """Yield the product of the axes, with every seed at each of its places.
+
+    Raises ScenarioError if an axis sets the seed, since runs would be counted twice, or if two axes are the same.
+    """
     numbers = tuple(seeds)
+    _refuse_seeds(axes)
     for labels in product(*(axis.values for axis in axes)):
         at = tuple((axis.name, label) for axis, label in zip(axes, labels, strict=True))
         changes = tuple(change for axis, label in zip(axes, labels, strict=True) for change in axis.values[label])
         for seed in numbers:
             yield StudyCell((*at, (SEED, seed)), (*changes, f"seed={seed}"))
+
+
+def _refuse_seeds(axes: Sequence[StudyAxis]) -> None:
+    names = [axis.name for axis in axes]
+    for axis in axes:
+        if any(change.partition("=")[0].strip() == SEED for changes in axis.values.values() for change in changes):
+            raise ScenarioError(
+                f"{axis.name}: a seed is not varied: every variant is run with the same seeds"
+                " (accepted: --seeds N, or seeds of a sweep)"
+            )
+        if names.count(axis.name) > 1:
+            raise ScenarioError(f"{axis.name}: varied twice (accepted: all of its values in one list)")
 
 
 def axis_of(text: str) -> StudyAxis:

@@ -192,6 +192,8 @@ def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, caps
         (["--fleet", "ray", "--clock-only"], "without --fleet"),
         (["--fleet", "ray", "--jobs", "2", "--vary", "server.algorithm=fedavg"], "--jobs 2"),
         (["--fleet", "local", "--actors", "2", "--vary", "server.algorithm=fedavg"], "--actors 2"),
+        (["--vary", "seed=3,4"], "seed: a seed is not varied: every variant is run with the same seeds"),
+        (["--vary", "server.rounds=1", "--vary", "server.rounds=2"], "server.rounds: varied twice"),
     ],
 )
 def test_mistakes_are_told(scenario, more, named, capsys):

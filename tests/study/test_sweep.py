@@ -86,6 +86,7 @@ def test_a_scenario_with_a_sweep_runs_without_it(scenario):
         ("  grid:", "  gird:", 'sweep.gird: unknown key; did you mean "grid"'),
         ("seeds: 2", "seeds: 0", "seeds must be from 1"),
         ("label: FSL", "label: FL", 'two entries are called "FL"'),
+        ("server.local.epochs: [1, 2]", "seed: [1, 2]", "seed: a seed is not varied"),
         ("[0.01, 0.1]", "[]", "sweep.grid.server.schedule.lr"),
         ("server.local.epochs: [1, 2]", "server.local.epoch: [1, 2]", 'epoch: unknown key; did you mean "epochs"'),
         ("[0.01, 0.1]", "[0.1, 0.1]", "the value 0.1 is given twice"),
