@@ -23,7 +23,7 @@ from fedactors.simulation.checks.algorithm_checks import check_algorithm
 from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.last_checks import LAST_CHECKS
 from fedactors.simulation.checks.machine_memory import refuse_too_many
-from fedactors.simulation.checks.prepare_task import check_metrics, model_of, workloads_of
+from fedactors.simulation.checks.prepare_task import check_metrics, check_packages, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import (
     check_available,
     check_labels,
@@ -55,6 +55,7 @@ def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     server = scenario.server
     clients = scenario.devices
     refuse_too_many(clients)
+    check_packages(task)
     info = task.info(scenario.seed, clients)
     model = replace(model_of(task, info), precision=scenario.precision)
     check_labels(model, info)

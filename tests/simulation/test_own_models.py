@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from fedactors import Scenario, run
+from fedactors.errors import ScenarioError, UsageError
 from fedactors.models.network import initial, views
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
@@ -166,3 +167,13 @@ def test_the_users_module_is_never_changed(scenario, tmp_path):
     played(chosen, tmp_path / "run")
     assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
     assert isinstance(module, nn.Module)
+
+
+def test_a_package_that_is_missing_is_told_before_code_of_the_user_is_run(scenario, tmp_path, monkeypatch):
+    made = scenario("plain", "task.metrics=[f1_macro]")
+    (tmp_path / "nets.py").write_text("raise ValueError('it was run')\n")
+    with pytest.raises(UsageError, match="it was run"):
+        prepare(made)
+    monkeypatch.setattr("fedactors.simulation.checks.prepare_task.find_spec", lambda name: None)
+    with pytest.raises(ScenarioError, match="needs the package torchmetrics"):
+        prepare(made)

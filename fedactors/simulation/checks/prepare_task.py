@@ -90,8 +90,16 @@ def _check_outputs(loss: TaskLoss, model: Model, outputs: int) -> None:
         )
 
 
+def check_packages(task: TaskOptions) -> None:
+    """Refuse metrics that nothing here computes, before code of the user is imported. Raises ScenarioError."""
+    if any(metric.factory is None for metric in task.metrics) and find_spec("torchmetrics") is None:
+        raise ScenarioError(
+            "task.metrics: needs the package torchmetrics (accepted: pip install 'fedactors[metrics]', or no metrics)"
+        )
+
+
 def check_metrics(task: TaskOptions, model: Model) -> None:
-    """Refuse metrics that say nothing of such labels, or that nothing here computes. Raises ScenarioError."""
+    """Refuse metrics that say nothing of such labels. Raises ScenarioError."""
     kinds = _kinds(model)
     for metric in task.metrics:
         known = info_of(metric.name)
@@ -100,10 +108,6 @@ def check_metrics(task: TaskOptions, model: Model) -> None:
                 f'task.metrics: "{metric.name}" is of labels of the kind {" or ".join(known.of)}, but the loss'
                 f" {model.loss} judges the kind {' or '.join(kinds)}"
             )
-    if any(metric.factory is None for metric in task.metrics) and find_spec("torchmetrics") is None:
-        raise ScenarioError(
-            "task.metrics: needs the package torchmetrics (accepted: pip install 'fedactors[metrics]', or no metrics)"
-        )
 
 
 def _kinds(model: Model) -> tuple[str, ...]:
