@@ -170,8 +170,8 @@ def test_the_users_module_is_never_changed(scenario, tmp_path):
 
 
 def test_a_package_that_is_missing_is_told_before_code_of_the_user_is_run(scenario, tmp_path, monkeypatch):
-    made = scenario("plain", "task.metrics=[f1_macro]")
     (tmp_path / "nets.py").write_text("raise ValueError('it was run')\n")
+    made = scenario("plain", "task.metrics=[f1_macro]")
     with pytest.raises(UsageError, match="it was run"):
         prepare(made)
     monkeypatch.setattr("fedactors.simulation.checks.prepare_task.find_spec", lambda name: None)
