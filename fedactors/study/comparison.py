@@ -87,6 +87,12 @@ class Comparison:
 
         return frame(self.rows, self.target, self.window)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: its answer, and the table of its variants."""
+        from fedactors.study.comparison_tables import as_html
+
+        return as_html(self)
+
     def plot(self, axes: Any = None) -> Any:
         """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
         from fedactors.study.study_plots import accuracies

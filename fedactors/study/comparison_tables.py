@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from fedactors.study.answer import best_variant
@@ -36,6 +37,25 @@ def text(comparison: Comparison) -> str:
     table = aligned([heads(comparison), *lines(comparison)])
     said = [title(comparison), answer(comparison), *rates(comparison)]
     return "\n".join([*said, "", *table, "", *notes(comparison)])
+
+
+def as_html(comparison: Comparison) -> str:
+    """Return the answer, the table and what a reader has to know, for a notebook."""
+    head = "".join(f'<th style="{_side(k)}">{escape(cell)}</th>' for k, cell in enumerate(heads(comparison)))
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_side(k)}">{escape(cell)}</td>' for k, cell in enumerate(line)) + "</tr>"
+        for line in lines(comparison)
+    )
+    said = "<br>".join(escape(line) for line in [answer(comparison), *rates(comparison)])
+    below = "<br>".join(map(escape, notes(comparison)))
+    return (
+        f"<b>{escape(title(comparison))}</b><p>{said}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table><small>{below}</small>"
+    )
+
+
+def _side(column: int) -> str:
+    return f"text-align: {'right' if column else 'left'}"
 
 
 def rates(comparison: Comparison) -> list[str]:
