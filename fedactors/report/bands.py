@@ -10,7 +10,7 @@ import numpy as np
 from fedactors.report.curves import AXES, ProgressAxis, axes, progress, progressing
 from fedactors.report.figure import Chart, blank, hover, legend
 from fedactors.report.measures import Floats, every
-from fedactors.report.palette import RUNS
+from fedactors.report.palette import RUNS, run_line
 from fedactors.run_files.records import Records
 
 Ends = Callable[[Sequence[float]], tuple[float, float]]  # of a mean's confidence interval; NaN if it has none
@@ -65,13 +65,12 @@ def _variant(made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: li
     rounds, values, means = mean_curve(runs, "accuracy")
     middle = values.mean(axis=0)
     low, high = np.array([ends(column.tolist()) for column in values.T]).T
-    color = RUNS[k % len(RUNS)]
+    color, dash = run_line(k)
     columns = {way.key: means[way.key] / way.scale for way in ways}
     data = {"x": rounds, "y": middle, "low": low, "high": high}
     source = ColumnDataSource(data | columns, tags=["switch"])
     if np.isfinite(low).all():
         made.varea("x", "low", "high", source=source, fill_color=color, fill_alpha=0.16, legend_label=name)
-    dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
     line = made.line("x", "y", source=source, color=color, line_width=2, line_dash=dash, legend_label=name, name=name)
     tips = [("", "$name"), ("accuracy", "@y{0.0%}"), ("from", "@low{0.0%}"), ("to", "@high{0.0%}")]
     made.add_tools(hover([*tips, *((way.label, f"@{way.key}{{0,0.[00]}}") for way in ways)], [line], mode="vline"))
@@ -86,12 +85,14 @@ def differences(found: Sequence[tuple[str, float, float | None]], baseline: str,
     if not found:
         return None
     names = [variant for variant, _, _ in found]
-    made = blank(max(140, 60 + 44 * len(found)), f"{name}: difference from {baseline}", "", y_range=names[::-1])
-    zero = Span(location=0, dimension="height", line_width=1, line_dash="dashed", tags=["muted"])
-    made.add_layout(zero)
     middle = np.array([mean for _, mean, _ in found])
     width = np.array([np.nan if half is None else half for _, _, half in found])
     data = {"y": names, "mean": middle, "low": middle - width, "high": middle + width}
+    across = _with_zero(np.concatenate([middle, data["low"], data["high"]]))
+    look = {"x_range": across, "y_range": names[::-1]}
+    made = blank(max(140, 60 + 44 * len(found)), f"{name}: difference from {baseline}", "", **look)
+    zero = Span(location=0, dimension="height", line_width=1, line_dash="dashed", tags=["muted"])
+    made.add_layout(zero)
     source = ColumnDataSource(data | {"color": [RUNS[(k + 1) % len(RUNS)] for k in range(len(found))]})
     made.segment("low", "y", "high", "y", source=source, line_width=3, color="color")
     points = made.scatter("mean", "y", source=source, size=11, color="color")
@@ -100,3 +101,11 @@ def differences(found: Sequence[tuple[str, float, float | None]], baseline: str,
     said = "; ".join(f"{variant} {mean:+.3f}" for variant, mean, _ in found)
     text = "Seed by seed: what both variants had to face cancels. A whisker that leaves out 0 is a difference."
     return Chart("differences", "Differences in pairs", text, made, f"Differences from {baseline}: {said}.")
+
+
+def _with_zero(values: Floats) -> tuple[float, float]:
+    """Return the ends of an axis that shows all finite values, and 0, with room beside them."""
+    known = [0.0, *values[np.isfinite(values)].tolist()]
+    low, high = min(known), max(known)
+    room = 0.05 * (high - low) or 0.01
+    return low - room, high + room

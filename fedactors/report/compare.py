@@ -9,11 +9,11 @@ from fedactors.report.figure import share
 from fedactors.report.html_page import Page, Section
 from fedactors.report.measures import at_end, totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, moved, parts, wall_seconds, warnings
-from fedactors.report.palette import OUTCOME, RUNS, label
+from fedactors.report.palette import DASHES, OUTCOME, RUNS, label, run_line
 from fedactors.report.terminal_text import size, span
 from fedactors.run_files.records import Records
 
-_CURVES = 3 * len(RUNS)  # colours times kinds of line
+_CURVES = len(DASHES) * len(RUNS)  # colours times kinds of line
 
 
 def compared(runs: Sequence[Records], window: int | None = None) -> Page:
@@ -78,7 +78,7 @@ def averaged(window: int | None) -> str:
 
 def _figures(runs: Sequence[Records], names: Sequence[str], window: int | None) -> PageTable:
     rows = tuple(
-        _row(records, names[k], RUNS[k % len(RUNS)] if k < _CURVES else "", window) for k, records in enumerate(runs)
+        _row(records, names[k], run_line(k) if k < _CURVES else ("", ""), window) for k, records in enumerate(runs)
     )
     heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because")
     note = f"Accuracy and loss: {averaged(window)}."
@@ -86,7 +86,7 @@ def _figures(runs: Sequence[Records], names: Sequence[str], window: int | None) 
     return PageTable(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
 
 
-def _row(records: Records, name: str, color: str, window: int | None) -> tuple[TableCell, ...]:
+def _row(records: Records, name: str, line: tuple[str, str], window: int | None) -> tuple[TableCell, ...]:
     wall = wall_seconds(records)
     accuracy, loss = (at_end(records, column, window) for column in ("accuracy", "loss"))
     texts = (
@@ -98,7 +98,8 @@ def _row(records: Records, name: str, color: str, window: int | None) -> tuple[T
         size(sum(moved(records))),
         ended(records),
     )
-    return (TableCell(name, color), *map(TableCell, texts))
+    color, dash = line
+    return (TableCell(name, color, dash=dash), *map(TableCell, texts))
 
 
 def _outcomes(runs: Sequence[Records], names: Sequence[str]) -> PageTable:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedactors.report.figure import Chart, blank, hover, legend, tied, zoomable
 from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
-from fedactors.report.palette import LIGHT, RUNS
+from fedactors.report.palette import LIGHT, RUNS, run_line
 from fedactors.run_files.records import AT_CLIENTS, Records
 
 _POINTS = 2_000
@@ -194,8 +194,8 @@ _TRAIN = {"line_color": LIGHT["text"], "line_width": 1.5, "line_dash": [4, 3], "
 def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:
     if len(runs) == 1:
         return {"line_color": LIGHT["ink"], "line_width": 2.2, "tags": ["ink"]}
-    dash = ["solid", "dashed", "dotted"][k // len(RUNS) % 3]
-    return {"line_color": RUNS[k % len(RUNS)], "line_width": 2, "line_dash": dash}
+    color, dash = run_line(k)
+    return {"line_color": color, "line_width": 2, "line_dash": dash}
 
 
 def _points(runs: int) -> int:

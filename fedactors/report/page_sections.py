@@ -40,11 +40,15 @@ class Part:
 
 @dataclass(frozen=True)
 class TableCell:
-    """What stands in one place of a table: text, a patch of colour before it, a bar of parts above it."""
+    """What stands in one place of a table: text, a patch of colour before it, a bar of parts above it.
+
+    A patch of the colour of a line may have its `dash`, "dashed" or "dotted".
+    """
 
     text: str = ""
     color: str = ""
     parts: tuple[Part, ...] = ()
+    dash: str = ""
 
     @property
     def said(self) -> str:

@@ -33,10 +33,16 @@ MEANING = {
 }
 
 RUNS = ("#2a87a8", "#d9822b", "#6a9f3c", "#8e62a9", "#c93a4e", "#7d6b55", "#3f6fb5", "#b8a03a")
+DASHES = ("solid", "dashed", "dotted")  # of lines whose colours are the same
 
 LIGHT = {"ink": "#1b2127", "text": "#59636e", "line": "#c9d0d7", "grid": "#e9edf0", "page": "#ffffff"}
 DARK = {"ink": "#f0f3f5", "text": "#a2acb7", "line": "#3b444d", "grid": "#262d34", "page": "#161b20"}
 THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def run_line(k: int) -> tuple[str, str]:
+    """Return the colour and the dash of the line of the `k`-th run: colours first, then dashes."""
+    return RUNS[k % len(RUNS)], DASHES[k // len(RUNS) % len(DASHES)]
 
 
 def label(outcome: str) -> str:

@@ -36,6 +36,7 @@ Move = tuple[int, Mapping[str, Any]]  # row of metrics, and an arrival or a depa
 
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _MARKS = (SCENARIO, METRICS, SUMMARY)
+_STUDY_PAGES = ("comparison.html", "sweep.html")
 _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
@@ -152,7 +153,13 @@ def check_run_folder(path: Path) -> None:
         if inner.exists() and not (inner.is_file() or inner.is_dir()):  # reading a pipe would never end
             raise problem(inner, "neither a file nor a folder", "what `fedactors run` wrote")
     if not any((path / mark).exists() for mark in _MARKS):
-        raise problem(path, f"not a run folder: it holds none of {', '.join(_MARKS)}")
+        raise problem(path, f"not a run folder: it holds none of {', '.join(_MARKS)}{_study(path)}")
+
+
+def _study(path: Path) -> str:
+    """Return where the page of a study is, as the end of a sentence; empty if `path` is no study's."""
+    page = next((path / name for name in _STUDY_PAGES if (path / name).exists()), None)
+    return "" if page is None else f"; it is a study's, whose page is {page}, with runs in folders below it"
 
 
 def _summary(run: Path) -> dict[str, Any]:

@@ -7,85 +7,36 @@ differences are taken seed by seed, where most of the chance cancels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
-from fedactors.study.run_figures import Figures, StudyRow, common_target, figures, measure_of
+from fedactors.study.compared import Compared
+from fedactors.study.run_figures import StudyRow, common_target
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
-from fedactors.study.statistics import Interval, paired
 from fedactors.study.study_cells import SEED, Label, StudyAxis, StudyCell, axis, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """One measure of one variant: its mean over seeds, and its difference from the baseline seed by seed."""
-
-    variant: str
-    measure: str
-    value: Interval | None
-    difference: Interval | None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Variants, in order, and their runs; `target` is the accuracy that "to target" speaks of."""
-
-    name: str
-    variants: Mapping[str, Sequence[StudyRow]]  # each ascending by seed
-    baseline: str
-    target: float | None
-    confidence: float
-    window: int | None
-    rates: Sequence[str] = ()  # a sentence, where the server's rates differ although no variant names one
-
-    @property
-    def rows(self) -> list[StudyRow]:
-        """All runs."""
-        return [one for rows in self.variants.values() for one in rows]
-
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds that every variant was run with."""
-        return [one.seed for one in self.variants[self.baseline]]
-
-    def figures(self, variant: str) -> list[Figures]:
-        """Return the figures of each run of a variant."""
-        return [figures(one, self.target, self.window) for one in self.variants[variant]]
-
-    def estimates(self) -> list[Estimate]:
-        """Return every measure of every variant that has any."""
-        found = {variant: self.figures(variant) for variant in self.variants}
-        return [
-            self._estimate(found, variant, measure)
-            for variant in self.variants
-            for measure in dict.fromkeys(name for runs in found.values() for one in runs for name in one)
-            if any(one.get(measure) is not None for runs in found.values() for one in runs)
-        ]
-
-    def _estimate(self, found: Mapping[str, Sequence[Figures]], variant: str, measure: str) -> Estimate:
-        values, base = ([one.get(measure) for one in found[name]] for name in (variant, self.baseline))
-        mean = measure_of(measure).interval([value for value in values if value is not None], self.confidence)
-        apart = None if variant == self.baseline else paired(values, base, self.confidence)
-        return Estimate(variant, measure, mean, apart)
-
-    def unlike(self) -> list[str]:
-        """Return the variants whose plans are not those of the baseline in every seed."""
-        plans = [one.plans for one in self.variants[self.baseline]]
-        return [name for name, rows in self.variants.items() if [one.plans for one in rows] != plans]
+class Comparison(Compared):
+    """Variants compared, as a frame, a picture, and what a notebook shows."""
 
     def frame(self) -> Any:
         """Return a pandas DataFrame of the runs: a row each, with its figures. Needs pandas."""
         from fedactors.study.frames import frame
 
         return frame(self.rows, self.target, self.window)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: its answer, and the table of its variants."""
+        from fedactors.study.comparison_tables import as_html
+
+        return as_html(self)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""

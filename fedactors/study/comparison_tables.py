@@ -6,10 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from fedactors.study.answer import best_variant
-from fedactors.study.comparison import Comparison, Estimate
+from fedactors.study.compared import Compared, Estimate
 from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.statistics import Interval
 
@@ -18,7 +19,7 @@ _OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "
 _NONE = "-"
 
 
-def columns(comparison: Comparison) -> list[str]:
+def columns(comparison: Compared) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
@@ -31,14 +32,33 @@ def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
     return [name for name in names if name in there]
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: Compared) -> str:
     """Return the answer and the table as text, with what a reader has to know below."""
     table = aligned([heads(comparison), *lines(comparison)])
     said = [title(comparison), answer(comparison), *rates(comparison)]
     return "\n".join([*said, "", *table, "", *notes(comparison)])
 
 
-def rates(comparison: Comparison) -> list[str]:
+def as_html(comparison: Compared) -> str:
+    """Return the answer, the table and what a reader has to know, for a notebook."""
+    head = "".join(f'<th style="{_side(k)}">{escape(cell)}</th>' for k, cell in enumerate(heads(comparison)))
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_side(k)}">{escape(cell)}</td>' for k, cell in enumerate(line)) + "</tr>"
+        for line in lines(comparison)
+    )
+    said = "<br>".join(escape(line) for line in [answer(comparison), *rates(comparison)])
+    below = "<br>".join(map(escape, notes(comparison)))
+    return (
+        f"<b>{escape(title(comparison))}</b><p>{said}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table><small>{below}</small>"
+    )
+
+
+def _side(column: int) -> str:
+    return f"text-align: {'right' if column else 'left'}"
+
+
+def rates(comparison: Compared) -> list[str]:
     """Return what stands below the answer: that rates of the server are compared as well, where they are."""
     return [f"Note: {said}." for said in comparison.rates]
 
@@ -52,24 +72,24 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def heads(comparison: Comparison) -> list[str]:
+def heads(comparison: Compared) -> list[str]:
     """Return the heads of the table: the first measure is followed by its difference."""
     first, *rest = (measure_of(name).name for name in columns(comparison))
     return ["", first, "difference", *rest]
 
 
-def lines(comparison: Comparison) -> list[list[str]]:
+def lines(comparison: Compared) -> list[list[str]]:
     """Return the cells of the table, a line for each variant."""
     return [_line(comparison, variant, columns(comparison)) for variant in comparison.variants]
 
 
-def title(comparison: Comparison) -> str:
+def title(comparison: Compared) -> str:
     """Return what is compared, in a line."""
     seeds = len(comparison.seeds)
     return f"{comparison.name}: {len(comparison.variants)} variants, {seeds} seed{'s' * (seeds != 1)} each"
 
 
-def answer(comparison: Comparison) -> str:
+def answer(comparison: Compared) -> str:
     """Return what the comparison answers: which variant is best, and how sure that is."""
     first = columns(comparison)[0]
     values = {
@@ -80,7 +100,7 @@ def answer(comparison: Comparison) -> str:
     return best_variant(values, comparison.baseline, measure_of(first), rises, comparison.confidence)
 
 
-def notes(comparison: Comparison) -> list[str]:
+def notes(comparison: Compared) -> list[str]:
     """Return what the figures mean, and whether all variants faced the same events."""
     percent = f"{comparison.confidence:.0%}"
     found = [
@@ -114,7 +134,7 @@ def averaged(window: int | None) -> str:
     return f"Accuracy, loss and other measures of the model are means over {which}."
 
 
-def _directions(comparison: Comparison) -> list[str]:
+def _directions(comparison: Compared) -> list[str]:
     """Return which of the measures that scenarios name are better when they are lower."""
     own = [name for name in columns(comparison) if name not in MEASURES]
     known = comparison.rows[0].records
@@ -122,7 +142,7 @@ def _directions(comparison: Comparison) -> list[str]:
     return [f"Lower is better: {', '.join(['loss', *lower])}."] if lower else []
 
 
-def _line(comparison: Comparison, variant: str, shown: Sequence[str]) -> list[str]:
+def _line(comparison: Compared, variant: str, shown: Sequence[str]) -> list[str]:
     found = {one.measure: one for one in comparison.estimates() if one.variant == variant}
     runs = len(comparison.variants[variant])
     values = {name: found[name].value if name in found else None for name in shown}
@@ -131,7 +151,7 @@ def _line(comparison: Comparison, variant: str, shown: Sequence[str]) -> list[st
     return [variant, first, apart, *rest]
 
 
-def _difference(estimate: Estimate, comparison: Comparison) -> str:
+def _difference(estimate: Estimate, comparison: Compared) -> str:
     apart = estimate.difference
     if apart is None:
         return "" if estimate.variant == comparison.baseline else _NONE
@@ -158,7 +178,7 @@ def _width(value: Interval, measure: Measure) -> str:
     return f" ± {measure.show(value.half)}"
 
 
-def as_csv(comparison: Comparison) -> str:
+def as_csv(comparison: Compared) -> str:
     """Return a line for each variant and measure: means, intervals and differences, unrounded."""
     head = [
         "variant",
@@ -198,7 +218,7 @@ def sheet(rows: Sequence[Sequence[Any]]) -> str:
     return file.getvalue()
 
 
-def latex(comparison: Comparison) -> str:
+def latex(comparison: Compared) -> str:
     r"""Return a `tabular` for `booktabs`; a difference in bold leaves out 0."""
     first, *rest = [heads(comparison), *lines(comparison)]
     said = [f"% {line}" for line in [title(comparison), *rates(comparison), *notes(comparison)]]

@@ -9,7 +9,7 @@ from fedactors.report import bands
 from fedactors.report.curves import axes
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
-from fedactors.report.palette import RUNS
+from fedactors.report.palette import run_line
 from fedactors.study import comparison_tables, study_sections
 from fedactors.study.comparison import Comparison
 from fedactors.study.statistics import share_interval
@@ -56,8 +56,13 @@ def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:
 
 def _sheet(comparison: Comparison) -> PageTable:
     rows = tuple(
-        (TableCell(line[0], RUNS[k % len(RUNS)]), *map(TableCell, line[1:]))
-        for k, line in enumerate(comparison_tables.lines(comparison))
+        (_named(line[0], k), *map(TableCell, line[1:])) for k, line in enumerate(comparison_tables.lines(comparison))
     )
     heads = ("variant", *comparison_tables.heads(comparison)[1:])
     return PageTable(heads, rows, tuple(range(1, len(heads))), "", " ".join(comparison_tables.notes(comparison)))
+
+
+def _named(variant: str, k: int) -> TableCell:
+    """Return the name of the `k`-th variant beside the colour of its line."""
+    color, dash = run_line(k)
+    return TableCell(variant, color, dash=dash)

@@ -117,6 +117,50 @@ def test_a_comparison_is_drawn(finished, replayed, tmp_path):
     assert page.trouble == []
 
 
+WORDS_ON_ONE_LINE = """[...document.querySelectorAll('td')].every((cell) => {
+  const text = [...cell.childNodes].find((node) => node.nodeType === 3);
+  const lines = (from, to) => {
+    const range = document.createRange();
+    range.setStart(text, from);
+    range.setEnd(text, to);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+  };
+  const words = text ? [...text.data.matchAll(/[a-z]+/gi)] : [];
+  return words.every((word) => lines(word.index, word.index + word[0].length) === 1);
+})"""
+TABLES_FIT = """[...document.querySelectorAll('table')].every((table) => {
+  const box = table.getBoundingClientRect(), sheet = table.parentElement.getBoundingClientRect();
+  return box.right <= sheet.right + 1 && [...table.querySelectorAll('td')].every((cell) => {
+    const inner = document.createRange();
+    inner.selectNodeContents(cell);
+    return inner.getBoundingClientRect().right <= cell.getBoundingClientRect().right + 1;
+  });
+})"""
+
+
+async def at_width(page, width, media):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    await page.ask("Emulation.setDeviceMetricsOverride", **size)
+    await page.ask("Emulation.setEmulatedMedia", media=media)
+
+
+@pytest.mark.slow
+def test_names_in_tables_do_not_break_inside_words(finished, replayed, tmp_path):
+    """Wide tables scroll in their own boxes on a narrow screen, and fit A4, whose text is 186 mm (703 pixels) wide."""
+
+    async def look(page, state):
+        for width in (800, 500):
+            await at_width(page, width, "screen")
+            assert await page.js(WORDS_ON_ONE_LINE)
+            assert await page.js("document.documentElement.scrollWidth") <= width
+        await at_width(page, 703, "print")
+        assert await page.js(TABLES_FIT)
+        assert await page.js(WORDS_ON_ONE_LINE)
+
+    for path in (write(finished), write_many([finished, replayed], tmp_path / "both.html")):
+        assert visit(path, look).trouble == []
+
+
 @pytest.mark.slow
 def test_a_million_orders_are_drawn_from_a_small_page(tmp_path):
     path = write(made_up(tmp_path / "big", rounds=5_000, cohort=200, devices=100_000))

@@ -125,6 +125,8 @@ def test_on_paper_all_figures_are_drawings_in_light_colours(shown):
         f" {MODEL}[0].below[0].axis_label_text_color]; return found; }})()"
     )
     assert shown.js(paper) == [len(FIGURES), True, LIGHT["text"]]
+    widths = "[...document.querySelectorAll('.paper svg')].map((one) => one.viewBox.baseVal.width)"
+    assert all(690 < width < 710 for width in shown.js(widths))  # of 703 on A4, so text of 12 pixels has 9 points
     assert shown.js("document.querySelectorAll('.paper img').length") == 0  # names of groups stay text
     shown.js("dispatchEvent(new Event('afterprint'))")
     assert shown.js("document.querySelectorAll('.paper').length") == 0

@@ -13,6 +13,7 @@ import pytest
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.html import write, write_many
+from fedactors.report.palette import RUNS
 from tests.report.conftest import HOSTILE, made_up
 
 FIVE_MB = 5_000_000
@@ -91,6 +92,15 @@ def test_runs_are_compared(finished, replayed, tmp_path):
     assert str(finished) in text
     assert str(replayed) in text
     assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss"]
+
+
+def test_lines_of_the_same_colour_differ_in_the_table_as_in_the_chart(tmp_path):
+    """Eight colours, then dashes: the first and the ninth run have one colour."""
+    folders = [made_up(tmp_path / f"run-{k}", rounds=3, cohort=4, devices=9) for k in range(9)]
+    page = write_many(folders, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count(f'<i class="solid" style="background:{RUNS[0]}">') == 1
+    assert page.count(f'<i class="dashed" style="background:{RUNS[0]}">') == 1
+    assert '<i class="dotted"' not in page
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,10 @@ def test_refuses_what_is_not_a_run_folder(tmp_path):
         read(tmp_path / "absent")
     with pytest.raises(RunFolderError, match="not a run folder: it holds none of scenario"):
         read(tmp_path)
+    page = tmp_path / "comparison.html"
+    page.touch()
+    with pytest.raises(RunFolderError, match=f"it is a study's, whose page is {page}"):
+        read(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="a file"):
         read(tmp_path / "file")

@@ -1,13 +1,15 @@
 """The page of a study says what became of the clients asked, by variant and group, and what each variant changes."""
 
+import html
 import json
+from dataclasses import replace
 from statistics import mean
 
 import pytest
 
 from fedactors.report.measures import by_group
 from fedactors.run_files.records import read
-from fedactors.study import page, study_sections
+from fedactors.study import comparison_tables, page, study_sections
 from fedactors.study.comparison import compare
 
 
@@ -81,3 +83,12 @@ def test_the_page_holds_them_and_the_scenario_of_the_baseline(grouped, tmp_path)
 def test_runs_that_left_no_scenario_change_nothing_that_is_known():
     assert study_sections.settings([], "none") == []
     assert study_sections.participation([]) == []
+
+
+def test_a_comparison_shows_its_answer_and_its_variants_in_a_notebook(grouped):
+    shown = grouped._repr_html_()
+    assert html.escape(comparison_tables.answer(grouped)) in shown
+    assert [shown.count(f">{name}</td>") for name in grouped.variants] == [1, 1]
+    assert shown.count("<tr>") == 1 + len(grouped.variants)
+    hostile = replace(grouped, variants={"<b>": grouped.variants["2s"], "30s": grouped.variants["30s"]}, baseline="30s")
+    assert "&lt;b&gt;</td>" in hostile._repr_html_()

@@ -103,10 +103,18 @@
     : fedactors.download(name(key, "csv"), "text/csv", fedactors.csv(table(key)));
 
   const keys = () => [...roots.keys(), ...(timeline ? ["timeline"] : [])];
+  const fit = () => {
+    for (const view of [...roots.keys()].map(viewOf)) {
+      view.compute_layout();
+      view.paint();  // at once, since a legend has lost its samples of lines when their colours change
+    }
+  };
   const toPaper = () => {
     if (paper) return;
     paper = true;
+    page.classList.add("on-paper");
     recolor();
+    fit();
     for (const key of keys()) {
       const drawing = document.createElement("div");
       drawing.className = "paper";
@@ -122,7 +130,9 @@
   const toScreen = () => {
     for (const drawing of document.querySelectorAll(".paper")) drawing.remove();
     paper = false;
+    page.classList.remove("on-paper");
     recolor();
+    fit();
   };
 
   const listen = () => {

@@ -67,7 +67,8 @@ those never heard"></label>
     <tr>
       {% for cell in row %}
       <td{% if loop.index0 in t.numbers %} class="n"{% elif cell.color %} class="patch"{% endif %}>
-        {%- if cell.color %}<i style="background:{{ cell.color }}"></i>{% endif %}
+        {%- if cell.color %}<i{% if cell.dash %} class="{{ cell.dash }}"{% endif %} \
+style="background:{{ cell.color }}"></i>{% endif %}
         {%- if cell.parts %}{{ stack(cell.parts, cell.said) }}{% endif %}
         {{- cell.text }}</td>
       {% endfor %}
