@@ -120,6 +120,8 @@ class _ArgumentParser(argparse.ArgumentParser):
             found, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
             accepted = [choice.strip(" '") for choice in choices.rstrip(")").split(",")]
             message = f'no command "{found[1:-1]}"{suggestion(found[1:-1], accepted)}'
+        elif message.startswith("unrecognized arguments:") and not message.partition(":")[2].strip():
+            message = 'found an empty argument, "" (accepted: none besides those that --help lists)'
         _say(message)
         raise SystemExit(2)
 

@@ -151,6 +151,28 @@ def test_who_has_not_logged_in_is_told_before_the_run(tmp_path, unlogged, monkey
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("value", ["", "  "])
+@pytest.mark.parametrize(
+    ("option", "accepted"),
+    [("--wandb", "the name of a project"), ("--mlflow", "the address of a server, or a folder")],
+)
+def test_an_empty_value_is_told_before_the_run(option, accepted, value, tmp_path, capsys):
+    """As of "$PROJECT" where that is not set: to log nowhere, and to say nothing, is not what was asked for."""
+    with pytest.raises(SystemExit) as left:
+        main([*WORDS, "--out", str(tmp_path / "run"), option, value])
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f'fedactors: argument {option}: found "{value}" (accepted: {accepted})\n'
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_takes_no_value_not_even_an_empty_one(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([*WORDS, "--out", str(tmp_path / "run"), "--tensorboard", ""])
+    assert left.value.code == 2
+    assert 'found an empty argument, ""' in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("library", ["tensorboard", "mlflow", "wandb"])
 def test_a_missing_library_is_named_before_anything_runs(library, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, library, None)
