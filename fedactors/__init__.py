@@ -27,6 +27,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Return the names in the package, with those that are imported at their first use."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +48,22 @@ def timeline(options: argparse.Namespace) -> int:
 def extend_trackers(command: argparse.ArgumentParser) -> None:
     """Declare where else to log metrics."""
     command.add_argument("--tensorboard", action="store_true", help="log into RUN/tensorboard, too")
-    command.add_argument("--mlflow", metavar="URI", help="log to this MLflow server or store, too")
-    command.add_argument("--wandb", metavar="PROJECT", help="log to this project of Weights & Biases, too")
+    server = _given("the address of a server, or a folder")
+    command.add_argument("--mlflow", type=server, metavar="URI", help="log to this MLflow server or store, too")
+    project = _given("the name of a project")
+    text = "log to this project of Weights & Biases, too"
+    command.add_argument("--wandb", type=project, metavar="PROJECT", help=text)
+
+
+def _given(accepted: str) -> Callable[[str], str]:
+    """Return what takes the value of an option, unless it is empty, as from a variable of the shell that is not set."""
+
+    def given(text: str) -> str:
+        if not text.strip():
+            raise argparse.ArgumentTypeError(f'found "{text}" (accepted: {accepted})')
+        return text
+
+    return given
 
 
 def tracked(shown: Progress, options: argparse.Namespace, folder: Path, scenario: Scenario | None) -> Progress:

@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -36,6 +37,8 @@ _LACKS = {  # what the loader of libraries says
     "Too many open files": "too few file descriptors to load a library",
     "Error 24": "too few file descriptors to load a library",
 }
+# what argparse says of a word that is none of the choices
+_CHOICE = re.compile(r"""argument (.+?): invalid choice: (['"])(.*)\2 \(choose from (.*)\)""", re.DOTALL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,10 +119,13 @@ class _ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         """Print the message and leave with exit code 2."""
-        if message.startswith("argument COMMAND: invalid choice: "):
-            found, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
-            accepted = [choice.strip(" '") for choice in choices.rstrip(")").split(",")]
-            message = f'no command "{found[1:-1]}"{suggestion(found[1:-1], accepted)}'
+        if choice := _CHOICE.fullmatch(message):
+            where, _, found, choices = choice.groups()
+            accepted = [one.strip(" '") for one in choices.split(",")]
+            said = f'no command "{found}"' if where == "COMMAND" else f'argument {where}: found "{found}"'
+            message = said + suggestion(found, accepted)
+        elif message.startswith("unrecognized arguments:") and not message.partition(":")[2].strip():
+            message = 'found an empty argument, "" (accepted: none besides those that --help lists)'
         _say(message)
         raise SystemExit(2)
 

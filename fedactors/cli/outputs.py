@@ -18,6 +18,7 @@ from fedactors.cli.run_outputs import (
     RunOutput,
     VerifyOutput,
 )
+from fedactors.cli.shared_options import version_of
 
 
 class IntervalFigures(TypedDict):
@@ -221,7 +222,11 @@ OUTPUTS: dict[str, Any] = {
 
 
 def json_schema(command: str) -> dict[str, Any]:
-    """Return the JSON schema of what a command prints with `--json`."""
+    """Return the JSON schema of what a command prints with `--json`, in this version and in no other."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(OUTPUTS[command]).json_schema()
+    found = TypeAdapter(OUTPUTS[command]).json_schema()
+    for form in (found, *found.get("$defs", {}).values()):
+        if "schema" in form.get("properties", {}):
+            form["properties"]["schema"]["const"] = version_of(command)
+    return found

@@ -106,8 +106,13 @@ def show(options: argparse.Namespace, figures: dict[str, Any], form: str, comman
 
 def as_text(command: str, figures: Mapping[str, Any]) -> str:
     """Return what a command prints with `--json`: figures after the version of their schema, see `outputs`."""
-    said = {"schema": f"fedactors/{command}/{VERSIONS.get(command, 1)}", **figures}
-    return json.dumps(said, indent=2)
+    return json.dumps({"schema": version_of(command), **figures}, indent=2)
+
+
+def version_of(command: str) -> str:
+    """Return what stands under "schema" in what a command prints: `resume` and `branch` print what `run` does."""
+    said = "run" if command in ("resume", "branch") else command
+    return f"fedactors/{said}/{VERSIONS.get(said, 1)}"
 
 
 def positive(text: str) -> int:

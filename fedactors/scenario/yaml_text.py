@@ -94,6 +94,10 @@ def read(path: Path) -> str:
     """
     if str(path) == STANDARD_INPUT or path.is_fifo():
         return _piped(path)
+    if path.is_dir():
+        raise ScenarioError(
+            f"{path}: is a folder, not a scenario file (accepted: a file, or a name that `fedactors scenarios` lists)"
+        )
     try:
         if path.exists() and not path.is_file():
             raise ScenarioError(f"{path}: cannot be read: not a file")

@@ -94,21 +94,22 @@ class Execution:
     def play(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> Result:
         """Execute every plan after the rounds of `recorded_rows`, the rows of metrics so far, or those before `stop`.
 
-        Returns when the clock has ended and the last task is done.
+        Returns when the clock has ended and the last task is done. The summary is written before progress ends, which
+        may wait for trackers: that is no time of the run.
         """
+        scenario = self._prepared.scenario
         try:
-            return self._conclude(self._played(recorded_rows, stop))
+            with self._progress.over(scenario.name, scenario.server.rounds):
+                return self._conclude(self._played(recorded_rows, stop))
         finally:
             self._pipeline.close()
 
     def _played(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds, save their state also after an exception, and return why the run ended."""
-        scenario = self._prepared.scenario
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
         try:
-            with self._progress.over(scenario.name, scenario.server.rounds):
-                ended = self._rounds(recorded_rows, stop)
+            ended = self._rounds(recorded_rows, stop)
             self._saver.save()
             tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))
             self._watch.write(self._recorder.folder.path, tracks)

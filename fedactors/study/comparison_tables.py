@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from html import escape
 from typing import Any
 
@@ -85,8 +85,13 @@ def lines(comparison: Compared) -> list[list[str]]:
 
 def title(comparison: Compared) -> str:
     """Return what is compared, in a line."""
-    seeds = len(comparison.seeds)
-    return f"{comparison.name}: {len(comparison.variants)} variants, {seeds} seed{'s' * (seeds != 1)} each"
+    variants, seeds = counted(comparison.variants, "variant"), counted(comparison.seeds, "seed")
+    return f"{comparison.name}: {variants}, {seeds} each"
+
+
+def counted(them: Sized, name: str) -> str:
+    """Return how many there are of what has a name: "1 seed", "2 seeds"."""
+    return f"{len(them)} {name}{'s' * (len(them) != 1)}"
 
 
 def answer(comparison: Compared) -> str:

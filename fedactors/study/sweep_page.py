@@ -13,7 +13,7 @@ from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.study import study_sections
 from fedactors.study.answer import best_variant
 from fedactors.study.comparison import variant_of
-from fedactors.study.comparison_tables import aligned, averaged, written
+from fedactors.study.comparison_tables import aligned, averaged, counted, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import learned, measure_of
@@ -53,8 +53,8 @@ def best(found: Swept) -> list[str]:
 
 def title(found: Swept) -> str:
     """Return what was swept, in a line."""
-    places, runs = len(found.places()), len(found.rows)
-    return f"{found.name}: {places} places, {runs} runs, mean {measure_of(found.measure).name}"
+    places, runs = counted(found.places(), "place"), counted(found.rows, "run")
+    return f"{found.name}: {places}, {runs}, mean {measure_of(found.measure).name}"
 
 
 def _heads(found: Swept) -> list[str]:

@@ -99,8 +99,13 @@ def test_of_six_devices_the_one_that_is_on_counts_its_share_alone(tmp_path, weig
 @pytest.mark.parametrize(
     ("scheme", "cohort", "among", "said"),
     [
-        ("B", 2, "members", "where 2 of 5 devices are asked: p^k of a device is its share of those asked"),
-        ("C", "all", "available", "where those that are on devices"),
+        (
+            "B",
+            2,
+            "members",
+            "where 2 of 5 devices are asked: an update is weighted by its device's share of",
+        ),
+        ("C", "all", "available", "participation C, where only devices that are on are asked: an update is weighted"),
         ("B", "all", "members", None),
         ("samples", 2, "members", None),
     ],
@@ -109,8 +114,17 @@ def test_check_and_reports_say_what_a_share_is_of(scheme, cohort, among, said):
     participation = scheme if scheme == "samples" else {"name": scheme}
     scenario = prepared("B", "fixed", cohort, among=among, participation=participation).scenario
     notes = [note for note in meanings(scenario) if "global_lr" not in note]
-    assert notes == [] if said is None else said.split(" devices")[0] in notes[0]
+    assert notes == [] if said is None else said in notes[0]
     assert replay(scenario, None).summary["notes"] == notes
+
+
+@pytest.mark.parametrize("weights", ["share_of_asked", "fixed", "unbiased"])
+def test_the_sentence_names_the_other_ways(weights):
+    scenario = prepared("B", "fixed", 2, participation={"name": "B", "weights": weights}).scenario
+    [note] = [note for note in meanings(scenario) if "global_lr" not in note]
+    _, others = note.split(" (server.participation.weights=")
+    named = {name for name in ("share_of_asked", "fixed", "unbiased") if f"{name} takes its device's share" in others}
+    assert named == {"share_of_asked", "fixed", "unbiased"} - {weights}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,9 @@ def test_versions(capsys):
         (["rum"], 'no command "rum"; did you mean "run"?'),
         (["run"], "the following arguments are required: SCENARIO"),
         (["run", "nowhere.yaml"], "nowhere.yaml: no such scenario file"),
+        (["new", "data", "x"], 'argument kind: found "data"; did you mean "dataset"? accepted: algorithm, dataset, '),
+        (["run", "quickstart", "--fleet", "x'y"], """argument --fleet: found "x'y"; accepted: local, ray"""),
+        (["run", "quickstart", ""], 'found an empty argument, ""'),
         (["--versions"], "unrecognized arguments: --versions"),
     ],
 )

@@ -96,6 +96,31 @@ def test_every_command_with_json_has_a_schema():
     assert set(with_json(parser())) == set(OUTPUTS)
 
 
+def least(schema, definitions):
+    """Return the smallest output that a schema allows: all that it requires, and no more."""
+    if "$ref" in schema:
+        return least(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
+    if "anyOf" in schema:
+        return least(schema["anyOf"][0], definitions)
+    if "const" in schema:
+        return schema["const"]
+    properties = {key: least(schema["properties"][key], definitions) for key in schema.get("required", ())}
+    some = {"object": properties, "array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}
+    return some[schema["type"]] if "type" in schema else None
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_of_another_version_is_none_of_this_schema(command):
+    schema = json_schema(command)
+    for one in schema.get("anyOf", [schema]):
+        right = least(one, schema.get("$defs", {}))
+        assert right["schema"] == f"fedactors/{'run' if command in ('resume', 'branch') else command}/1"
+        jsonschema.validate(right, schema)
+        for other in ("fedactors/check/0", f"fedactors/{command}/2", command, "", None):
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({**right, "schema": other}, schema)
+
+
 def test_the_command_prints_a_schema(capsys):
     assert main(["schema", "traces", "convert"]) == 0
     assert json.loads(capsys.readouterr().out) == json_schema("traces convert")

@@ -36,6 +36,20 @@ def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
     assert done.stdout.endswith(" quickstart\n")
 
 
+LISTING = """
+import sys
+import fedactors
+assert {"Scenario", "load_run", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
+assert {"Scenario", "load_run", "run"} == set(fedactors.__all__)
+assert not {"numpy", "torch", "ray", "fedactors.scenario"} & set(sys.modules)
+"""
+
+
+def test_the_package_lists_its_names_without_importing_what_they_stand_for():
+    done = subprocess.run([sys.executable, "-c", LISTING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_run_itself_can_be_sent():
     pickler = pytest.importorskip("ray.cloudpickle")
     assert pickler.loads(pickler.dumps(fedactors.run)) is fedactors.run

@@ -213,7 +213,9 @@ def test_bytes_that_are_no_text(file, capsys):
 
 def test_files_that_cannot_be_read(tmp_path, capsys):
     assert "no such scenario file" in told(capsys, "check", tmp_path / "none.yaml")
-    assert "cannot be read" in told(capsys, "check", tmp_path)
+    assert f"{tmp_path}: is a folder, not a scenario file (accepted: " in told(capsys, "check", tmp_path)
+    assert ".: is a folder, not a scenario file (accepted: " in told(capsys, "check", "")
+    assert "cannot be read: not a file" in told(capsys, "check", "/dev/null")
 
 
 @pytest.mark.parametrize(

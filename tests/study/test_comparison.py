@@ -254,6 +254,11 @@ def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tm
     assert all("-" not in row.split() for row in rows)
 
 
+@pytest.mark.parametrize(("count", "said"), [(0, "0 seeds"), (1, "1 seed"), (2, "2 seeds")])
+def test_one_has_no_plural(count, said):
+    assert comparison_tables.counted(range(count), "seed") == said
+
+
 def test_rates_of_the_server_that_differ_are_told_below_the_answer(scenario, out, comparison, tmp_path):
     """sqrt(6) = 2.45."""
     [note] = comparison_tables.rates(comparison)

@@ -10,11 +10,10 @@ from fedactors.simulation.checks.server_rates import rate_of_one
 
 _LOW = 1e-3  # a rate at which it is 7e-5
 _ERROR = 7e-8  # of a mean gradient from a difference of models in float32, times the rate
-_SETS = {
-    "share_of_asked": "its share of those asked, who stand for all (weights: fixed counts the others as silent, as the"
-    " paper does; weights: unbiased scales by how many were asked)",
-    "fixed": "its share of all members: whoever is not asked counts as silent, as in the paper",
-    "unbiased": "its share of all members, scaled up by how many of them were asked",
+_SHARES = {
+    "share_of_asked": "its device's share of the samples of those asked",
+    "fixed": "its device's share of all samples, as in Ruan et al.",
+    "unbiased": "its device's share of all samples, scaled up as only some are asked",
 }
 
 
@@ -35,8 +34,12 @@ def _shares(scenario: Scenario) -> list[str]:
     everybody = server.cohort == "all" and server.among == "members"
     if not isinstance(scheme, Scheme) or everybody or server.membership is not None:
         return []
-    asked = f"{server.cohort} of {scenario.devices}" if server.cohort != "all" else "those that are on"
-    return [f"participation {scheme.name}, where {asked} devices are asked: p^k of a device is {_SETS[scheme.weights]}"]
+    asked = f"{server.cohort} of {scenario.devices} devices" if server.cohort != "all" else "only devices that are on"
+    others = "; ".join(f"{name} takes {share}" for name, share in _SHARES.items() if name != scheme.weights)
+    return [
+        f"participation {scheme.name}, where {asked} are asked: an update is weighted by {_SHARES[scheme.weights]}"
+        f" (server.participation.weights={others})"
+    ]
 
 
 def _lost_digits(scenario: Scenario) -> list[str]:

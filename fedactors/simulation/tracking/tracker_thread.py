@@ -8,6 +8,8 @@ import threading
 from fedactors.simulation.tracking.base import Figures, Tracker
 
 _PATIENCE = 30.0  # seconds at the end of a run, for each round that is still to be logged
+# a library that asks again and again, as that of MLflow does, keeps to itself what the server has answered
+_HANGS = "nothing was taken within {:.0f} s (no answer, or errors on which its library tries again)"
 
 
 class TrackerThread:
@@ -34,7 +36,7 @@ class TrackerThread:
             self._moved.clear()
             self._thread.join(0.05)
             if self._thread.is_alive() and not self._moved.wait(self._patience):
-                self._failure = self._failure or f"no answer within {self._patience:.0f} s"
+                self._failure = self._failure or _HANGS.format(self._patience)
                 return
 
     def warning(self) -> str:

@@ -70,7 +70,10 @@ def test_a_tracker_that_fails_is_one_warning_and_the_others_go_on():
 def test_a_tracker_that_never_answers_holds_up_nothing_but_the_end_and_that_not_for_long(begun, monkeypatch):
     monkeypatch.setattr(tracked_progress, "TrackerThread", lambda one: TrackerThread(one, patience=0.2))
     waiting = Recorder(waits=2 if begun else 1)
-    assert played(waiting) == ["recorder: no answer within 0 s; the run goes on, and is not logged there any more"]
+    assert played(waiting) == [
+        "recorder: nothing was taken within 0 s (no answer, or errors on which its library tries again); the run goes"
+        " on, and is not logged there any more"
+    ]
     waiting.free.set()
 
 

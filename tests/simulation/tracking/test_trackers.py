@@ -6,6 +6,7 @@ import json
 import socket
 import sys
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -13,6 +14,9 @@ import pytest
 from fedactors.cli.main import main
 from fedactors.errors import UsageError
 from fedactors.extras import needed
+from fedactors.scenario import Scenario
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.runner import run
 from fedactors.simulation.tracking.tracked_progress import flat, numbers
 from tests.fleet.conftest import QUICKSTART
 
@@ -151,6 +155,28 @@ def test_who_has_not_logged_in_is_told_before_the_run(tmp_path, unlogged, monkey
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("value", ["", "  "])
+@pytest.mark.parametrize(
+    ("option", "accepted"),
+    [("--wandb", "the name of a project"), ("--mlflow", "the address of a server, or a folder")],
+)
+def test_an_empty_value_is_told_before_the_run(option, accepted, value, tmp_path, capsys):
+    """As of "$PROJECT" where that is not set: to log nowhere, and to say nothing, is not what was asked for."""
+    with pytest.raises(SystemExit) as left:
+        main([*WORDS, "--out", str(tmp_path / "run"), option, value])
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f'fedactors: argument {option}: found "{value}" (accepted: {accepted})\n'
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_takes_no_value_not_even_an_empty_one(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([*WORDS, "--out", str(tmp_path / "run"), "--tensorboard", ""])
+    assert left.value.code == 2
+    assert 'found an empty argument, ""' in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("library", ["tensorboard", "mlflow", "wandb"])
 def test_a_missing_library_is_named_before_anything_runs(library, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, library, None)
@@ -166,6 +192,27 @@ def test_a_folder_of_that_name_is_no_library(tmp_path, monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "wandb", raising=False)
     with pytest.raises(UsageError, match=r"wandb is not installed .*fedactors\[wandb\]"):
         needed("wandb", "wandb")
+
+
+class Late(Silent):
+    """Progress that looks at the end for the summary."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.there = False
+
+    @contextmanager
+    def over(self, name, rounds):
+        yield
+        self.there = (self.folder / "summary.json").exists()
+
+
+def test_the_summary_is_written_before_a_run_waits_for_trackers(tmp_path):
+    """So that its wall time is that of the run."""
+    shown = Late(tmp_path / "run")
+    scenario = Scenario.load(QUICKSTART, ["server.rounds=2"])
+    run(scenario, shown.folder, fleet="local", progress=shown, report=False)
+    assert shown.there
 
 
 def test_names_are_flat():
