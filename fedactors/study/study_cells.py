@@ -41,7 +41,7 @@ def crossed(axes: Sequence[StudyAxis], seeds: Iterable[int]) -> Iterator[StudyCe
     Raises ScenarioError if an axis sets the seed, since runs would be counted twice, or if two axes are the same.
     """
     numbers = tuple(seeds)
-    _refuse_seeds(axes)
+    _refuse_double_counts(axes)
     for labels in product(*(axis.values for axis in axes)):
         at = tuple((axis.name, label) for axis, label in zip(axes, labels, strict=True))
         changes = tuple(change for axis, label in zip(axes, labels, strict=True) for change in axis.values[label])
@@ -49,7 +49,7 @@ def crossed(axes: Sequence[StudyAxis], seeds: Iterable[int]) -> Iterator[StudyCe
             yield StudyCell((*at, (SEED, seed)), (*changes, f"seed={seed}"))
 
 
-def _refuse_seeds(axes: Sequence[StudyAxis]) -> None:
+def _refuse_double_counts(axes: Sequence[StudyAxis]) -> None:
     names = [axis.name for axis in axes]
     for axis in axes:
         if any(change.partition("=")[0].strip() == SEED for changes in axis.values.values() for change in changes):
