@@ -2,7 +2,8 @@
 
 torch computes with kernels of its own (ATen), of oneDNN and of MKL; numpy with its own and with those of OpenBLAS. Each
 chooses its code by the processor, and sums in vectors of 8 and of 16 numbers differ in the last bits. Under `portable`
-all five are held to AVX2. They read the level from the environment: numpy and OpenBLAS when they are imported, the
+all five are held to AVX2. MKL has other AVX2 kernels for AMD's processors than for Intel's, so bits are portable among
+processors of one vendor. Libraries read the level from the environment: numpy and OpenBLAS when they are imported, the
 others when they are first used, so it is set before that, and processes that are started later inherit it.
 """
 
@@ -59,6 +60,12 @@ def processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
+def vendor() -> str:
+    """Return who made this machine's processor, as Linux names it, such as GenuineIntel; nothing if it is not known."""
+    lines = _processor_lines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), "")
+
+
 @cache
 def _processor_lines() -> tuple[str, ...]:
     try:
@@ -111,7 +118,7 @@ def _restore(name: str) -> None:
 def made_with(bits: Bits) -> dict[str, str]:
     """Return what the bits of this process, and of those it starts, depend on: of native ones, the processor."""
     if bits == "portable" and not late():
-        return {"bits": "portable", "instructions": LEVEL}
+        return {"bits": "portable", "instructions": LEVEL, "vendor": vendor()}
     return {"bits": "native", "instructions": _torch_level(), "processor": processor()}
 
 

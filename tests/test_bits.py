@@ -95,7 +95,7 @@ def test_each_library_is_held_to_avx2():
     torch, blas, late, made_with = json.loads(done.stdout)
     assert (torch, late) == ("AVX2", [])
     assert blas == ["Haswell"]
-    assert made_with == {"bits": "portable", "instructions": "AVX2"}
+    assert made_with == {"bits": "portable", "instructions": "AVX2", "vendor": bits.vendor()}
 
 
 @pytest.mark.slow

@@ -76,13 +76,15 @@ class Engine(ABC):
         )
         return _batch_invariant(type(self), trial)
 
-    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
-        """Whether a batch that is trained in parts, for lack of memory, has the bits of the whole.
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+        """Whether rows that do `workload`, trained in parts for lack of memory, have the bits that they have together.
 
         Optimisers other than SGD work on all rows at once, some elements in vectors and the rest alone, which round
-        differently. Convolutions of many clients are one grouped convolution, whose kernel depends on their number.
+        differently. Convolutions of many clients are one grouped convolution, whose kernel depends on their number. No
+        GPU has been tried.
         """
-        return work.plain_sgd and not any(isinstance(layer, Conv) for layer in work.model.layers)
+        together = dataset.x.is_cuda or any(isinstance(layer, Conv) for layer in work.model.layers)
+        return work.plain_sgd and not together and self.batch_invariant(work, dataset, workload)
 
 
 class LongestFirstEngine(Engine):

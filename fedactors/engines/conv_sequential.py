@@ -57,7 +57,7 @@ class ConvSequentialEngine(Engine):
         """Rows meet in the product of the shared layer only, so that product is tried."""
         return _batch_invariant(work.model)
 
-    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
         """As `batch_invariant`."""
         return _batch_invariant(work.model)
 
@@ -171,4 +171,5 @@ def _outputs(model: Model) -> int:
 
 def _batch_invariant(model: Model) -> bool:
     """Whether clients' bits do not depend on which clients share a layer with them, on this processor."""
-    return shared_layer.batch_invariant(cast("Dense", shareable(model).layer))
+    layer = cast("Dense", shareable(model).layer)
+    return not shared_layer.pays(layer, 1) or shared_layer.batch_invariant(layer)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from fedactors.data import batches
 from fedactors.data.holdings import Holdings
-from fedactors.engines import grams
+from fedactors.engines import grams, shared_layer
 from fedactors.engines.base import LongestFirstEngine
 from fedactors.engines.client_batch import NO_STATE, BatchPlan, BatchResult, ClientBatch, DeviceDataset, UpdateSums
 from fedactors.engines.dense_steps import (
@@ -57,9 +57,14 @@ def pays(model: Model, works: Iterable[Workload]) -> bool:
     """
     if len(blocks_of(model)) < 2:
         return False
-    inputs, hidden = next((layer.inputs, layer.outputs) for layer in model.layers if isinstance(layer, Dense))
+    first = _first(model)
+    inputs, hidden = first.inputs, first.outputs
     longest = max((work.samples(work.wanted) for work in set(works)), default=0)
     return inputs * hidden >= _SMALL and longest * (inputs + 2 * hidden) <= 2.4 * inputs * hidden
+
+
+def _first(model: Model) -> Dense:
+    return next(layer for layer in model.layers if isinstance(layer, Dense))
 
 
 class DenseGramEngine(LongestFirstEngine):
@@ -96,9 +101,10 @@ class DenseGramEngine(LongestFirstEngine):
         """Products that are computed anew have the size of the longest trip of a call: each chunk has its own call."""
         return 0 if dataset.cache is None else min(_ROWS, _TOGETHER // dataset.model.parameters)
 
-    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
-        """As long as the products do not have the size of the longest trip of a part."""
-        return dataset.cache is not None and super().parts_keep_bits(work, dataset)
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+        """As long as no product has the size of a part's longest trip, or shared ones round alike in all sizes."""
+        alone = workload.wanted * workload.batch < _ALONE or shared_layer.batch_invariant(_first(work.model))
+        return dataset.cache is not None and alone and super().parts_keep_bits(work, dataset, workload)
 
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows, longest first."""

@@ -6,8 +6,9 @@ bits from two rows up, so no part is smaller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +16,8 @@ from torch import Tensor
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.models.precision import rounding
+
+T = TypeVar("T")
 
 _LEAST = 2  # rows of a part
 
@@ -71,6 +74,16 @@ class MicroBatching:
             {name: torch.cat([part.state[name] for part in found]) for name in found[0].state},
             torch.cat([_gradients(part) for part in found]) if rows.sums_gradients else None,
         )
+
+
+def if_memory_allows(act: Callable[[], T]) -> T | None:
+    """Return what `act` returns; None if memory lacks for it."""
+    try:
+        return act()
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        return None
 
 
 def out_of_memory(error: BaseException) -> bool:

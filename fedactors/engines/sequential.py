@@ -16,6 +16,7 @@ from fedactors.engines.local_work import LocalWork
 from fedactors.models.losses import mean_loss, weighted_loss
 from fedactors.models.network import placed
 from fedactors.models.torch_modules import held, written_buffers
+from fedactors.workload import Workload
 
 
 class SequentialEngine(Engine):
@@ -33,7 +34,7 @@ class SequentialEngine(Engine):
         """On a CPU: on a GPU, steps of one client leave most of the device idle."""
         return device == "cpu"
 
-    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset) -> bool:
+    def parts_keep_bits(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
         """Each row is trained by itself."""
         return True
 

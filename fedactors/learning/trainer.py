@@ -14,7 +14,7 @@ from torch import Tensor
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
-from fedactors.engines.micro_batching import MicroBatching, out_of_memory
+from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
@@ -124,25 +124,22 @@ class Trainer:
         plan = self._planner.plan(chunk)
         prepared = None
         if self._device.type == "cpu" and not self._batching.at_once:
-            try:
-                prepared = self._engine.prepare(self._dataset, plan)
-            except (MemoryError, RuntimeError) as error:
-                if not out_of_memory(error):
-                    raise
+            prepared = if_memory_allows(lambda: self._engine.prepare(self._dataset, plan))
         self._ahead = _Ahead(chunk, plan, prepared)
 
     def _is_batch_invariant(self, group: Sequence[Chunk]) -> bool:
         """Whether the rows of a group have bits that do not depend on their places; tried once for each workload."""
-        work = max(self._planner.works(group[0]), key=lambda work: (work.batch, work.wanted))
+        work = self._largest(group[0])
         if work not in self._batch_invariant:
-            try:
-                self._batch_invariant[work] = self._engine.batch_invariant(self._work, self._dataset, work)
-            except (MemoryError, RuntimeError) as error:
-                if not out_of_memory(error):
-                    raise
+            found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work))
+            if found is None:
                 self._max_rows = 0
                 return False
+            self._batch_invariant[work] = found
         return self._batch_invariant[work]
+
+    def _largest(self, chunk: Chunk) -> Workload:
+        return max(self._planner.works(chunk), key=lambda work: (work.batch, work.wanted))
 
     def learn_together(
         self,
@@ -248,19 +245,20 @@ class Trainer:
 
     def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit())
+        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit(chunk))
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
         self._batching.limit(rows)
 
-    def _memory_limit(self) -> MemoryLimit | None:
-        """Return how many clients are trained at once, if memory lacked for more."""
+    def _memory_limit(self, chunk: Chunk) -> MemoryLimit | None:
+        """Return how many clients are trained at once, if memory lacked for all of `chunk`."""
         most = self._batching.at_once
         if most is None:
             return None
-        same = self._engine.parts_keep_bits(self._work, self._dataset)
-        return MemoryLimit(most, same and all(self._batch_invariant.values()))
+        work = self._largest(chunk)
+        same = if_memory_allows(lambda: self._engine.parts_keep_bits(self._work, self._dataset, work))
+        return MemoryLimit(most, same is True)
 
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
         """Return the gradient of each row's first batch at its start; zeros for a row without steps."""

@@ -35,6 +35,6 @@ class ClusterOptions(Options):
     """Further Ray resources of a client host, by the population group it computes: `{phones: {arm: 1}}`."""
     bits: Literal["portable", "native"] = "portable"
     """Which instructions of the processor may be used: AVX2 and no later ones, for the same bits on all x86-64
-    processors that have them; or all there are, for bits of one family of processors."""
+    processors of one vendor that have them; or all there are, for bits of one family of processors."""
     address: str | None = None
     """An existing Ray cluster (`auto` or `ray://…`); one is started on this machine when absent."""

@@ -1,5 +1,6 @@
 """A layer that several clients share against the weights that each would have by itself."""
 
+import pytest
 import torch
 
 from fedactors.engines import shared_layer
@@ -41,20 +42,27 @@ def test_it_is_for_large_layers_and_short_trips():
     assert not pays(Dense(3136, 10), 1)
 
 
+def sample_by_sample(x, factor):
+    """Multiply as no library does: a sample's product has the same bits on every processor, whatever is beside it."""
+    return torch.stack([sample @ factor for sample in x])
+
+
 def test_a_processor_that_rounds_by_the_number_of_samples_is_found_out(monkeypatch):
-    product = shared_layer._product
-    assert batch_invariant(Dense(300, 170)), (
-        "products are expected to be batch invariant; where they are not, chunks stay apart"
-    )
-    monkeypatch.setattr(shared_layer, "_product", lambda x, factor: product(x, factor) * (1 + 1e-6 * (len(x) == 9)))
-    assert not batch_invariant(Dense(301, 170))
-    assert batch_invariant(Dense(300, 17)), "so small a layer is never shared"
+    monkeypatch.setattr(shared_layer, "_product", sample_by_sample)
+    assert batch_invariant.__wrapped__(Dense(300, 170))
+
+    def rounds(x, factor):
+        return sample_by_sample(x, factor) * (1 + 1e-6 * (len(x) == 9))
+
+    monkeypatch.setattr(shared_layer, "_product", rounds)
+    assert not batch_invariant.__wrapped__(Dense(300, 170))
 
 
-def test_where_products_round_by_the_number_of_samples_chunks_stay_apart(monkeypatch):
+@pytest.mark.parametrize("same", [True, False])
+def test_where_products_round_by_the_number_of_samples_chunks_stay_apart(same, monkeypatch):
     model = MODELS["images"]
-    assert len(Trainer(task(model), samples(model)).groups(PARTS)) == 1
-    monkeypatch.setattr(shared_layer, "batch_invariant", lambda layer: False)
+    monkeypatch.setattr(shared_layer, "batch_invariant", lambda layer: same)
     trainer = Trainer(task(model), samples(model))
-    assert len(trainer.groups(PARTS)) == len(PARTS)
-    assert not trainer._engine.parts_keep_bits(trainer._work, trainer._dataset)
+    assert len(trainer.groups(PARTS)) == (1 if same else len(PARTS))
+    workload = task(model).workloads[0]
+    assert trainer._engine.parts_keep_bits(trainer._work, trainer._dataset, workload) is same
