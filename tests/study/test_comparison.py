@@ -12,12 +12,13 @@ import pytest
 from fedactors import Scenario, run
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.report.variant_names import labelled
 from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.run_figures import figures
 from fedactors.study.runs import StudyRun, complete, failure, finished, on_cluster
-from fedactors.study.study_cells import axis_of, labelled
+from fedactors.study.study_cells import axis_of
 from tests.report.chromium import BINARY, opened
 
 MLP = ["task.model={name: mlp, hidden: [8]}"]
