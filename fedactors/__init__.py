@@ -5,6 +5,8 @@ import fedactors
 result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
+`fedactors.replay` runs the clock alone, and `fedactors.load_run` opens a run folder that was written before.
+
 Scenarios, runs and reports are imported at their first use, because every actor imports this package.
 """
 
@@ -15,14 +17,16 @@ from fedactors.version import VERSION
 if TYPE_CHECKING:
     from fedactors.report.notebook import load_run
     from fedactors.scenario import Scenario
+    from fedactors.simulation.replay import replay
     from fedactors.simulation.runner import run
 
-__all__ = ["Scenario", "load_run", "run"]
+__all__ = ["Scenario", "load_run", "replay", "run"]
 __version__ = VERSION
 
 _HOMES = {
     "Scenario": "fedactors.scenario",
     "load_run": "fedactors.report.notebook",
+    "replay": "fedactors.simulation.replay",
     "run": "fedactors.simulation.runner",
 }
 
