@@ -78,8 +78,11 @@ def test_the_command_prints_a_line_for_each_recording(files, capsys):
     table = table_of("found")
     assert [row["recording"] for row in table] == ["all_day.csv", "half.csv"]
     assert main(["replay", "scenario.yaml", "--traces", "half.csv", "--out", "found", "--json", *QUICK]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["at"] == ["half.csv"]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "fedactors/replay/1"
+    assert (printed["name"], printed["table"]) == ("windows", "found/incompleteness.csv")
+    (found,) = printed["places"]
+    assert found["at"] == {"recording": "half.csv"}
     assert found["shares"]["offline"] == pytest.approx(1 / 3)
 
 
