@@ -56,10 +56,11 @@ def commands():
 def api():
     """Return the page of the Python interface, for mkdocstrings to fill in."""
     named = [
-        "fedactors.simulation.runner.run", "fedactors.simulation.replay.replay", "fedactors.report.notebook.load_run",
-        "fedactors.simulation.verify.verify", "fedactors.simulation.result.Result", "fedactors.scenario.model.Scenario",
-        "fedactors.traces.format_registry", "fedactors.traces.formats.native", "fedactors.report.html",
-        "fedactors.learning.algorithm", "fedactors.options", "fedactors.plan", "fedactors.errors",
+        "fedactors.simulation.runner.run", "fedactors.simulation.runner.resume", "fedactors.simulation.replay.replay",
+        "fedactors.report.notebook.load_run", "fedactors.simulation.verify.verify",
+        "fedactors.simulation.result.Result", "fedactors.scenario.model.Scenario", "fedactors.traces.format_registry",
+        "fedactors.traces.formats.native", "fedactors.report.html", "fedactors.learning.algorithm", "fedactors.options", "fedactors.plan",
+        "fedactors.errors",
     ]  # fmt: skip
     names = [f"`fedactors.{name}` is `{home}.{name}`." for name, home in fedactors._HOMES.items()]
     text = ["# Python", "", " ".join(names), ""]

@@ -65,8 +65,8 @@ def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
 LISTING = """
 import sys
 import fedactors
-assert {"Scenario", "load_run", "replay", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
-assert {"Scenario", "load_run", "replay", "run"} == set(fedactors.__all__)
+assert {"Scenario", "load_run", "replay", "resume", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
+assert {"Scenario", "load_run", "replay", "resume", "run"} == set(fedactors.__all__)
 assert not {"numpy", "torch", "ray", "fedactors.scenario"} & set(sys.modules)
 """
 
