@@ -56,12 +56,21 @@ def commands():
 def api():
     """Return the page of the Python interface, for mkdocstrings to fill in."""
     named = [
-        "fedactors.simulation.runner.run", "fedactors.simulation.runner.resume", "fedactors.simulation.replay.replay",
-        "fedactors.report.notebook.load_run", "fedactors.simulation.verify.verify",
-        "fedactors.simulation.result.Result", "fedactors.scenario.model.Scenario", "fedactors.traces.format_registry",
-        "fedactors.traces.formats.native", "fedactors.report.html", "fedactors.learning.algorithm", "fedactors.options", "fedactors.plan",
+        "fedactors.simulation.runner.run",
+        "fedactors.simulation.runner.resume",
+        "fedactors.simulation.replay.replay",
+        "fedactors.report.notebook.load_run",
+        "fedactors.simulation.verify.verify",
+        "fedactors.simulation.result.Result",
+        "fedactors.scenario.model.Scenario",
+        "fedactors.traces.format_registry",
+        "fedactors.traces.formats.native",
+        "fedactors.report.html",
+        "fedactors.learning.algorithm",
+        "fedactors.options",
+        "fedactors.plan",
         "fedactors.errors",
-    ]  # fmt: skip
+    ]
     names = [f"`fedactors.{name}` is `{home}.{name}`." for name, home in fedactors._HOMES.items()]
     text = ["# Python", "", " ".join(names), ""]
     return "\n".join([*text, *(f"::: {name}\n" for name in named if _there(name))])
