@@ -52,15 +52,17 @@ def _chips(runs: Sequence[Records]) -> tuple[dict[str, str], ...]:
 
 def named(runs: Sequence[Records]) -> list[str]:
     """Return a name for each run: that of its scenario if no other has it, else what differs between those that do."""
-    names = [records.name for records in runs]
-    shared = {name: [k for k, one in enumerate(names) if one == name] for name in names}
-    for name, places in shared.items():
-        for k, said in zip(places, _apart([runs[k] for k in places]), strict=True):
-            names[k] = said if len(shared) == 1 else f"{name} {said}".rstrip()
+    alike = {one.name: [other for other in runs if other.name == one.name] for one in runs}
+    apart = {name: iter(_apart(some)) for name, some in alike.items()}
+    names = [_called(one.name, next(apart[one.name]), alone=len(alike) == 1) for one in runs]
     return [
-        f"{name or records.name} ({records.path})" if names.count(name) > 1 else name or records.name
-        for name, records in zip(names, runs, strict=True)
+        f"{name} ({records.path})" if names.count(name) > 1 else name for name, records in zip(names, runs, strict=True)
     ]
+
+
+def _called(name: str, said: str, *, alone: bool) -> str:
+    """Return the name of a run of which something is said, which is enough where all runs have one name."""
+    return said or name if alone else f"{name} {said}".rstrip()
 
 
 def _apart(runs: Sequence[Records]) -> list[str]:
