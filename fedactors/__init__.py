@@ -5,6 +5,9 @@ import fedactors
 result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
+`fedactors.replay` runs the clock alone, `fedactors.resume` goes on with a run that was stopped, and
+`fedactors.load_run` opens a run folder that was written before.
+
 Scenarios, runs and reports are imported at their first use, because every actor imports this package.
 """
 
@@ -15,14 +18,17 @@ from fedactors.version import VERSION
 if TYPE_CHECKING:
     from fedactors.report.notebook import load_run
     from fedactors.scenario import Scenario
-    from fedactors.simulation.runner import run
+    from fedactors.simulation.replay import replay
+    from fedactors.simulation.runner import resume, run
 
-__all__ = ["Scenario", "load_run", "run"]
+__all__ = ["Scenario", "load_run", "replay", "resume", "run"]
 __version__ = VERSION
 
 _HOMES = {
     "Scenario": "fedactors.scenario",
     "load_run": "fedactors.report.notebook",
+    "replay": "fedactors.simulation.replay",
+    "resume": "fedactors.simulation.runner",
     "run": "fedactors.simulation.runner",
 }
 

@@ -33,6 +33,13 @@ def test_the_scenario_explained_is_the_one_that_runs():
     )
 
 
+@pytest.mark.parametrize(("changes", "place"), [([], 0), (["server.deadline=10s"], 1)])
+def test_the_lines_explained_ask_the_clients_shown(changes, place, capsys, tmp_path):
+    words = [word for change in changes for word in ("--set", change)]
+    assert main(["replay", "quickstart", *words, "--out", str(tmp_path / "replay")]) == 0
+    assert blocks("text", LINE_BY_LINE)[place].rstrip("\n") == capsys.readouterr().out.splitlines()[2]
+
+
 def test_the_quickstart_gives_the_figures_shown(tmp_path, capsys):
     arguments = ["run", "scenarios/quickstart.yaml", "--fleet", "local", "--out", str(tmp_path / "run")]
     assert main(arguments) == 0

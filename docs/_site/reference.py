@@ -5,6 +5,7 @@ import inspect
 import json
 from itertools import takewhile
 
+import fedactors
 from fedactors import registry
 from fedactors.cli.main import parser
 from fedactors.option_texts import option_texts
@@ -55,12 +56,23 @@ def commands():
 def api():
     """Return the page of the Python interface, for mkdocstrings to fill in."""
     named = [
-        "fedactors.simulation.runner.run", "fedactors.simulation.replay.replay", "fedactors.simulation.verify.verify",
-        "fedactors.simulation.result.Result", "fedactors.scenario.model.Scenario", "fedactors.traces.format_registry",
-        "fedactors.traces.formats.native", "fedactors.report.html", "fedactors.learning.algorithm", "fedactors.options",
-        "fedactors.plan", "fedactors.errors",
-    ]  # fmt: skip
-    text = ["# Python", "", "`fedactors.run(…)` is `fedactors.simulation.runner.run`.", ""]
+        "fedactors.simulation.runner.run",
+        "fedactors.simulation.runner.resume",
+        "fedactors.simulation.replay.replay",
+        "fedactors.report.notebook.load_run",
+        "fedactors.simulation.verify.verify",
+        "fedactors.simulation.result.Result",
+        "fedactors.scenario.model.Scenario",
+        "fedactors.traces.format_registry",
+        "fedactors.traces.formats.native",
+        "fedactors.report.html",
+        "fedactors.learning.algorithm",
+        "fedactors.options",
+        "fedactors.plan",
+        "fedactors.errors",
+    ]
+    names = [f"`fedactors.{name}` is `{home}.{name}`." for name, home in fedactors._HOMES.items()]
+    text = ["# Python", "", " ".join(names), ""]
     return "\n".join([*text, *(f"::: {name}\n" for name in named if _there(name))])
 
 

@@ -89,11 +89,16 @@ def _replay_each(options: argparse.Namespace, scenario: Scenario) -> int:
     rows = replay_each(options.scenario, options.traces, out=out, overrides=options.set)
     text = incompleteness.text(rows)
     write(out / "incompleteness.txt", text + "\n")
-    write(out / "incompleteness.csv", incompleteness.as_csv(rows))
+    table = out / "incompleteness.csv"
+    write(table, incompleteness.as_csv(rows))
     if options.json:
-        print(json.dumps([place._asdict() for place in incompleteness.places(rows)], indent=2))
+        places = [
+            {**place._asdict(), "at": dict(zip(rows[0].labels, place.at, strict=True))}
+            for place in incompleteness.places(rows)
+        ]
+        print(shared_options.as_text("replay", {"name": scenario.name, "places": places, "table": str(table)}))
         return 0
-    print(f"{text}\n\n{out / 'incompleteness.csv'}")
+    print(f"{text}\n\n{table}")
     return 0
 
 

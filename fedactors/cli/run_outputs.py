@@ -78,6 +78,28 @@ class ReplayOutput(Participation):
     digests: Digests
 
 
+class RecordingFigures(TypedDict):
+    """What became of the clients asked over one recording: means per replay; shares of those asked, by outcome.
+
+    `heard` is the share of all devices that were heard at least once, `gini` how unevenly updates come from them.
+    """
+
+    at: dict[str, str]  # the name of the recording
+    rounds: float
+    asked: float
+    shares: dict[str, float]
+    heard: float
+    gini: float
+
+
+class RecordingsOutput(Output):
+    """`replay --traces`; `table` is the file with the same figures as CSV."""
+
+    name: str
+    places: list[RecordingFigures]
+    table: str
+
+
 class ForecastFigures(TypedDict):
     """What a run is expected to take on this machine."""
 

@@ -62,6 +62,7 @@ def run_compare(options: argparse.Namespace) -> int:
     base = Scenario.load(options.scenario, options.set)
     out = Path(options.out or f"runs/studies/{base.name}")
     axes = _axes(options, base)
+    _refuse_other(options, axes, out)
     further = {"baseline": options.baseline, "confidence": options.confidence}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
@@ -93,11 +94,13 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
-    from fedactors.study.sweep import sweep
+    from fedactors.study.sweep import axes_of, sweep
 
     _check(options)
-    out = Path(options.out or f"runs/studies/{Scenario.load(options.scenario, options.set).name}")
-    further = _recordings(options, Scenario.load(options.scenario, options.set))
+    base = Scenario.load(options.scenario, options.set)
+    out = Path(options.out or f"runs/studies/{base.name}")
+    further = _recordings(options, base)
+    _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], out)
     shown = options.measure
     found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
     text = sweep_page.text(found)
@@ -145,6 +148,13 @@ def _recordings(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
     from fedactors.study.recordings_axis import recordings_axis
 
     return [recordings_axis(base, options.traces)] if options.traces else []
+
+
+def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], out: Path) -> None:
+    """Raise RunFolderError if the folder holds tables of a study of other runs; before anything runs."""
+    from fedactors.study.earlier import StudyVariants, refuse_other
+
+    refuse_other(StudyVariants(options.scenario, options.set, axes, options.clock_only), out)
 
 
 def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Callable[[], str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from fedactors.report.curves import AXES, ProgressAxis, axes, progress, progressing
 from fedactors.report.figure import Chart, blank, hover, legend
 from fedactors.report.measures import Floats, every
-from fedactors.report.palette import RUNS, run_line
+from fedactors.report.palette import run_line
 from fedactors.run_files.records import Records
 
 Ends = Callable[[Sequence[float]], tuple[float, float]]  # of a mean's confidence interval; NaN if it has none
@@ -35,7 +35,10 @@ def mean_curve(runs: Sequence[Records], column: str) -> tuple[Floats, Floats, di
 
 
 def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | None:
-    """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated."""
+    """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated.
+
+    Lines look as those of the variants' places in `variants`, also where one before was never evaluated.
+    """
     from bokeh.models import NumeralTickFormatter
 
     drawn = {name: runs for name, runs in variants.items() if runs and _evaluated(runs)}
@@ -46,7 +49,8 @@ def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | N
     made = blank(340, "round", "accuracy on the test set")
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
-    lasts = [_variant(made, name, runs, ends, ways, k) for k, (name, runs) in enumerate(drawn.items())]
+    looks = {name: run_line(k) for k, name in enumerate(variants)}
+    lasts = [_variant(made, name, runs, ends, ways, looks[name]) for name, runs in drawn.items()]
     legend(made, "bottom_right")
     progressing(made, every_run)
     said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
@@ -59,13 +63,15 @@ def _evaluated(runs: Sequence[Records]) -> bool:
     return bool(len(mean_curve(runs, "accuracy")[0]))
 
 
-def _variant(made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: list[ProgressAxis], k: int) -> float:
+def _variant(
+    made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: list[ProgressAxis], look: tuple[str, str]
+) -> float:
     from bokeh.models import ColumnDataSource
 
     rounds, values, means = mean_curve(runs, "accuracy")
     middle = values.mean(axis=0)
     low, high = np.array([ends(column.tolist()) for column in values.T]).T
-    color, dash = run_line(k)
+    color, dash = look
     columns = {way.key: means[way.key] / way.scale for way in ways}
     data = {"x": rounds, "y": middle, "low": low, "high": high}
     source = ColumnDataSource(data | columns, tags=["switch"])
@@ -77,8 +83,13 @@ def _variant(made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: li
     return float(middle[-1])
 
 
-def differences(found: Sequence[tuple[str, float, float | None]], baseline: str, name: str) -> Chart | None:
-    """Return differences from the baseline as points with whiskers: (variant, mean, half width) each."""
+def differences(
+    found: Sequence[tuple[str, float, float | None]], baseline: str, name: str, variants: Sequence[str]
+) -> Chart | None:
+    """Return differences from the baseline as points with whiskers: (variant, mean, half width) each.
+
+    They have the colours and dashes of the lines of all `variants`, in whose order the baseline may stand anywhere.
+    """
     from bokeh.models import ColumnDataSource
     from bokeh.models.annotations import Span
 
@@ -93,8 +104,9 @@ def differences(found: Sequence[tuple[str, float, float | None]], baseline: str,
     made = blank(max(140, 60 + 44 * len(found)), f"{name}: difference from {baseline}", "", **look)
     zero = Span(location=0, dimension="height", line_width=1, line_dash="dashed", tags=["muted"])
     made.add_layout(zero)
-    source = ColumnDataSource(data | {"color": [RUNS[(k + 1) % len(RUNS)] for k in range(len(found))]})
-    made.segment("low", "y", "high", "y", source=source, line_width=3, color="color")
+    looks = [run_line(variants.index(variant)) for variant in names]
+    source = ColumnDataSource(data | {"color": [color for color, _ in looks], "dash": [dash for _, dash in looks]})
+    made.segment("low", "y", "high", "y", source=source, line_width=3, color="color", line_dash="dash")
     points = made.scatter("mean", "y", source=source, size=11, color="color")
     tips = [("", "@y"), ("difference", "@mean{+0.0000}"), ("from", "@low{+0.0000}"), ("to", "@high{+0.0000}")]
     made.add_tools(hover(tips, [points]))

@@ -11,6 +11,8 @@ from fedactors.report.measures import at_end, totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import DASHES, OUTCOME, RUNS, label, run_line
 from fedactors.report.terminal_text import size, span
+from fedactors.report.variant_names import in_words, told_apart
+from fedactors.run_files.files import SCENARIO, yaml_of
 from fedactors.run_files.records import Records
 
 _CURVES = len(DASHES) * len(RUNS)  # colours times kinds of line
@@ -26,13 +28,20 @@ def compared(runs: Sequence[Records], window: int | None = None) -> Page:
         Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), _chips(runs)),
     ]
     return Page(
-        title=f"{len(runs)} runs compared",
+        title=_title(runs),
         kind="comparison",
         lead=_lead(runs),
         answer=_answer(runs, names, window),
         sections=[section for section in sections if section.charts or section.tables],
         warnings=[f"{name}: {line}" for name, records in zip(names, runs, strict=True) for line in warnings(records)],
     )
+
+
+def _title(runs: Sequence[Records]) -> str:
+    """Return how many runs are compared, and of which scenario if all have its name."""
+    names = {records.name for records in runs}
+    said = f"{len(runs)} runs compared"
+    return f"{names.pop()}: {said}" if len(names) == 1 else said
 
 
 def _chips(runs: Sequence[Records]) -> tuple[dict[str, str], ...]:
@@ -42,11 +51,24 @@ def _chips(runs: Sequence[Records]) -> tuple[dict[str, str], ...]:
 
 
 def named(runs: Sequence[Records]) -> list[str]:
-    """Return a name for each run; runs that share a name are told apart by their folders."""
-    names = [records.name for records in runs]
+    """Return a name for each run: that of its scenario if no other has it, else what differs between those that do."""
+    alike = {one.name: [other for other in runs if other.name == one.name] for one in runs}
+    apart = {name: iter(_apart(some)) for name, some in alike.items()}
+    names = [_called(one.name, next(apart[one.name]), alone=len(alike) == 1) for one in runs]
     return [
         f"{name} ({records.path})" if names.count(name) > 1 else name for name, records in zip(names, runs, strict=True)
     ]
+
+
+def _called(name: str, said: str, *, alone: bool) -> str:
+    """Return the name of a run of which something is said, which is enough where all runs have one name."""
+    return said or name if alone else f"{name} {said}".rstrip()
+
+
+def _apart(runs: Sequence[Records]) -> list[str]:
+    """Return in words the settings by which runs of one name are told apart; of equal ones, nothing."""
+    scenarios = [yaml_of(one.path / SCENARIO, one.scenario) for one in runs]
+    return [in_words(one) for one in told_apart(scenarios)]
 
 
 def _lead(runs: Sequence[Records]) -> str:
@@ -80,7 +102,7 @@ def _figures(runs: Sequence[Records], names: Sequence[str], window: int | None) 
     rows = tuple(
         _row(records, names[k], run_line(k) if k < _CURVES else ("", ""), window) for k, records in enumerate(runs)
     )
-    heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because")
+    heads = ("run", "accuracy", "loss", "rounds", "virtual time", "wall time", "traffic", "ended because", "folder")
     note = f"Accuracy and loss: {averaged(window)}."
     note += f" The first {_CURVES} runs are drawn below." if len(runs) > _CURVES else ""
     return PageTable(heads, rows, (1, 2, 3, 4, 5, 6), "", note)
@@ -97,6 +119,7 @@ def _row(records: Records, name: str, line: tuple[str, str], window: int | None)
         span(wall) if wall == wall else "–",  # noqa: RUF001
         size(sum(moved(records))),
         ended(records),
+        str(records.path),
     )
     color, dash = line
     return (TableCell(name, color, dash=dash), *map(TableCell, texts))

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
+from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.study.compared import Compared
 from fedactors.study.run_figures import StudyRow, common_target
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
-from fedactors.study.study_cells import SEED, Label, StudyAxis, StudyCell, axis, crossed
+from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -111,15 +112,6 @@ def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
     """Return `seeds`, or so many of them, counted from the seed of the scenario."""
     return range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds
-
-
-def variant_of(labels: Mapping[str, Label]) -> str:
-    """Return what a variant is called: its value if one key is varied, else each key's last word with its value."""
-    shorts = [name.rpartition(".")[2] for name in labels]
-    names = [short if shorts.count(short) == 1 else name for short, name in zip(shorts, labels, strict=True)]
-    if len(labels) == 1:
-        return str(*labels.values())
-    return ", ".join(f"{name}={value}" for name, value in zip(names, labels.values(), strict=True))
 
 
 def _labels(cell: StudyCell) -> dict[str, Label]:

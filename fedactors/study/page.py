@@ -19,7 +19,7 @@ def write(comparison: Comparison, path: Path) -> Path:
     """Write the page and return its path. Raises RunFolderError if it cannot be written."""
     records = {name: [one.records for one in rows if not one.failure] for name, rows in comparison.variants.items()}
     drawn = bands.accuracy(records, lambda values: _ends(values, comparison.confidence))
-    apart = bands.differences(_apart(comparison), comparison.baseline, "accuracy")
+    apart = bands.differences(_apart(comparison), comparison.baseline, "accuracy", list(comparison.variants))
     charts = tuple(chart for chart in (drawn, apart) if chart is not None)
     shown = axes([one for runs in records.values() for one in runs])
     page = Page(

@@ -107,8 +107,7 @@ def _replayed(scenario: Scenario, out: Path) -> Path:
     """Return the folder of a replay, made first if it is not there."""
     from fedactors.simulation.replay import replay
 
-    run = folder_of(scenario, out)
-    folder = run.with_name(run.name.replace("run-", "replay-", 1))
+    folder = replay_folder(folder_of(scenario, out))
     if not complete(folder):
         replay(scenario, fresh(folder))
     return folder
@@ -143,6 +142,11 @@ def folder_of(scenario: Scenario, out: Path) -> Path:
     if code := code_digests(scenario):
         said["code"] = code
     return out / f"run-{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
+
+
+def replay_folder(run: Path) -> Path:
+    """Return the folder of the replay of a run, beside that of the run."""
+    return run.with_name(run.name.replace("run-", "replay-", 1))
 
 
 def complete(folder: Path) -> bool:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from fedactors.errors import ScenarioError
-
-Label = str | float
+from fedactors.report.variant_names import Label as Label
+from fedactors.report.variant_names import labelled
 
 
 class StudyCell(NamedTuple):
@@ -88,17 +88,3 @@ def axis(key: str, values: Sequence[Any]) -> StudyAxis:
 def change(key: str, value: Any) -> str:
     """Return the override that sets `key` to `value`."""
     return f"{key}={json.dumps(value)}"
-
-
-def labelled(value: Any) -> Label:
-    """Return how a value is called in tables: 0.1, "fsl", "fsl server_weight=0.5"."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, Mapping):
-        rest = [f"{key}={labelled(inner)}" for key, inner in value.items() if key != "name"]
-        return " ".join([*([str(value["name"])] if "name" in value else []), *rest])
-    if isinstance(value, list):
-        return "[" + ", ".join(str(labelled(inner)) for inner in value) + "]"
-    return str(value)

@@ -13,9 +13,9 @@ from fedactors.report.html_page import Section
 from fedactors.report.measures import GroupShare, by_group
 from fedactors.report.page_sections import PageTable, Part, TableCell, scenario_shown
 from fedactors.report.palette import OUTCOME, label
+from fedactors.report.variant_names import flat, variant_of
 from fedactors.run_files.records import read
 from fedactors.scenario.yaml_text import parse
-from fedactors.study.comparison import variant_of
 from fedactors.study.incompleteness import ALWAYS, NOTE, places
 from fedactors.study.run_figures import StudyRow
 
@@ -54,11 +54,11 @@ def participation(rows: Sequence[StudyRow]) -> list[Section]:
 
 def settings(rows: Sequence[StudyRow], baseline: str) -> list[Section]:
     """Return which settings of each variant are not those of the `baseline`, as its resolved scenario has them."""
-    flat = {variant: _flat(_data(one)) for variant, one in _firsts(rows).items()}
-    base = flat.pop(baseline, {})
+    flats = {variant: flat(_data(one)) for variant, one in _firsts(rows).items()}
+    base = flats.pop(baseline, {})
     lines = [
         (variant, key, _shown(base.get(key, "")), _shown(mine.get(key, "")))
-        for variant, mine in flat.items()
+        for variant, mine in flats.items()
         for key in dict.fromkeys((*base, *mine))
         if base.get(key) != mine.get(key) and key != "name"
     ]
@@ -148,27 +148,6 @@ def _data(one: StudyRow) -> dict[str, Any]:
         return parse(one.records.scenario, str(one.folder))[0] if one.records.scenario else {}
     except ScenarioError:
         return {}
-
-
-def _flat(data: Any, path: str = "") -> dict[str, Any]:
-    """Return the values of nested data by their paths."""
-    inner = _parts(data)
-    if not inner:
-        return {path: data}
-    found: dict[str, Any] = {}
-    for name, part in inner.items():
-        found |= _flat(part, f"{path}.{name}".lstrip("."))
-    return found
-
-
-def _parts(data: Any) -> dict[str, Any]:
-    """Return the parts of a mapping, or of a list of mappings, by their names if these differ; else nothing."""
-    if isinstance(data, dict):
-        return data
-    if isinstance(data, list) and all(isinstance(one, dict) for one in data):
-        named = {str(one.get("name", k)): one for k, one in enumerate(data)}
-        return named if len(named) == len(data) else {str(k): one for k, one in enumerate(data)}
-    return {}
 
 
 def _shown(value: Any) -> str:

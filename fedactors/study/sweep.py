@@ -13,15 +13,16 @@ import numpy as np
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import Floats
+from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import seeds_of, variant_of
+from fedactors.study.comparison import seeds_of
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of, rises_of
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
-from fedactors.study.study_cells import Label, StudyAxis, StudyCell, axis, change, crossed
+from fedactors.study.study_cells import StudyAxis, StudyCell, axis, change, crossed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind

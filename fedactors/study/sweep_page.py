@@ -10,9 +10,9 @@ from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
+from fedactors.report.variant_names import variant_of
 from fedactors.study import study_sections
 from fedactors.study.answer import best_variant
-from fedactors.study.comparison import variant_of
 from fedactors.study.comparison_tables import aligned, averaged, counted, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap

@@ -13,6 +13,7 @@ from tests.cli.described import assert_described, strict
 
 ROOT = Path(__file__).parents[2]
 CAMPUS = str(ROOT / "traces/campus.csv")
+USAGE = str(ROOT / "traces/recorded/usage.windows.csv")
 SHORT = ["quickstart", "--set", "server.rounds=2"]
 
 
@@ -29,6 +30,7 @@ COMMANDS = {
     "check": ["check", "quickstart"],
     "check with a forecast": ["check", "quickstart", "--forecast", "--fleet", "local", "--budget", "1s"],
     "replay": ["replay", *SHORT, "--out", "OUT"],
+    "replay over recordings": ["replay", *SHORT, "--traces", CAMPUS, USAGE, "--out", "OUT"],
     "run": ["run", *SHORT, "--fleet", "local", "--out", "OUT"],
     "run with energy and a price": [
         "run", *SHORT, "--fleet", "local", "--out", "OUT", "--set", "population.0.energy={per_step: 3 J}", "--set",

@@ -86,6 +86,13 @@ def accepted(words):
     return True
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "tutorial"], ids=named)
+def test_a_tutorial_has_commands_that_run(page):
+    """Of a page without any, the test that it can be followed could not fail."""
+    commands = [line for one in blocks(page) if one.runs and one.language in SHELL for line in one.commands]
+    assert any(map(plain, commands)), f"{named(page)}: no block of sh with a command of fedactors that is run"
+
+
 def test_no_shell_block_hides_under_another_name():
     for page in PAGES:
         for block in blocks(page):

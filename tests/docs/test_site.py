@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import fedactors
 from fedactors import registry
 from fedactors.option_texts import option_texts
 from fedactors.papers.catalogue import FULL, REDUCED
@@ -50,6 +51,10 @@ def test_the_reference_has_every_key_name_and_command(hooks):
         for name in registry.BUILTIN[kind]:
             assert f"### {name}\n" in names
     assert "## fedactors traces record" in commands
+    python = hooks.reference.PAGES["reference/python.md"]()
+    for name in fedactors.__all__:
+        assert f"`fedactors.{name}` is `fedactors." in python
+    assert "::: fedactors.simulation.replay.replay\n" in python
     experiments = hooks.reference.PAGES["papers/experiments.md"]()
     for name in {**REDUCED, **FULL}:
         assert experiments.count(f"| `{name}` |") == 1

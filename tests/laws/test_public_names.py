@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import fedactors
+from fedactors.errors import UsageError
 
 CALLING = """
 import fedactors
@@ -20,6 +21,31 @@ def test_run_is_a_function_and_no_module():
     assert fedactors.run.__module__ == "fedactors.simulation.runner"
     with pytest.raises(ModuleNotFoundError):
         __import__("fedactors.run")
+
+
+REPLAYING = """
+import sys
+import fedactors
+found = fedactors.replay(fedactors.Scenario.load("quickstart", ["server.rounds=2"]))
+assert found.folder is None
+assert found.summary["plans"] == 2
+assert not {"torch", "ray"} & set(sys.modules)
+"""
+
+
+def test_replay_is_a_function_that_needs_neither_torch_nor_ray():
+    done = subprocess.run([sys.executable, "-c", REPLAYING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_replay_writes_a_folder_that_load_run_opens(tmp_path):
+    scenario = fedactors.Scenario.load("quickstart", ["server.rounds=9"])
+    found = fedactors.replay(scenario, tmp_path / "replay", rounds=2)
+    assert found.folder == tmp_path / "replay"
+    assert found.summary["ended_because"] == "asked for 2 rounds"
+    assert fedactors.load_run(found.folder).summary["digests"] == found.summary["digests"]
+    with pytest.raises(UsageError, match=f"{tmp_path}/replay: "):
+        fedactors.replay(scenario, tmp_path / "replay")
 
 
 def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
@@ -39,8 +65,8 @@ def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
 LISTING = """
 import sys
 import fedactors
-assert {"Scenario", "load_run", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
-assert {"Scenario", "load_run", "run"} == set(fedactors.__all__)
+assert {"Scenario", "load_run", "replay", "resume", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
+assert {"Scenario", "load_run", "replay", "resume", "run"} == set(fedactors.__all__)
 assert not {"numpy", "torch", "ray", "fedactors.scenario"} & set(sys.modules)
 """
 

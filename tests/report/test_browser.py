@@ -16,6 +16,7 @@ from tests.report.conftest import made_up
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
 
+TWO_FRAMES = "new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
 MODEL = "Bokeh.documents.flatMap((d) => d.roots()).flatMap((r) => [...r.references()])"
 
 
@@ -49,7 +50,7 @@ def test_draws_everything_without_the_network(request, kind, charts, scheme, the
     async def look(page, state):
         assert state == charts
         await page.js("document.getElementById('rounds').scrollIntoView()")
-        await page.js("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+        await page.js(TWO_FRAMES)
         png = await page.picture()
         assert pixels(png, OUTCOME[common]) > 2_000
         assert pixels(png, theme["page"]) > 200_000
@@ -142,6 +143,8 @@ async def at_width(page, width, media):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     await page.ask("Emulation.setDeviceMetricsOverride", **size)
     await page.ask("Emulation.setEmulatedMedia", media=media)
+    await page.js(TWO_FRAMES)  # charts take the new width in a frame of their own
+    await page.js(TWO_FRAMES)
 
 
 @pytest.mark.slow

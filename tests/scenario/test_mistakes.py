@@ -258,7 +258,8 @@ def test_numbers_may_be_written_as_programs_write_them(number):
 
 def test_a_run_folder_that_is_not_empty_is_refused(tmp_path, capsys):
     (tmp_path / "something").touch()
-    assert "not empty" in told(capsys, "run", QUICKSTART, "--fleet", "local", "--out", tmp_path)
+    said = told(capsys, "run", QUICKSTART, "--fleet", "local", "--out", tmp_path)
+    assert "not empty (accepted: another folder: --out DIR, in Python out=…)" in said
     assert "cannot be" in told(capsys, "replay", QUICKSTART, "--out", tmp_path / "something")
 
 

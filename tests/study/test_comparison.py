@@ -12,12 +12,13 @@ import pytest
 from fedactors import Scenario, run
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.report.variant_names import labelled
 from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.run_figures import figures
 from fedactors.study.runs import StudyRun, complete, failure, finished, on_cluster
-from fedactors.study.study_cells import axis_of, labelled
+from fedactors.study.study_cells import axis_of
 from tests.report.chromium import BINARY, opened
 
 MLP = ["task.model={name: mlp, hidden: [8]}"]
@@ -168,6 +169,7 @@ def test_a_wrong_variant_is_told_before_anything_runs(scenario, tmp_path):
 
 def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, capsys):
     words = ["compare", str(scenario), "--vary", "server.algorithm=fedavg,fsl", "--set", "server.participation=uniform"]
+    out = shutil.copytree(out, tmp_path / "runs")  # a folder takes the tables of one study
     words += ["--seeds", "3", "--out", str(out), "--jobs", "1", "--plot", str(tmp_path / "plot.svg")]
     assert main(words) == 0
     said = capsys.readouterr()
@@ -214,6 +216,38 @@ def test_the_page_is_drawn(comparison, tmp_path):
     trouble, requests = asyncio.run(go())
     assert trouble == []
     assert [url for url in requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+PATCHES = """Object.fromEntries([...document.querySelectorAll('section tbody tr')]
+  .filter((row) => row.querySelector('i'))
+  .map((row) => [row.cells[0].innerText.trim(), row.querySelector('i').style.background]))"""
+POINTS = """(() => {
+  const models = Bokeh.documents.flatMap((d) => d.roots()).flatMap((r) => [...r.references()]);
+  const source = models.find((m) => m.type === 'ColumnDataSource' && m.columns().includes('dash'));
+  const patch = document.createElement('i');
+  const shown = (color) => { patch.style.background = color; return patch.style.background; };
+  return Object.fromEntries([...source.get_column('y')].map((name, k) => [name, shown(source.get_column('color')[k])]));
+})()"""
+
+
+@pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
+@pytest.mark.parametrize("baseline", ["fedavg", "fsl", "scaffold"])
+def test_differences_have_the_colours_of_the_table_with_any_baseline(baseline, scenario, out, comparison, tmp_path):
+    vary = {"server.algorithm": ["fedavg", "fsl", "scaffold"]}
+    changes = ["server.participation=uniform"]
+    found = compare(scenario, vary, 3, out=out, overrides=changes, baseline=baseline, jobs=1)
+    path = page.write(found, tmp_path / "page.html")
+
+    async def go():
+        async with opened(path) as (open_page, _):
+            saved = await open_page.js("fedactors.table('differences')[0]")
+            return await open_page.js(PATCHES), await open_page.js(POINTS), saved, open_page.trouble
+
+    patches, points, saved, trouble = asyncio.run(go())
+    assert not {"color", "dash"} & set(saved)
+    assert trouble == []
+    assert set(patches) == {"fedavg", "fsl", "scaffold"}
+    assert points == {name: color for name, color in patches.items() if name != baseline}
 
 
 @pytest.mark.slow

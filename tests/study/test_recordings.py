@@ -78,8 +78,11 @@ def test_the_command_prints_a_line_for_each_recording(files, capsys):
     table = table_of("found")
     assert [row["recording"] for row in table] == ["all_day.csv", "half.csv"]
     assert main(["replay", "scenario.yaml", "--traces", "half.csv", "--out", "found", "--json", *QUICK]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["at"] == ["half.csv"]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["schema"] == "fedactors/replay/1"
+    assert (printed["name"], printed["table"]) == ("windows", "found/incompleteness.csv")
+    (found,) = printed["places"]
+    assert found["at"] == {"recording": "half.csv"}
     assert found["shares"]["offline"] == pytest.approx(1 / 3)
 
 
@@ -90,8 +93,9 @@ def test_recordings_are_an_axis_of_a_comparison_and_of_a_sweep(files):
     assert [(row["server.deadline"], row["recording"], row["asked"]) for row in table] == [
         ("8s", "all_day.csv", "8"), ("8s", "half.csv", "6"), ("12s", "all_day.csv", "8"), ("12s", "half.csv", "6"),
     ]  # fmt: skip
+    words[-1] = "alone"
     assert main(["sweep", "scenario.yaml", *words]) == 0
-    assert len(table_of("grid")) == 2
+    assert len(table_of("alone")) == 2
 
 
 def test_devices_that_are_always_on_follow_a_recording_and_a_rule_stays_where_formats_have_one(files):

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -47,6 +48,7 @@ def test_maps_hold_means_over_seeds(swept):
 
 def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, swept, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("fedactors.simulation.runner.run", None)  # all is there
+    out = shutil.copytree(out, tmp_path / "runs")  # a folder takes the tables of one study
     words = ["sweep", str(scenario), "--set", "server.rounds=2", "--out", str(out), "--jobs", "1"]
     assert main([*words, "--plot", str(tmp_path / "map.png"), "--measure", "rounds_to", "--target", "0.01"]) == 0
     said = capsys.readouterr().out

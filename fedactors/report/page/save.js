@@ -30,7 +30,7 @@ fedactors.rowsOf = (root, labels) => {
   const heads = [];
   for (const source of sources) {
     for (const column of source.columns()) {
-      const hidden = (column === "x" && switched(source)) || ["ink", "color", "width"].includes(column);
+      const hidden = (column === "x" && switched(source)) || ["ink", "color", "dash", "width"].includes(column);
       if (!hidden && !heads.includes(called(source, column))) heads.push(called(source, column));
     }
   }

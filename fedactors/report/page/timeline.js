@@ -170,17 +170,24 @@ fedactors.timeline = async (root, data, theme, moved) => {
     return [name, `round ${version[trip] + 1}: ${data.outcomes[outcome[trip]].name}, ${steps[trip]} of ${wanted[trip]} steps`,
       `${fedactors.clock(began[trip] * second, exact)} to ${fedactors.clock(ended[trip] * second, exact)}`];
   };
+  /* The rows that a drawing of its own shows: no row is cut at its edge, as on the screen, where one scrolls. */
+  const whole = () => {
+    const box = frame(), count = Math.max(1, Math.floor(box.height / box.row + 1e-6));
+    return {...box, height: count * box.row, top: Math.floor(box.top / box.row) * box.row, count: Math.min(count, view.rows.length)};
+  };
   const svg = () => {
-    const box = frame(), width = root.clientWidth;
+    const box = whole(), width = root.clientWidth;
     let pen = fedactors.svgPen(width, box.height + 24, theme().page);
-    paintRows(pen, {...box, top: Math.floor(box.top / box.row) * box.row});
+    paintRows(pen, box);
     if (pen.size() > fedactors.MOST_SHAPES) {
       paint();
       pen = fedactors.svgPen(width, box.height + 24, theme().page);
-      pen.image(0, 0, scroll.clientWidth, box.height, canvas.toDataURL("image/png"));
+      pen.image(0, 0, scroll.clientWidth, frame().height, canvas.toDataURL("image/png"));
     }
     pen.rect(0, box.height, width, 24, theme().page);
     paintAxis(pen, box, box.height, view.start, view.end);
+    const all = model.device.length, said = `${box.count.toLocaleString("en")} of ${all.toLocaleString("en")} devices`;
+    if (right() && box.count < all) pen.text(width, box.height + 14, said, theme().text, "right");
     return pen.done(theme().text);
   };
   const csv = () => {

@@ -58,9 +58,9 @@ from fedactors.run_files.writing import appending, inner_folder, refuse_folder, 
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
+from fedactors.simulation.record.taken_folder import taken
 
 _File = TypeVar("_File", FileIO, BinaryIO)
-_NOT_EMPTY = "not empty (accepted: a new folder, or an empty one)"
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
@@ -90,7 +90,7 @@ class RunFolder:
             write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
             write_code(path, scenario)
         except FileExistsError:
-            raise RunFolderError(f"{path}: {_NOT_EMPTY}") from None
+            raise taken(path) from None
         except OSError as error:
             raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
         self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
@@ -276,7 +276,7 @@ def check_free(path: Path) -> None:
     try:
         if path.exists() and any(path.iterdir()):
             _refuse_claimed(path)
-            raise RunFolderError(f"{path}: {_NOT_EMPTY}")
+            raise taken(path)
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None
 

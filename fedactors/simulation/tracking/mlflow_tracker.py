@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from fedactors.errors import UsageError
 from fedactors.extras import needed
 from fedactors.simulation.tracking.base import Figures
+from fedactors.simulation.tracking.mlflow_server import refusal
 
 _EXPERIMENT = "fedactors"
 _LONGEST = 500  # characters of a parameter
@@ -38,9 +39,12 @@ class MLflow:
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # MLflow 3 wants to be asked for it
         try:
             with _without_patience():
+                _refuse(uri)
                 self._client = self._mlflow.MlflowClient(tracking_uri=uri)
                 experiment = self._client.get_experiment_by_name(_EXPERIMENT)
                 self._experiment = experiment and experiment.experiment_id
+        except UsageError:
+            raise
         except Exception as error:
             raise UsageError(f"--mlflow {uri}: {_first_sentence(error)} (accepted: {_ACCEPTED})") from None
 
@@ -64,6 +68,12 @@ class MLflow:
     def close(self) -> None:
         """End the run."""
         self._client.set_terminated(self._run)
+
+
+def _refuse(uri: str) -> None:
+    """Raise UsageError, with what was answered, if `uri` is the address of a server that takes no runs."""
+    if urlsplit(uri).scheme in ("http", "https") and (why := refusal(uri, _EXPERIMENT)):
+        raise UsageError(f"--mlflow {uri}: {why} (accepted: {_ACCEPTED})")
 
 
 @contextmanager
