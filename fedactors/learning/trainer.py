@@ -33,6 +33,7 @@ from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
 
 Kept = Sequence[Vectors | None]  # what each client kept from its last trip
+_MOST_STEPS = 20  # of trips whose places in memory are tried as they are
 
 
 def check_engine(task: TrainingTask, device: str) -> None:
@@ -73,7 +74,7 @@ class Trainer:
         )
         self._adds_up = self._engine.sums_updates and self._wants_sums()
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
-        self._batch_invariant = dict[Workload, bool]()
+        self._batch_invariant = dict[tuple[Workload, int | None], bool]()
         self._ahead: _Ahead | None = None
 
     def _wants_sums(self) -> bool:
@@ -128,15 +129,20 @@ class Trainer:
         self._ahead = _Ahead(chunk, plan, prepared)
 
     def _is_batch_invariant(self, group: Sequence[Chunk]) -> bool:
-        """Whether the rows of a group have bits that do not depend on their places; tried once for each workload."""
+        """Whether the rows of a group have bits that do not depend on their places: in all trips, or in whole ones."""
         work = self._largest(group[0])
-        if work not in self._batch_invariant:
-            found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work))
+        whole = max(group[0].steps) == work.wanted <= _MOST_STEPS
+        return self._tried(work) or (whole and self._tried(work, work.wanted))
+
+    def _tried(self, work: Workload, steps: int | None = None) -> bool:
+        """Return what the engine finds out about the places of rows; it tries once for each workload."""
+        if (work, steps) not in self._batch_invariant:
+            found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work, steps))
             if found is None:
                 self._max_rows = 0
                 return False
-            self._batch_invariant[work] = found
-        return self._batch_invariant[work]
+            self._batch_invariant[work, steps] = found
+        return self._batch_invariant[work, steps]
 
     def _largest(self, chunk: Chunk) -> Workload:
         return max(self._planner.works(chunk), key=lambda work: (work.batch, work.wanted))
