@@ -140,8 +140,7 @@ class Trainer:
             found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work, steps))
             if found is None:
                 self._max_rows = 0
-                return False
-            self._batch_invariant[work, steps] = found
+            self._batch_invariant[work, steps] = found is True
         return self._batch_invariant[work, steps]
 
     def _largest(self, chunk: Chunk) -> Workload:
@@ -164,10 +163,8 @@ class Trainer:
         chunk = joined(chunks)
         bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
-        names = self._task.algorithm.keeps if kept else ()
-        held = kept_rows(kept, names, self._task.model.parameters, self._device)
-        rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
-        rows = replace(rows, chunks=[number for number, one in enumerate(chunks) for _ in one.clients])
+        held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
+        rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
             return self._added_up(chunks, sent, rows, began)
@@ -195,14 +192,18 @@ class Trainer:
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
         algorithm = self._task.algorithm
-        if (correction := algorithm.correction(given, held)) is not None:
-            rows = replace(rows, corrections=correction.expand_as(rows.starts))
+        correction = algorithm.correction(given, held)
         moments = algorithm.moments(given, held)
         zeros = rows.starts.new_zeros(1)
-        optimizer = self._work.optimizer
-        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.vectors}
-        rows = replace(rows, prox=algorithm.prox_of(given), sums_gradients=self._sums_gradients)
-        return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
+        return replace(
+            rows,
+            corrections=None if correction is None else correction.expand_as(rows.starts),
+            prox=algorithm.prox_of(given),
+            optimizer=self._work.optimizer,
+            state={name: moments.get(name, zeros).expand_as(rows.starts) for name in self._work.optimizer.vectors},
+            clip=self._work.clip,
+            sums_gradients=self._sums_gradients,
+        )
 
     def _uploaded(
         self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], kept: Kept
@@ -273,8 +274,8 @@ class Trainer:
         once = replace(alone, clip=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
-    def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:
-        """Return the trips of `chunk` as rows that start from the models `given`, by plain SGD."""
+    def _rows(self, chunks: Sequence[Chunk], chunk: Chunk, starts: Tensor) -> ClientBatch:
+        """Return the trips of `chunks`, which `chunk` has all of, as rows that start from `starts`, by plain SGD."""
         ahead = self._ahead
         self._ahead = None
         if ahead is None or ahead.chunk != chunk:
@@ -286,12 +287,13 @@ class Trainer:
             plan.works,
             plan.order,
             plan.keys,
-            starts=given["x"].expand(len(chunk.clients), -1),
+            starts=starts.expand(len(chunk.clients), -1),
             corrections=None,
             prox=self._work.prox,
             lr=chunk.lr,
             phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
+            chunks=[number for number, one in enumerate(chunks) for _ in one.clients],
             bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
             second_loss=None if self._central is None else self._central.to(chunk),
             prepared=[] if ahead.prepared is None else [ahead.prepared],
