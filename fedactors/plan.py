@@ -7,7 +7,7 @@ not depend on gradients. Everything here is frozen, made of integers, and import
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple, overload
 
@@ -113,7 +113,7 @@ class Orders(Sequence[Order]):
     @property
     def columns(self) -> tuple[Int64, ...]:
         """All columns, in the order of the fields."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return tuple(getattr(self, name) for name in Order._fields)
 
     @property
     def is_heard(self) -> NDArray[np.bool_]:

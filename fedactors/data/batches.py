@@ -7,6 +7,7 @@ The samples of many clients are ordered in one call. Each sample of each pass dr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -151,7 +152,7 @@ def _draws(seed: int, purpose: Purpose, names: Int64, number: Int64, sizes: Int6
     counters = np.empty((4, len(pass_of)), np.uint64)
     counters[0] = (number * blocks)[pass_of] + _counted(blocks)
     counters[1] = int(purpose)
-    counters[2:] = names[pass_of].T
+    counters[2:] = names.take(pass_of, 0).T
     words = philox(counters, seed)
     draws: UInt64 = (((words[0::2] << np.uint64(32)) | words[1::2]) >> np.uint64(64 - _BITS)).T.reshape(-1)
     odd = len(draws) > sizes.sum()
@@ -180,20 +181,26 @@ def table(
     The weights of a batch sum to 1. Short batches are filled up with their own first sample at weight 0, so that a bad
     sample affects no other batch; trips that are over are filled up with sample 0.
     """
+    places, weights = _places(tuple(works), tuple(steps))
+    return np.concatenate([*sequences, np.zeros(1, np.int64)])[places], weights.copy()
+
+
+@lru_cache(maxsize=1)
+def _places(works: tuple[Workload, ...], steps: tuple[int, ...]) -> tuple[Int64, NDArray[np.float32]]:
+    """Return where each sample of a `table` lies among those of all trips, with a sample 0 after them; and weights."""
     work = _columns(works)
     counts = np.array(steps, np.int64)
     width = int(work.batch.max())
-    samples = np.zeros((max(steps), len(works), width), np.int64)
-    weights = np.zeros(samples.shape, np.float32)
+    lengths = work.samples(counts)
+    places = np.full((max(steps), len(works), width), lengths.sum())
+    weights = np.zeros(places.shape, np.float32)
     column = np.repeat(np.arange(len(works)), counts)
     step = _counted(counts)
     inside = step % work.pass_steps[column]
     sizes = np.minimum(work.batch[column], work.pass_samples[column] - inside * work.batch[column])
     first = step // work.pass_steps[column] * work.pass_samples[column] + inside * work.batch[column]
-    lengths = np.array([len(order) for order in sequences], np.int64)
     first += (np.cumsum(lengths) - lengths)[column]
     within = np.arange(width) < sizes[:, None]
-    places = first[:, None] + np.where(within, np.arange(width), 0)
-    samples[step, column] = np.concatenate(sequences)[places]
+    places[step, column] = first[:, None] + np.where(within, np.arange(width), 0)
     weights[step, column] = within / sizes[:, None]
-    return samples, weights
+    return places, weights

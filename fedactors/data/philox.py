@@ -25,8 +25,11 @@ def philox(counters: UInt64, seed: int) -> UInt64:
     key = np.array([[seed & 0xFFFFFFFF], [seed >> 32 & 0xFFFFFFFF]], np.uint64)
     even, odd = counters[0::2], counters[1::2]
     for _ in range(_ROUNDS):
-        products = even * _MULTIPLIERS
-        even = (products[::-1] >> _HALF) ^ odd ^ key
-        odd = products[::-1] & _LOW
+        crossed = (even * _MULTIPLIERS)[::-1]
+        even = crossed >> _HALF
+        even ^= odd
+        even ^= key
+        crossed &= _LOW
+        odd = crossed
         key = (key + _WEYL) & _LOW
     return np.stack([even[0], odd[0], even[1], odd[1]])

@@ -61,10 +61,13 @@ class Engine(ABC):
         """Return how many rows of several chunks are trained in one call; 0 where each chunk has a call of its own."""
         return 0
 
-    def batch_invariant(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+    def batch_invariant(
+        self, work: LocalWork, dataset: DeviceDataset, workload: Workload, steps: int | None = None
+    ) -> bool:
         """Whether a row has the same bits whichever rows are trained with it, found out by trying on this processor.
 
-        Rows of random samples do what `workload` asks for, or its first steps. Tried once in a process.
+        Rows of random samples do what `workload` asks for, or its first steps; so many `steps` if that is known to be
+        the longest trip of the rows. Tried once in a process.
         """
         trial = Trial(
             replace(work, workloads=(workload,)),
@@ -73,6 +76,7 @@ class Engine(ABC):
             y_shape=tuple(dataset.y.shape[1:]),
             has_cache=dataset.cache is not None,
             threads=torch.get_num_threads(),
+            steps=steps,
         )
         return _batch_invariant(type(self), trial)
 

@@ -32,6 +32,7 @@ class Trial(NamedTuple):
     y_shape: tuple[int, ...]  # of its label
     has_cache: bool  # whether the engine keeps something of the samples
     threads: int  # of torch
+    steps: int | None = None  # of the longest trip, whose length decides the places of rows; None if it may be any
 
 
 class Probe(NamedTuple):
@@ -47,7 +48,7 @@ def probe(trial: Trial) -> Probe | None:
     """Return rows to compare; None if the client's work has no step."""
     work, (workload,) = trial.work, trial.work.workloads
     places = max(_PLACES, trial.max_rows)
-    steps = min(_STEPS, workload.wanted - 1 + workload.wanted % 2)
+    steps = trial.steps or min(_STEPS, workload.wanted - 1 + workload.wanted % 2)
     if steps < 1:
         return None
     draws, count = np.random.Generator(np.random.Philox(0)), workload.samples(steps)

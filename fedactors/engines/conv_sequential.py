@@ -53,7 +53,9 @@ class ConvSequentialEngine(Engine):
         """Return as many as may be prepared at once."""
         return min(_ROWS, _PREPARED // dataset.model.parameters)
 
-    def batch_invariant(self, work: LocalWork, dataset: DeviceDataset, workload: Workload) -> bool:
+    def batch_invariant(
+        self, work: LocalWork, dataset: DeviceDataset, workload: Workload, steps: int | None = None
+    ) -> bool:
         """Rows meet in the product of the shared layer only, so that product is tried."""
         return _batch_invariant(work.model)
 

@@ -75,7 +75,8 @@ class DenseBatchedEngine(LongestFirstEngine):
                 inputs, slopes = forward(blocks, mine, x, keys, step)
                 found = log_probabilities(mine, inputs[-1], out=logs[at, :active])
                 error = errors(found, hot, weights)
-                found[left:] = 0.0
+                if left < active:
+                    found[left:] = 0.0
                 if rows.weight != 1.0:
                     error.mul_(rows.weight)
                 backward(mine, inputs, slopes, error, local.accumulate)

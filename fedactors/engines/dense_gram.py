@@ -141,7 +141,8 @@ def _take_steps(
         inputs, slopes = forward(inner, mine, x, keys, step, slope)
         found = log_probabilities(mine, inputs[-1], out=logs[step, :active])
         error = errors(found, hot, weights)
-        found[left:] = 0.0
+        if left < active:
+            found[left:] = 0.0
         first.learn(step, active, backward(mine, inputs, slopes, error, accumulate))
     padding.restore()
     return mean_losses(logs, seen.hot, seen.weights).T

@@ -139,7 +139,10 @@ class Fleet(Protocol):
         ...
 
     def call_several(self, actor: Actor, method: str, *args: object, returns: int) -> list[Handle[Any]]:
-        """Call a method that returns a tuple of `returns` values, two or more, and return a handle of each."""
+        """Call a method that returns a tuple of `returns` values, two or more, and return a handle of each.
+
+        With `returns` 0 nothing comes back, no fault either.
+        """
         ...
 
     def get(self, handle: Handle[T]) -> T:

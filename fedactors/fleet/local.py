@@ -67,7 +67,8 @@ class LocalFleet:
     def call_several(self, actor: Actor, method: str, *args: object, returns: int) -> list[Handle[Any]]:
         """Run the method now; a fault is kept for `get`, in the place of each result."""
         result = self._result(actor, method, args)
-        return [cast("Handle[Any]", result)] * returns if isinstance(result, _Failed) else list(result)
+        alike = isinstance(result, _Failed) or not returns
+        return [cast("Handle[Any]", result)] * returns if alike else list(result)
 
     def _result(self, actor: Actor, method: str, args: tuple[object, ...]) -> Any:
         for arg in args:

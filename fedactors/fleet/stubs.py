@@ -40,9 +40,9 @@ class WorkerStub:
 class ClientHostStub(WorkerStub):
     """The stub of `ClientHost`."""
 
-    def prepare(self, chunks: Sequence[Chunk]) -> Handle[None]:
-        """Prepare `chunks`, which this host learns next, as far as that needs no model."""
-        return self._fleet.call(self.actor, "prepare", chunks)
+    def prepare(self, chunks: Sequence[Chunk]) -> None:
+        """Prepare `chunks`, which this host learns next, as far as that needs no model; nothing comes back."""
+        self._fleet.call_several(self.actor, "prepare", chunks, returns=0)
 
     def learn(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> Results:
         """Train `chunks`, whose clients keep nothing, from the models `bases`."""

@@ -33,6 +33,7 @@ from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
 
 Kept = Sequence[Vectors | None]  # what each client kept from its last trip
+_MOST_STEPS = 20  # of trips whose places in memory are tried as they are
 
 
 def check_engine(task: TrainingTask, device: str) -> None:
@@ -73,7 +74,7 @@ class Trainer:
         )
         self._adds_up = self._engine.sums_updates and self._wants_sums()
         self._max_rows = self._engine.max_rows(self._dataset) if self._may_join() else 0
-        self._batch_invariant = dict[Workload, bool]()
+        self._batch_invariant = dict[tuple[Workload, int | None], bool]()
         self._ahead: _Ahead | None = None
 
     def _wants_sums(self) -> bool:
@@ -128,15 +129,19 @@ class Trainer:
         self._ahead = _Ahead(chunk, plan, prepared)
 
     def _is_batch_invariant(self, group: Sequence[Chunk]) -> bool:
-        """Whether the rows of a group have bits that do not depend on their places; tried once for each workload."""
+        """Whether the rows of a group have bits that do not depend on their places: in all trips, or in whole ones."""
         work = self._largest(group[0])
-        if work not in self._batch_invariant:
-            found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work))
+        whole = max(group[0].steps) == work.wanted <= _MOST_STEPS
+        return self._tried(work) or (whole and self._tried(work, work.wanted))
+
+    def _tried(self, work: Workload, steps: int | None = None) -> bool:
+        """Return what the engine finds out about the places of rows; it tries once for each workload."""
+        if (work, steps) not in self._batch_invariant:
+            found = if_memory_allows(lambda: self._engine.batch_invariant(self._work, self._dataset, work, steps))
             if found is None:
                 self._max_rows = 0
-                return False
-            self._batch_invariant[work] = found
-        return self._batch_invariant[work]
+            self._batch_invariant[work, steps] = found is True
+        return self._batch_invariant[work, steps]
 
     def _largest(self, chunk: Chunk) -> Workload:
         return max(self._planner.works(chunk), key=lambda work: (work.batch, work.wanted))
@@ -158,10 +163,8 @@ class Trainer:
         chunk = joined(chunks)
         bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
-        names = self._task.algorithm.keeps if kept else ()
-        held = kept_rows(kept, names, self._task.model.parameters, self._device)
-        rows = self._rows(chunk, {"x": self._personal.starts(given["x"], kept, len(chunk.clients))})
-        rows = replace(rows, chunks=[number for number, one in enumerate(chunks) for _ in one.clients])
+        held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
+        rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
             return self._added_up(chunks, sent, rows, began)
@@ -189,14 +192,18 @@ class Trainer:
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
         algorithm = self._task.algorithm
-        if (correction := algorithm.correction(given, held)) is not None:
-            rows = replace(rows, corrections=correction.expand_as(rows.starts))
+        correction = algorithm.correction(given, held)
         moments = algorithm.moments(given, held)
         zeros = rows.starts.new_zeros(1)
-        optimizer = self._work.optimizer
-        state = {name: moments.get(name, zeros).expand_as(rows.starts) for name in optimizer.vectors}
-        rows = replace(rows, prox=algorithm.prox_of(given), sums_gradients=self._sums_gradients)
-        return replace(rows, optimizer=optimizer, state=state, clip=self._work.clip)
+        return replace(
+            rows,
+            corrections=None if correction is None else correction.expand_as(rows.starts),
+            prox=algorithm.prox_of(given),
+            optimizer=self._work.optimizer,
+            state={name: moments.get(name, zeros).expand_as(rows.starts) for name in self._work.optimizer.vectors},
+            clip=self._work.clip,
+            sums_gradients=self._sums_gradients,
+        )
 
     def _uploaded(
         self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], kept: Kept
@@ -267,8 +274,8 @@ class Trainer:
         once = replace(alone, clip=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
-    def _rows(self, chunk: Chunk, given: Mapping[str, Tensor]) -> ClientBatch:
-        """Return the trips of `chunk` as rows that start from the models `given`, by plain SGD."""
+    def _rows(self, chunks: Sequence[Chunk], chunk: Chunk, starts: Tensor) -> ClientBatch:
+        """Return the trips of `chunks`, which `chunk` has all of, as rows that start from `starts`, by plain SGD."""
         ahead = self._ahead
         self._ahead = None
         if ahead is None or ahead.chunk != chunk:
@@ -280,12 +287,13 @@ class Trainer:
             plan.works,
             plan.order,
             plan.keys,
-            starts=given["x"].expand(len(chunk.clients), -1),
+            starts=starts.expand(len(chunk.clients), -1),
             corrections=None,
             prox=self._work.prox,
             lr=chunk.lr,
             phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
+            chunks=[number for number, one in enumerate(chunks) for _ in one.clients],
             bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
             second_loss=None if self._central is None else self._central.to(chunk),
             prepared=[] if ahead.prepared is None else [ahead.prepared],

@@ -50,7 +50,7 @@ class Prepared:
         """Devices whose participation is drawn from a law, instead of emerging from timing."""
         return sum(law is not None for law in self.population.laws)
 
-    @property
+    @cached_property
     def reallocates(self) -> bool:
         """Whether the data are dealt anew to the clients asked in each round."""
         partition = self.scenario.task.partition

@@ -46,7 +46,7 @@ def test_work_that_raises_twice_stops_the_run_with_clients_and_traceback(scenari
 
 
 def test_an_exception_on_a_worker_carries_its_traceback(scenario, tmp_path, monkeypatch):
-    monkeypatch.setattr("fedactors.learning.trainer.Trainer._rows", lambda self, chunk, bases: 1 / 0)
+    monkeypatch.setattr("fedactors.learning.trainer.Trainer._rows", lambda *given: 1 / 0)
     with pytest.raises(FleetError, match=r"(?s)clients? \d+.*ZeroDivisionError"):
         fedactors.run(scenario, tmp_path / "run", fleet="local")
 

@@ -152,6 +152,17 @@ def test_calls_are_answered_in_order_and_results_handed_on_before_they_exist(cal
     assert one.did == [(1, 2), (13, 3, 13), *((number,) for number in range(20))]
 
 
+def test_calls_whose_results_nobody_wants_are_done_in_order_and_not_answered(calls, actors):
+    actor = actors[0]
+    actor.thread.start()
+    for number in range(9):  # more than may be unanswered
+        assert calls.call(actor.channel, "add", [number], 0) == []
+    assert calls.call(actor.channel, "broken", [], 0) == []
+    (last,) = calls.call(actor.channel, "add", [100], 1)
+    assert got(last) == 100
+    assert actor.did == [(number,) for number in (*range(9), 100)]
+
+
 def test_an_array_goes_from_actor_to_actor(calls, actors):
     for actor in actors:
         actor.thread.start()

@@ -31,6 +31,9 @@ class Adder(Worker):
     def halves(self, vector):
         return vector[: len(vector) // 2], vector[len(vector) // 2 :]
 
+    def move(self):
+        self.begin = self.begin + 1
+
     def broken(self):
         raise ValueError("no such thing")
 
@@ -61,6 +64,9 @@ def test_the_same_calls_give_the_same_results(transport, monkeypatch):
             with pytest.raises(Fault, match="no such thing") as told:
                 fleet.get(failed)
             assert not told.value.died
+        for method in ["move"] * 9 + ["broken"]:
+            assert fleet.call_several(other, method, returns=0) == []
+        assert fleet.get(fleet.call(other, "add", vector))[0] == 19
 
 
 def test_the_fleet_does_not_look_which_transport_it_has():

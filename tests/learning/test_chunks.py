@@ -128,6 +128,34 @@ def test_where_places_matter_chunks_stay_apart(monkeypatch):
     assert len(host._trainer.groups(PARTS)) == 3
 
 
+def test_chunks_of_whole_trips_are_trained_together_where_only_other_lengths_matter(monkeypatch):
+    """Rows of ten batches of ten are aligned in memory, those of nine are not; some processors round them otherwise."""
+    model, draws = MODELS["wide"], np.random.default_rng(1)
+    x = draws.normal(size=(600, *model.input_shape)).astype(np.float32)
+    data = TrainingData(x, draws.integers(0, 3, 600), contiguous(np.array([100] * 6)))
+    the_task = TrainingTask(model, FedAvg(), 3, (workload(100, 10, epochs=1, steps=None),) * 6)
+    sent = {"x": initial(model, 1)}
+    whole = [chunk((10, 10, 4), clients, (0.1, 0.2, 0.3))._replace(among=2) for clients in ((0, 1, 2), (3, 4, 5))]
+    whole[1] = whole[1]._replace(place=1)
+    other = [one._replace(steps=(9, 9, 4)) for one in whole]
+    tried = DenseGramEngine.batch_invariant
+
+    def of_whole_trips(engine, work, dataset, of_client, steps=None):
+        return steps == 10 and tried(engine, work, dataset, of_client, steps)
+
+    monkeypatch.setattr(DenseGramEngine, "batch_invariant", of_whole_trips)
+    host = ClientHost(the_task, data)
+    assert len(host._trainer.groups(other)) == 2
+    if not tried(DenseGramEngine(), the_task.local_work, host._trainer._dataset, the_task.workloads[0], 10):
+        pytest.skip("this processor rounds by place for whole trips, too")
+    assert len(host._trainer.groups(whole)) == 1
+    (together,) = host.learn(whole, sent)
+    apart(monkeypatch)
+    (alone,) = ClientHost(the_task, data).learn(whole, sent)
+    assert together.loss == alone.loss
+    assert np.array_equal(together.sums["delta"], alone.sums["delta"])
+
+
 def test_an_engine_whose_bits_depend_on_places_is_found_out():
     model = MODELS["mlp"]
     like, local, work = Trainer(task(model), samples(model))._dataset, task(model).local_work, task(model).workloads[0]
@@ -186,7 +214,7 @@ def test_chunks_are_trained_together_where_they_agree_and_fit():
 
 def test_clients_of_convolutional_models_share_a_layer_where_their_trips_are_short(monkeypatch):
     model = MODELS["images"]
-    rows = Trainer(task(model), samples(model))._rows(joined(PARTS), {"x": torch.zeros(1)})
+    rows = Trainer(task(model), samples(model))._rows(PARTS, joined(PARTS), torch.zeros(1))
     sharing = conv_sequential._sharing(model, rows)
     assert dict(zip(rows.clients, sharing, strict=True)) == {0: True, 1: True, 2: False, 3: True, 4: True}
     assert list(conv_sequential._groups(model, rows, sharing)) == [[0], [1], [2, 3], [4]]

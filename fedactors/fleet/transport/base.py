@@ -48,7 +48,10 @@ class Transport(Protocol):
         ...
 
     def call(self, actor: Any, method: str, args: Sequence[object], returns: int) -> list[Handle[Any]]:
-        """Call a method of an actor's worker with values and handles; return `returns` handles, without waiting."""
+        """Call a method of an actor's worker with values and handles; return `returns` handles, without waiting.
+
+        With `returns` 0 nothing comes back, no fault either.
+        """
         ...
 
     def get(self, handle: Handle[T], seconds: float) -> T:

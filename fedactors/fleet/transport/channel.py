@@ -40,7 +40,10 @@ class Reply:
 
 
 class QueuedCall:
-    """A call that is not answered yet; `needs` are the replies among its arguments, at `places`."""
+    """A call that is not answered yet; `needs` are the replies among its arguments, at `places`.
+
+    Without `replies` there is no answer: it is done when a later call is answered.
+    """
 
     __slots__ = ("fault", "method", "needs", "number", "places", "plain", "replies")
 
@@ -96,4 +99,4 @@ class Channel:
     @property
     def can_send(self) -> bool:
         """Whether the actor is connected and has not been sent as many calls as it may have unanswered."""
-        return self.socket is not None and len(self.sent) < _MOST_UNANSWERED
+        return self.socket is not None and sum(bool(call.replies) for call in self.sent) < _MOST_UNANSWERED

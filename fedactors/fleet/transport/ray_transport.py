@@ -43,7 +43,7 @@ class RayTransport:
     def call(self, actor: Any, method: str, args: Sequence[object], returns: int) -> list[Handle[Any]]:
         """Queue a call and return references to its results."""
         found = actor.call.options(num_returns=returns).remote(method, *args)
-        return [found] if returns == 1 else found
+        return [found] if returns == 1 else found or []
 
     def get(self, handle: Handle[T], seconds: float) -> T:
         """Return the value of a reference. Raises GetTimeoutError, or what else Ray raises."""

@@ -21,6 +21,7 @@ _MOST_MESSAGE = 32_768  # bytes of a message: a socket takes several of them
 _MOST_IN_MEMORY = 2**30  # bytes of a message in memory: a million small values
 _IN_MEMORY = b"m"  # begins a message that is in memory: a pickle begins with another byte
 _LENGTH_BYTES = 8
+_INCOMPLETE = int(socket.MSG_CTRUNC | socket.MSG_TRUNC)
 MOST_FILES = 200  # of a message; Linux takes 253
 
 
@@ -101,7 +102,7 @@ def receive(connection: socket.socket) -> tuple[tuple[Any, ...], list[SharedBuff
     except ConnectionError:
         return None
     memories = [Memory(file) for file in files]
-    if flags & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
+    if flags & _INCOMPLETE:
         raise OSError(errno.EMFILE, "a message came without all of its memory: too many open files")
     if not data:
         return None

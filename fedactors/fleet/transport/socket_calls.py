@@ -1,7 +1,8 @@
 """The driver's side of all channels: calls of actors over sockets, which take less time than Ray's own calls.
 
     call(channel, method, args)   is queued, and sent in order when the replies among its `args` are there
-    the actor                     answers one call after the other with what the method returned, see `socket_server`
+    the actor                     answers one call after the other with what the method returned, see `socket_server`;
+                                  calls whose results nobody wants are not answered
     a reply                       stays here, packed, as long as there is a reference to it, and is sent on as it is;
                                   a later call has the number of its memory, to which the actor may write again
 
@@ -202,6 +203,8 @@ class SocketCalls:
             self._end(channel, None)
             return
         (number, raised), buffers = taken
+        while not channel.sent[0].replies:
+            channel.sent.popleft()
         call = channel.sent[0]
         if number != call.number:
             raise RuntimeError(f"answer {number} came to call {call.number}")

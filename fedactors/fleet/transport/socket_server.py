@@ -59,7 +59,7 @@ def _answer_one(
     reused: Reused,
     mappings: Mappings,
 ) -> None:
-    """Do a call and send its answer. Raises ConnectionError if the driver has ended."""
+    """Do a call and send its answer, if results are wanted. Raises ConnectionError if the driver has ended."""
     (number, method, places, returns, read), (plain, *given) = message
     reused.give_back(read)
     to_reuse = reused if returns <= MOST_FILES else None
@@ -68,11 +68,11 @@ def _answer_one(
     try:
         opened = dict(zip(places, (buffer.open(mappings) for buffer in given), strict=True))
         result = perform(method, [opened.get(place, arg) for place, arg in enumerate(plain.open())])
-        for one in result if returns > 1 else [result]:
+        for one in result if returns > 1 else [result][:returns]:
             buffers.append(SharedBuffer.of(one, to_reuse))
     except Exception as error:
         raised = _described(error, method)
-    if not _sent(connection, number, raised, buffers):
+    if returns and not _sent(connection, number, raised, buffers):
         reused.give_back(memory.number for memory in lent(buffers))
 
 
