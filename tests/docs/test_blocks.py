@@ -21,8 +21,8 @@ def known():
 
 
 def follow(page, folder, *, slow):
-    """Follow a page; return the blocks that could not be, and what they need."""
-    reader, left = Reader(folder, known()), []
+    """Follow a page; return how many blocks were followed, and of those that could not be, what they need."""
+    reader, left, followed = Reader(folder, known()), [], 0
     for block in blocks(page):
         if block.slow and not slow:
             continue
@@ -30,7 +30,8 @@ def follow(page, folder, *, slow):
             left.append(f"{block.where} needs {', '.join(lacking)}")
         else:
             reader.follow(block)
-    return left
+            followed += 1
+    return followed, left
 
 
 def named(page):
@@ -48,7 +49,9 @@ MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for
 @pytest.mark.parametrize("page", MARKED, ids=[named(page) for page in PAGES])
 def test_a_page_can_be_followed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if left := follow(page, tmp_path, slow=False):
+    followed, left = follow(page, tmp_path, slow=False)
+    assert followed + len(left) == sum(not block.slow for block in blocks(page))
+    if left:
         pytest.skip("; ".join(left))
 
 
@@ -56,7 +59,9 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", [page for page in PAGES if any(block.slow for block in blocks(page))], ids=named)
 def test_a_page_can_be_followed_to_its_end(page, tmp_path, monkeypatch, pages):
     monkeypatch.chdir(tmp_path)
-    if left := follow(page, tmp_path, slow=True):
+    followed, left = follow(page, tmp_path, slow=True)
+    assert followed + len(left) == len(blocks(page))
+    if left:
         pytest.skip("; ".join(left))
 
 

@@ -98,8 +98,9 @@ def test_what_a_server_answers_is_told_at_once(code, body, said):
 
 @pytest.mark.parametrize(("code", "content"), [(200, OURS), (404, NONE_YET)])
 def test_a_server_of_mlflow_is_taken_with_the_experiment_or_without(code, content):
-    with server(code, json.dumps(content).encode()) as (uri, _):
-        tracker(uri)
+    with server(code, json.dumps(content).encode()) as (uri, seen):
+        assert tracker(uri)._experiment == content.get("experiment", {}).get("experiment_id")
+        assert seen, "the server was asked"
 
 
 def test_a_server_that_does_not_answer_is_told_within_the_time_of_the_user(monkeypatch):
