@@ -3,8 +3,9 @@
 torch computes with kernels of its own (ATen), of oneDNN and of MKL; numpy with its own and with those of OpenBLAS. Each
 chooses its code by the processor, and sums in vectors of 8 and of 16 numbers differ in the last bits. Under `portable`
 all five are held to AVX2. MKL promises equal AVX2 results for Intel's processors only, and AMD's gave others, so bits
-are portable among processors of one vendor. Libraries read the level from the environment: numpy and OpenBLAS when they are imported, the
-others when they are first used, so it is set before that, and processes that are started later inherit it.
+are portable among processors of one vendor. Libraries read the level from the environment: numpy and
+OpenBLAS when they are imported, the others when they are first used, so it is set before that, and processes that are
+started later inherit it.
 """
 
 from __future__ import annotations
