@@ -47,7 +47,7 @@ def server(code, body, seconds=0.0):
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as serving:
-        thread = threading.Thread(target=serving.serve_forever)
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield f"http://127.0.0.1:{serving.server_port}", seen
         over.set()

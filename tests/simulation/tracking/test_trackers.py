@@ -107,7 +107,7 @@ class Ending(BaseHTTPRequestHandler):
 def test_a_server_that_fails_later_is_one_warning_and_no_end(tmp_path, capsys):
     pytest.importorskip("mlflow")
     with HTTPServer(("127.0.0.1", 0), Ending) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         address = f"http://127.0.0.1:{server.server_port}"
         code = main([*WORDS, "--out", str(tmp_path / "run"), "--mlflow", address])
