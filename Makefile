@@ -10,9 +10,9 @@ unexport PYTHONDONTWRITEBYTECODE
 quickstart: .venv/run
 	$(BIN)/fedactors run scenarios/quickstart.yaml
 
-# Meant to take less than four minutes on two cores. Two at a time: tests that start fleets start several processes each.
+# Meant to take less than four minutes on two cores. Three at a time: some tests wait for processes that they start.
 test: .venv/dev
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal
 
 # All examples that Hypothesis draws; `make test` draws a third of them.
 test-drawn: .venv/dev
