@@ -133,9 +133,9 @@ class Execution:
             return ended
         if ended := self._new_rounds(plans, stop) or self._drain():
             return ended
-        if self.clock.ended_because and self._recorder.plans:
+        if self._recorder.plans:
             self._evaluate_last()
-        return self.clock.ended_because or cut_short(self._recorder.plans)
+        return self.clock.ended_because
 
     def _recall(self, row: dict[str, Any], made: Plan, last: bool) -> None:
         """Take in a round that was recorded before: its `row` of metrics, and the plan that the clock made again."""
@@ -151,7 +151,7 @@ class Execution:
         most = 1 if self.clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
             if plan.version == stop:
-                break
+                return self._drain() or cut_short(stop)
             if self._objective and self._objective.asks(plan) and (ended := self._drain()):
                 return ended
             with self._watch.during("submit"):

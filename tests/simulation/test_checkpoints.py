@@ -83,6 +83,7 @@ BUFFERED = (
 CASES = {
     "fedavg": (4, ["server.evaluate_every=3"]),
     "one": (1, ["server.algorithm=scaffold"]),
+    "all but one": (ROUNDS - 1, ["server.algorithm=scaffold"]),
     "all": (ROUNDS, ["server.algorithm=scaffold"]),
     "feddyn": (4, ["server.algorithm=feddyn"]),
     "buffered": (4, BUFFERED),
@@ -96,6 +97,7 @@ def test_a_run_that_was_stopped_comes_out_as_one_that_was_not(stop, changes, tmp
     run(scenario, tmp_path / "whole")
     summary = run(scenario, tmp_path / "broken", stop_after=stop).summary
     assert summary["plans"] == stop
+    assert summary["ended_because"] == ("all rounds done" if stop == ROUNDS else f"stopped after {stop} rounds, as asked")
     resume(tmp_path / "broken", fleet="local", report=False)
     assert_same(tmp_path / "whole", tmp_path / "broken")
 
