@@ -11,7 +11,10 @@ from mkdocs.structure.files import File
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its path
 import reference
 
-TUTORIAL = ("tutorial/first-scenario.md", "tutorial/own-traces.md", "tutorial/own-algorithm.md")
+TUTORIAL = tuple(
+    f"tutorial/{name}.md"
+    for name in ("quickstart", "first-scenario", "own-model", "own-traces", "own-behaviour", "own-algorithm")
+)
 FIRST = (
     "how-to/install.md",
     "how-to/fetch.md",

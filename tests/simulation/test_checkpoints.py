@@ -97,7 +97,8 @@ def test_a_run_that_was_stopped_comes_out_as_one_that_was_not(stop, changes, tmp
     run(scenario, tmp_path / "whole")
     summary = run(scenario, tmp_path / "broken", stop_after=stop).summary
     assert summary["plans"] == stop
-    assert summary["ended_because"] == ("all rounds done" if stop == ROUNDS else f"stopped after {stop} rounds, as asked")
+    cut = f"stopped after {stop} rounds, as asked"
+    assert summary["ended_because"] == ("all rounds done" if stop == ROUNDS else cut)
     resume(tmp_path / "broken", fleet="local", report=False)
     assert_same(tmp_path / "whole", tmp_path / "broken")
 
