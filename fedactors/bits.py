@@ -67,6 +67,11 @@ def vendor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), "")
 
 
+def processor_kind(bits: Bits) -> str:
+    """Return what such bits depend on of this machine's processor: of portable ones the vendor, else its name."""
+    return vendor() if bits == "portable" else processor()
+
+
 @cache
 def _processor_lines() -> tuple[str, ...]:
     try:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Generic, NewType, Protocol, TypeVar
 
+from fedactors.bits import Bits
 from fedactors.fleet.profiling import noted
 from fedactors.user_errors import told
 
@@ -109,6 +110,13 @@ class Fleet(Protocol):
     @property
     def nodes(self) -> int:
         """Machines that are paid for."""
+        ...
+
+    def processors(self, bits: Bits) -> list[str]:
+        """Return the kinds of processors under the actors that were placed first, as far as such bits depend on them.
+
+        They are sorted, each once; a node that does not answer within ten seconds is left out.
+        """
         ...
 
     def put(self, value: T) -> Handle[T]:

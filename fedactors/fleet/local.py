@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-from fedactors.bits import one_thread
+from fedactors.bits import Bits, one_thread, processor_kind
 from fedactors.fleet.base import Actor, CallError, Fault, Handle, WorkerClass, perform
 
 T = TypeVar("T")
@@ -39,6 +39,10 @@ class LocalFleet:
         self._restored = ExitStack()
         self._restored.enter_context(one_thread())
         self._restored.enter_context(warnings.catch_warnings())  # workers add filters
+
+    def processors(self, bits: Bits) -> list[str]:
+        """Return the kind of this machine's processor."""
+        return [processor_kind(bits)]
 
     def put(self, value: T) -> Handle[T]:
         """Return `value` itself."""

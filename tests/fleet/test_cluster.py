@@ -8,8 +8,9 @@ import ray
 from ray.cluster_utils import Cluster
 
 import fedactors
-from fedactors import Scenario
+from fedactors import Scenario, bits
 from fedactors.errors import ClusterError, FleetError
+from fedactors.fleet.ray.node_calls import on_nodes
 from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.ray.ray_start import _loopback
 from fedactors.fleet.workers import Worker
@@ -70,6 +71,19 @@ def test_the_same_digests_on_several_nodes(cluster, expected, tmp_path, nodes):
     assert result.summary["digests"] == expected
     placement = next(note for note in told.notes if note.startswith("placement"))
     assert placement.count("client host") == nodes, "a host on each node: as many as fit"
+
+
+def test_each_node_is_asked_for_its_processor_and_a_lost_one_is_left_out(cluster):
+    others = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    cluster.wait_for_nodes()
+    with RayFleet(None, address="auto") as fleet:
+        assert fleet.hosts == 3
+        nodes = [node["NodeID"] for node in ray.nodes()]
+        assert on_nodes(nodes, bits.processor_kind, "portable") == [bits.vendor()] * 3
+        assert fleet.processors("portable") == [bits.vendor()]
+        assert fleet.processors("native") == [bits.processor()]
+        cluster.remove_node(others[0], allow_graceful=False)
+        assert sorted(map(str, on_nodes(nodes, bits.processor_kind, "portable"))) == [bits.vendor()] * 2 + ["None"]
 
 
 def test_a_node_killed_in_the_middle_changes_no_bit(cluster, expected, tmp_path):

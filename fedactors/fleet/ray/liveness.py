@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fedactors.errors import FleetError
 from fedactors.fleet.base import Fault
 from fedactors.fleet.ray.actor_process import RestartedError
+from fedactors.fleet.ray.node_calls import on_node
 from fedactors.fleet.ray.watchdog import Process, Watchdog, Watched, end, processes
 
 LOOK_SECONDS = 10.0  # between looks
@@ -73,7 +73,7 @@ class Liveness:
         fleet = self._watched()
         for one in self._watchdog.look(fleet):
             self._ended = str(one)
-            _on(one.node, end, one.pid)
+            on_node(one.node, end, one.pid)
         if self._watchdog.stuck():
             lines = "\n".join(f"  {one}" for one in fleet)
             raise FleetError(
@@ -90,17 +90,5 @@ class Liveness:
                 continue
         states: dict[str, dict[int, Process]] = {}
         for node in {node for _, node, _ in known}:
-            states[node] = _on(node, processes, [pid for _, other, pid in known if other == node]) or {}
+            states[node] = on_node(node, processes, [pid for _, other, pid in known if other == node]) or {}
         return [Watched(worker, node, pid, states[node].get(pid)) for worker, node, pid in known]
-
-
-def _on(node: str, function: Any, argument: Any) -> Any:
-    """Return `function(argument)` as a process of `node` sees it; None if that node does not answer."""
-    if node == ray.get_runtime_context().get_node_id():
-        return function(argument)
-    there = NodeAffinitySchedulingStrategy(node, soft=False)
-    task: Any = ray.remote(function).options(num_cpus=0, scheduling_strategy=there)
-    try:
-        return ray.get(task.remote(argument), timeout=LOOK_SECONDS)
-    except RayError:
-        return None

@@ -1,0 +1,60 @@
+"""A run on nodes with unlike processors says that its bits may depend on them."""
+
+import pytest
+
+import fedactors
+from fedactors import Scenario, bits
+from fedactors.fleet.local import LocalFleet
+from fedactors.simulation import runner
+from fedactors.simulation.progress import Silent
+from fedactors.simulation.runner import resume
+from tests.fleet.conftest import QUICKSTART
+
+
+class Told(Silent):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+class OnOtherNodes(LocalFleet):
+    """A local fleet whose actors are said to be on nodes with the processors `kinds`."""
+
+    def __init__(self, kinds):
+        super().__init__()
+        self.kinds = kinds
+
+    def processors(self, bits):
+        return self.kinds[bits]
+
+
+def said(folder, wanted, kinds, monkeypatch):
+    monkeypatch.setattr(bits, "vendor", lambda: "AuthenticAMD")
+    monkeypatch.setattr(bits, "processor", lambda: "EPYC")
+    monkeypatch.setattr(runner, "open_fleet", lambda *args, **options: OnOtherNodes({wanted: kinds}))
+    scenario = Scenario.load(QUICKSTART, ["server.rounds=2", f"cluster.bits={wanted}"])
+    first = Told()
+    fedactors.run(scenario, folder, report=False, progress=first, stop_after=1)
+    second = Told()
+    resume(folder, report=False, progress=second)
+    notes = [[note for note in told.notes if "unlike" in note] for told in (first, second)]
+    assert notes[0] == notes[1]
+    return notes[0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kinds", "unlike"),
+    [
+        ("portable", ["AuthenticAMD"], ""),
+        ("portable", ["GenuineIntel"], "AuthenticAMD and GenuineIntel"),
+        ("portable", ["AuthenticAMD", "GenuineIntel"], "AuthenticAMD and GenuineIntel"),
+        ("portable", [], ""),
+        ("native", ["EPYC"], ""),
+        ("native", ["EPYC", "Xeon"], "EPYC and Xeon"),
+    ],
+)
+def test_unlike_processors_are_told(wanted, kinds, unlike, tmp_path, monkeypatch):
+    note = f"cluster.bits: nodes have unlike processors ({unlike}): bits may depend on which node trains which clients"
+    assert said(tmp_path / "run", wanted, kinds, monkeypatch) == ([note] if unlike else [])
