@@ -99,7 +99,7 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
     if why := _absent(margins):
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
     found = [(_judged(one, strict), one) for one in margins]
-    verdict, worst = min(found, key=lambda one: _WORST.index(one[0]))
+    verdict, worst = min(found, key=lambda one: (_WORST.index(one[0]), one[1].mean))
     margin = _seed_mean(worst)
     assert margin is not None  # a figure without values is missing
     return Claim(text, f"{ours}; {_said(margin)}", verdict, asserted, margin)

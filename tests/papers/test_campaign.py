@@ -10,8 +10,9 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError
-from fedactors.papers.campaign import campaign_costs, campaign_file, campaign_runs, matrix, matrix_page
+from fedactors.papers.campaign import campaign_costs, campaign_file, campaign_runs, cell_results, matrix, matrix_page
 from fedactors.papers.campaign.campaign_cells import ExperimentCells, wanted
+from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.cell_results import file_name, load
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.catalogue import FULL, REDUCED
@@ -124,6 +125,38 @@ def test_a_run_whose_time_is_up_is_gone_on_with(folder, tmp_path):
     went_on = json.loads((finished(work) / "summary.json").read_text())
     at_once = json.loads((finished(work._replace(out=tmp_path / "elsewhere")) / "summary.json").read_text())
     assert went_on["digests"] == at_once["digests"]
+
+
+def test_a_run_that_another_engine_began_is_known_as_such_and_set_aside_on_request(folder, monkeypatch):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    one = ExperimentCells(campaign, campaign.entries[0])
+    work = one.of(one.missing[0]).work
+    monkeypatch.setattr("fedactors.simulation.resume.resume.ENGINE", "1")
+    with pytest.raises(KeyboardInterrupt):
+        finished(work._replace(until=time.time()))
+    (run,) = campaign.runs.glob("run-*")
+    monkeypatch.undo()
+    assert cell_results.engine_of_begun(run) == "1"
+    aside = shutil.copytree(run, run.with_name("kept"))
+    assert campaign_runs._played(work, False).measures is not None
+    assert cell_results.engine_of(json.loads((run / "summary.json").read_text())) == "1"
+    shutil.rmtree(run)
+    aside.rename(run)
+    assert campaign_runs._played(work, True).measures is not None
+    assert cell_results.engine_of(json.loads((run / "summary.json").read_text())) == ENGINE
+    assert [path.name for path in campaign.runs.glob("*.unfinished-*")] == [f"{run.name}.unfinished-1"]
+
+
+def test_cells_with_a_run_in_common_are_not_run_at_the_same_time(folder, tmp_path):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    known = [ExperimentCells(campaign, entry) for entry in (*campaign.entries, *campaign.entries)]
+    costs = CellCosts(tmp_path, lambda text: None)
+    going = set()
+    for _ in range(6):
+        _, one, _ = campaign_runs._next(known, costs, going, lambda text: None)
+        assert campaign_runs._folder(one.work) not in going
+        going.add(campaign_runs._folder(one.work))
+    assert campaign_runs._next(known, costs, going, lambda text: None) is None
 
 
 def test_no_budget_runs_nothing_and_says_what_is_there(folder, counted):

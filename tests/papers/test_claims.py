@@ -6,6 +6,7 @@ from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import at_least, at_most, counted, less, more, narrow, observed, printed, rising
 from fedactors.papers.experiment import Evaluation, Measures, ResultTable
 from fedactors.papers.figures import Figure, highest, lowest
+from fedactors.papers.flexible.flexible_claims import _in_order, rebounds
 from fedactors.papers.verdicts import Claim, ClaimVerdict, Floor, succeeded
 
 HOLDS, FAILS, NOT_LEARNT, TOO_CLOSE = ClaimVerdict
@@ -110,6 +111,41 @@ def test_an_experiment_succeeds_if_nothing_asserted_fails_and_something_holds():
     assert not succeeded([holds, lost])
     assert not succeeded([close])
     assert succeeded([])
+
+
+def test_the_margin_that_is_told_is_the_smallest():
+    assert rising("", [1.0, 2.0, 2.25, 4.0]).margin.mean == 0.25
+    assert narrow("", [0.30, 0.31, 0.29], 0.05).margin.mean == pytest.approx(0.03)
+
+
+NEVER = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("sooner", "later", "strict", "verdict", "ours"),
+    [
+        (8, NEVER, False, HOLDS, "8 <= never"),
+        (NEVER, 8, False, FAILS, "never <= 8"),
+        (8, NEVER, True, HOLDS, "8 < never"),
+        (NEVER, 8, True, FAILS, "never < 8"),
+        (8, 8, False, HOLDS, "8 <= 8; margin +0, no interval"),
+        (8, 8, True, FAILS, "8.000 < 8.000; margin +0, no interval"),
+    ],
+)
+def test_never_is_later_than_any_round(sooner, later, strict, verdict, ours):
+    claim = _in_order("", Figure((sooner,)), Figure((later,)), strict=strict)
+    assert (claim.verdict, claim.ours, claim.asserted) == (verdict, ours, True)
+
+
+def test_rounds_that_are_never_reached_by_both_or_not_learnt_are_not_compared():
+    assert _in_order("", Figure((NEVER,)), Figure((NEVER,)), strict=False).verdict is NOT_LEARNT
+    assert _in_order("", Figure((8,)), Figure((NEVER,), ("diverged",))).verdict is NOT_LEARNT
+
+
+def test_rebounds_are_asserted_of_late_arrivals():
+    rows = [({"tau": tau, "reboot": name, "seed": 1}, run(0.5, 90)) for tau in (10, 30) for name in ("fast", "vanilla")]
+    claims = rebounds(ResultTable(rows))
+    assert [(claim.asserted, claim.verdict) for claim in claims] == [(False, HOLDS), (True, HOLDS)]
 
 
 def test_every_experiment_about_models_has_a_floor():

@@ -6,7 +6,7 @@ import pytest
 
 from fedactors.papers.campaign.campaign_file import distinct
 from fedactors.papers.catalogue import FULL, REDUCED
-from fedactors.papers.experiment import Evaluation, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, Evaluation, Measures, ResultTable
 from fedactors.papers.verdicts import ClaimVerdict
 from fedactors.study.study_cells import SEED
 
@@ -31,29 +31,44 @@ def made_up(draw):
 SOME = [made_up(random.Random(seed)) for seed in range(7)]
 
 
-def claims_of(experiment):
+EXPERIMENTS = [("full", name) for name in distinct(FULL)] + [("reduced", name) for name in distinct(REDUCED)]
+
+
+def table_of(experiment, runs):
+    """Return a table with one of the `runs` at each place that the experiment's claims look at."""
     draw = random.Random(1)
     cells = list(experiment.cells())
     if experiment.tuned:
         places = [{axis: label for axis, label in cell.labels if axis != SEED} for cell in cells]
-        best = experiment.best([(place, draw.choice(SOME)) for place in places])
+        best = experiment.best([(place, draw.choice(runs)) for place in places])
         cells = [cell for cell, place in zip(cells, places, strict=True) if place in best]
-    rows = [(dict(cell.labels), draw.choice(SOME)) for cell in cells]
-    return experiment.claims(ResultTable(rows))
+    return ResultTable([(dict(cell.labels), draw.choice(runs)) for cell in cells], experiment.floors)
 
 
-@pytest.mark.parametrize(
-    ("size", "name"), [("full", name) for name in distinct(FULL)] + [("reduced", name) for name in distinct(REDUCED)]
-)
+@pytest.mark.parametrize(("size", "name"), EXPERIMENTS)
 def test_every_experiment_asserts_something_about_its_cells(size, name):
     experiment = (FULL if size == "full" else REDUCED)[name]
     if experiment.reads_runs:
         pytest.skip("its claims look into run folders")
-    claims = claims_of(experiment)
+    table = table_of(experiment, SOME)
+    claims = experiment.claims(ResultTable(table.rows))  # without floors: figures are any
     texts = [claim.text for claim in claims]
     assert len(set(texts)) == len(texts)
     assert any(claim.asserted for claim in claims) == (size == "full" or name not in REPORTED)
     assert {claim.verdict for claim in claims} <= set(ClaimVerdict) - {ClaimVerdict.NOT_LEARNT}
+
+
+@pytest.mark.parametrize(("size", "name"), EXPERIMENTS)
+def test_runs_that_diverged_are_judged_too(size, name):
+    experiment = (FULL if size == "full" else REDUCED)[name]
+    if experiment.reads_runs:
+        pytest.skip("its claims look into run folders")
+    for runs in ([DIVERGED], [DIVERGED, *SOME]):
+        table = table_of(experiment, runs)
+        claims = experiment.claims(table)
+        experiment.beside(table)
+        if runs == [DIVERGED]:
+            assert [claim.text for claim in claims if claim.holds] == []
 
 
 @pytest.mark.parametrize("name", distinct(FULL))

@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedactors.errors import FedactorsError, UsageError
 from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells, digest
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.campaign_file import Campaign
-from fedactors.papers.campaign.cell_results import engine_of, store
+from fedactors.papers.campaign.cell_results import engine_of, engine_of_begun, store
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.experiment import DIVERGED, Measures
 from fedactors.papers.grid import measures
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.model import Scenario
-from fedactors.study.runs import StudyRun, complete, failure, finished, folder_of, fresh
+from fedactors.study.runs import StudyRun, complete, failure, finished, folder_of, fresh, watch
 from fedactors.version import ENGINE
 
 Tell = Callable[[str], None]
@@ -94,34 +95,46 @@ def _fill(
 ) -> None:
     """Keep the pool busy."""
     going: dict[Future[PlayedCell], tuple[ExperimentCells, CampaignCell]] = {}
+    folders: dict[Future[PlayedCell], Path] = {}
     while not budget.spent or going:
         while len(going) < jobs and not budget.spent:
-            chosen = _next(known, costs, {(one.entry.name, one.cell.labels) for _, one in going.values()}, tell)
+            chosen = _next(known, costs, set(folders.values()), tell)
             if chosen is None:
                 break
             cells, one, seconds = chosen
             tell(f"{one.where}: forecast {duration(seconds)}{budget.left}")
-            going[pool.submit(_played, one.work._replace(until=budget.until), again)] = cells, one
+            future = pool.submit(_played, one.work._replace(until=budget.until), again)
+            going[future] = cells, one
+            folders[future] = _folder(one.work)
         if not going:
             return
         for future in wait(going, return_when=FIRST_COMPLETED).done:
             cells, one = going.pop(future)
+            folders.pop(future)
             _take(future.result(), cells, one, tell)
             judge(campaign.results, cells)
 
 
+def _folder(work: StudyRun) -> Path:
+    return folder_of(Scenario.load(work.scenario, work.overrides), work.out)
+
+
 def _next(
-    known: Sequence[ExperimentCells], costs: CellCosts, going: set[tuple[str, Any]], tell: Tell
+    known: Sequence[ExperimentCells], costs: CellCosts, going: set[Path], tell: Tell
 ) -> tuple[ExperimentCells, CampaignCell, float] | None:
-    """Return the cheapest cell of the experiment that is finished soonest, with its cost; None if none is left."""
+    """Return the cheapest cell of the experiment that is finished soonest, with its cost; None if none is left.
+
+    Cells whose run is `going`, by its folder, are left out: different cells may have a run in common.
+    """
     best: tuple[float, ExperimentCells, CampaignCell, float] | None = None
     for cells in known:
         priced = _priced(cells, costs, tell)
         total = sum(seconds for seconds, _ in priced)
-        free = [(seconds, one) for seconds, one in priced if (one.entry.name, one.cell.labels) not in going]
-        if free and (best is None or total < best[0]):
-            seconds, one = min(free, key=lambda pair: pair[0])
-            best = total, cells, one, seconds
+        if best and total >= best[0]:
+            continue
+        cheapest = sorted(priced, key=lambda pair: pair[0])
+        if free := next((pair for pair in cheapest if _folder(pair[1].work) not in going), None):
+            best = total, cells, free[1], free[0]
     return best[1:] if best else None
 
 
@@ -155,8 +168,9 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
 
 
 def _set_aside_if_old(work: StudyRun) -> None:
-    folder = folder_of(Scenario.load(work.scenario, work.overrides), work.out)
-    if complete(folder) and engine_of(summary_of(folder)) != ENGINE:
+    folder = _folder(work)
+    begun_with = engine_of(summary_of(folder)) if complete(folder) else engine_of_begun(folder)
+    if begun_with != ENGINE:
         fresh(folder)
 
 
@@ -195,11 +209,15 @@ def _executor(jobs: int) -> Iterator[Executor]:
     if jobs == 1:
         yield _Here()
         return
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    context = get_context("spawn")
+    watched, held = context.Pipe(duplex=False)  # workers see its end when this process ends, however it does
+    with ProcessPoolExecutor(jobs, context, initializer=watch, initargs=(watched,)) as pool:
         try:
             yield pool
         finally:
             pool.shutdown(cancel_futures=True)
+            held.close()
+            watched.close()
 
 
 class _Here(Executor):

@@ -11,8 +11,10 @@ from fedactors.papers.figures import Figure
 LAST = 10  # rounds whose mean accuracy is a run's
 
 
-def last(run: Measures, rounds: int = LAST) -> float:
-    """Return the mean accuracy of a run over its last rounds."""
+def last(run: Measures, rounds: int = LAST) -> float | None:
+    """Return the mean accuracy of a run over its last rounds; None if it diverged."""
+    if not run.curve:
+        return None
     end = run.curve[-1].round
     return mean(point.accuracy for point in run.curve if point.round > end - rounds)
 
@@ -67,6 +69,8 @@ def middle_of(values: Sequence[int | None]) -> float:
 
 
 def _crossing(exclude: Measures, include: Measures, after: int) -> int | None:
+    if not (exclude.curve and include.curve):  # one diverged
+        return None
     pairs = zip(exclude.curve, include.curve, strict=True)
     return next((a.round - after for a, b in pairs if a.round > after and a.loss <= b.loss), None)
 
