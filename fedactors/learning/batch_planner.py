@@ -27,7 +27,7 @@ class BatchPlanner:
         self._split = samples.split
         self._variants = samples.variants
         self._device = device
-        self._draws_masks = any(layer.draws_masks for layer in task.model.layers)
+        self._draws_masks = task.model.draws_masks
 
     def plan(self, chunk: Chunk) -> BatchPlan:
         """Return the plan of all trips of `chunk`."""
