@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fedactors.privacy.spending import Spending, spending_on
+from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.base import UpdateTransform
 from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
@@ -71,6 +73,10 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
             "nothing in server.uplink guarantees anything (accepted: {name: clip, norm: 1.0} and then {name: gaussian,"
             " multiplier: 1.1} as the last two; adaptive-clip needs a count_deviation, and gaussian behind it)"
         )
+    told = _telling(server.uplink)
+    uncounted = _telling(server.uplink[:-2]) or _telling(
+        [one for one in server.uplink[-2:] if not isinstance(one, AdaptiveClip)]
+    )
     departures = getattr(server.membership, "departures", "")
     reasons = {
         f'"{algorithm.name}" uploads more than what noise is added to': (
@@ -91,11 +97,19 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         "bad_updates: quarantine sets updates aside by what is in them, before there is any noise": (
             server.bad_updates == "quarantine"
         ),
+        f"{told} sends the server a bit of each update without noise, and noise that clients add is for a server that"
+        " is not trusted": bool(told) and isinstance(noise, Noise) and not noise.at_server,
+        f"what {uncounted} counts is in no epsilon, as it is not the clip just before the noise": bool(uncounted),
         f'tree noise has one weight, and "{algorithm.name}" sums some uploads without weights': (
             isinstance(noise, TreeNoise) and bool(set(algorithm.plain) & set(algorithm.changes))
         ),
     }
     return next((f"{text} (accepted: without it)" for text, holds in reasons.items() if holds), "")
+
+
+def _telling(transforms: Sequence[UpdateTransform]) -> str:
+    """Return the first transform that has clients send a number besides their updates; nothing if none does."""
+    return next((one.name for one in transforms if one.first_told is not None), "")
 
 
 def _names_all(algorithm: type[object]) -> bool:
