@@ -174,5 +174,5 @@ class CentralLearner:
         )
         with rounding(self._dataset.model.precision, self._dataset.device):
             found = self._engine.train(self._dataset, row)
-        met = torch.zeros_like(x) if found.gradients is None else found.gradients[0]
-        return (start[0] + found.deltas[0]).to(x.device), met.to(x.device)
+        total = torch.zeros_like(x) if found.gradients is None else found.gradients[0]
+        return (start[0] + found.deltas[0]).to(x.device), total.to(x.device)
