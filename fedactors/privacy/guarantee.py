@@ -73,10 +73,6 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
             "nothing in server.uplink guarantees anything (accepted: {name: clip, norm: 1.0} and then {name: gaussian,"
             " multiplier: 1.1} as the last two; adaptive-clip needs a count_deviation, and gaussian behind it)"
         )
-    told = _telling(server.uplink)
-    uncounted = _telling(server.uplink[:-2]) or _telling(
-        [one for one in server.uplink[-2:] if not isinstance(one, AdaptiveClip)]
-    )
     departures = getattr(server.membership, "departures", "")
     reasons = {
         f'"{algorithm.name}" uploads more than what noise is added to': (
@@ -97,14 +93,25 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         "bad_updates: quarantine sets updates aside by what is in them, before there is any noise": (
             server.bad_updates == "quarantine"
         ),
-        f"{told} sends the server a bit of each update without noise, and noise that clients add is for a server that"
-        " is not trusted": bool(told) and isinstance(noise, Noise) and not noise.at_server,
-        f"what {uncounted} counts is in no epsilon, as it is not the clip just before the noise": bool(uncounted),
         f'tree noise has one weight, and "{algorithm.name}" sums some uploads without weights': (
             isinstance(noise, TreeNoise) and bool(set(algorithm.plain) & set(algorithm.changes))
         ),
     }
+    bits = _bits_without_noise(server.uplink)
+    reasons[bits] = bool(bits)
     return next((f"{text} (accepted: without it)" for text, holds in reasons.items() if holds), "")
+
+
+def _bits_without_noise(uplink: Sequence[UpdateTransform]) -> str:
+    """Return why the numbers that clients send besides their updates have no epsilon; nothing if they have, or none."""
+    noise = uplink[-1]
+    if isinstance(noise, Noise) and not noise.at_server and (name := _telling(uplink)):
+        return (
+            f"{name} sends the server a bit of each update without noise, and noise that clients add is for a server"
+            " that is not trusted"
+        )
+    name = _telling([*uplink[:-2], *(one for one in uplink[-2:] if not isinstance(one, AdaptiveClip))])
+    return f"what {name} counts is in no epsilon, as it is not the clip just before the noise" if name else ""
 
 
 def _telling(transforms: Sequence[UpdateTransform]) -> str:
