@@ -1,7 +1,7 @@
 """Rules that combine updates in place of their mean, for rounds in which some updates may be anything.
 
-Each update counts the same, whatever the participation policy: a rule that trusts nobody cannot trust the sizes that
-clients state. n updates v_i, f of them malicious:
+Each update counts the same, whatever the participation policy: any update may be malicious, and so may the number of
+samples that its client reports. n updates v_i, f of them malicious:
 
     median            the median of each coordinate; of an even number the mean of the middle two
     trimmed_mean      of each coordinate the mean without the floor(share n) least and as many greatest values
@@ -18,6 +18,8 @@ keeps max(1, n - f) if `keep` is not given. Weiszfeld's iteration starts from th
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import floor
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
@@ -57,13 +59,17 @@ class TrimmedMeanAggregation(Aggregation):
 
     def combine(self, rows: Tensor) -> Tensor:
         """Return the mean of the values between the extreme ones."""
-        return _middle_mean(rows, int(self.share * len(rows)))
+        return _middle_mean(rows, self._cut(len(rows)))
 
     def problem(self, updates: int) -> str:
         """Say if no value would be left out."""
-        if int(self.share * updates):
+        if self._cut(updates):
             return ""
         return f"share {self.share:g} of {updates} updates is less than one, so nothing would be trimmed"
+
+    def _cut(self, updates: int) -> int:
+        """Return how many values are left out at either end; the share is the decimal number that was written."""
+        return floor(Fraction(str(self.share)) * updates)
 
 
 class _Krum(Aggregation):
@@ -126,7 +132,7 @@ class GeometricMedianAggregation(Aggregation):
     iterations: int = Field(default=100, ge=1, le=100_000)
     """The most steps of Weiszfeld's iteration."""
     tolerance: float = Field(default=1e-6, ge=0.0)
-    """The iteration ends when a step is shorter than this share of the mean distance."""
+    """The iteration ends when a step is at most this share of the median distance."""
     smoothing: float = Field(default=1e-6, gt=0.0)
     """The least distance that divides."""
 

@@ -52,7 +52,7 @@ class LocalAMS(Adaptive):
     """Whether m started from zero, so that it is bias-corrected."""
 
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
-        """Th <- th - alpha r."""
+        """th <- th - alpha r."""
         ratio, state = self.adapted(grad, state, number)
         return params.add(ratio, alpha=-lr), state
 
@@ -97,15 +97,15 @@ class AdaptiveAveraging(Algorithm):
         return Payload(down=2.0, up=2.0)
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """Theta, Vhat = v0."""
+        """theta, Vhat = v0."""
         return {"x": x, "vhat": x.new_full(x.shape, self.v0)}
 
     def moments(self, sent: Vectors, kept: Vectors) -> Vectors:
-        """V = Vhat, m = 0 or what was kept."""
+        """v = Vhat, m = 0 or what was kept."""
         return {"v": sent["vhat"], "vhat": sent["vhat"], **kept}
 
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
-        """Th_i - theta, v_i."""
+        """th_i - theta, v_i."""
         return {"delta": trip.delta, "v": trip.state["v"]}
 
     def keep(self, trip: ClientResult) -> dict[str, Tensor]:
@@ -113,7 +113,7 @@ class AdaptiveAveraging(Algorithm):
         return {name: trip.state[name] for name in self.keeps}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Theta <- theta + sum_i w_i (th_i - theta) ; Vhat <- max(Vhat, mean_i v_i)."""
+        """theta <- theta + sum_i w_i (th_i - theta) ; Vhat <- max(Vhat, mean_i v_i)."""
         return {"x": state["x"] + sums["delta"], "vhat": state["vhat"].maximum(sums["v"] / round.heard)}
 
 

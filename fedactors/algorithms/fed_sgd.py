@@ -28,5 +28,5 @@ class FedSGD(Algorithm):
         return ""
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Theta <- theta + mean_i (theta_i - theta)."""
+        """theta <- theta + mean_i (theta_i - theta)."""
         return {"x": state["x"] + sums["delta"]}

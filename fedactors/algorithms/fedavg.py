@@ -58,7 +58,7 @@ class FedAvg(Averaging):
         return self
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, and what the server's optimiser keeps."""
+        """x, and what the server's optimiser keeps."""
         return {"x": x, **(joined(self.server_optimizer.start(x), "server") if self.server_optimizer else {})}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:

@@ -70,7 +70,7 @@ class FedDyn(Algorithm):
         return "x = mean theta_i + R needs models that were trained from the same x in one round"
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, R = 0."""
+        """x, R = 0."""
         return {"x": x, "r": x.new_zeros(x.shape)}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:

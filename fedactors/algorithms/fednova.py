@@ -14,7 +14,8 @@ a_i holds the weight that each of the tau_i gradients has in Delta_i (paper, sec
     momentum   a = (1 - rho^tau, ..., 1 - rho) / (1 - rho)
                |a|_1 = ( tau - rho (1 - rho^tau)/(1 - rho) ) / (1 - rho)
     proximal   a = ( (1 - eta mu)^(tau-1), ..., 1 - eta mu, 1 )
-               |a|_1 = ( 1 - (1 - eta mu)^tau ) / (eta mu)
+               |a|_1 = ( 1 - (1 - eta mu)^tau ) / (eta mu)                     for eta mu <= 1
+                       ( 1 - |1 - eta mu|^tau ) / ( 1 - |1 - eta mu| )         above; tau for eta mu = 2
 
 tau_i are the steps really done, by the clock's account: a device cut short by the deadline counts with what it did.
 Equal tau_i give FedAvg with the same local steps. With mu > 0, tau_eff = sum_i w_i tau_i, as in the authors' code;
@@ -84,9 +85,10 @@ class FedNova(Averaging):
         rho, shrink = self.momentum, lr * self.mu
         if rho:
             return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
-        if not 0 < shrink < 1:
-            return tau if not shrink else (1 - (1 - shrink) ** tau) / shrink
-        return -(tau * log1p(-shrink)).expm1() / shrink
+        if 0 < shrink < 1:
+            return -(tau * log1p(-shrink)).expm1() / shrink
+        kept = abs(1 - shrink)  # of what a gradient had moved, by one step more
+        return tau if kept == 1 else (1 - kept**tau) / (1 - kept)
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- x + eta_g tau_eff sum_i w_i d_i."""

@@ -8,7 +8,7 @@ raised weight. There is no formula, so two are offered.
     additive    x_{t+1} <- x_t + eta_g mean_{S_t} Delta_i + ( LocalSGD(x_t, gamma eta_0, K_0, D_0).y - x_t )
 
 convex is the default: literally one more client, of weight gamma against all clients together. additive is Parallel
-Training of mixed federated learning. gamma = 0 is FedAvg in both. The server works beside the clients. A round that
+Training of mixed federated learning. gamma = 0 is FedAvg in both. The server works beside the clients. A round
 without updates has mean Delta_i = 0 and keeps the server's part. A client that did s < K steps sends what they gave.
 """
 

@@ -141,7 +141,7 @@ class CentralTraining(Mixed):
         return round.lr * self._serveropt.lr if self.central_lr is None else self.central_lr
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, and what SERVEROPT and MERGEOPT keep."""
+        """x, and what SERVEROPT and MERGEOPT keep."""
         return {**super().start(x), **joined(self._mergeopt.start(x), "merge")}
 
     @property

@@ -44,7 +44,7 @@ class OneWay(Mixed):
         return Payload(down=2.0, before=self.central_samples(setting))
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Gc."""
+        """gc."""
         x, work = state["x"], self.central_work(round.setting)
         if not work.wanted:
             return {"gc": x.new_zeros(x.shape)}

@@ -80,7 +80,7 @@ class Scaffold(Algorithm):
         return Payload(down=2.0, up=2.0)
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
-        """X, c = 0."""
+        """x, c = 0."""
         return {"x": x, "c": x.new_zeros(x.shape)}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:

@@ -144,7 +144,7 @@ class Incremental(ServerLearning):
         return Payload(after=self.central_samples(setting))
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Xbar <- x + eta_g sum_i w_i Delta_i ; x <- LocalSGD(xbar, gamma eta_0, K_0, D_0)."""
+        """xbar <- x + eta_g sum_i w_i Delta_i ; x <- LocalSGD(xbar, gamma eta_0, K_0, D_0)."""
         return self._continued(state["x"] + self.step(round) * sums["delta"], round, central)
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:

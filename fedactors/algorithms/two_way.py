@@ -17,8 +17,8 @@ and K_c.) 2 models down, 1 up.
 As printed, with eta_m = 1, both sides follow the whole gradient and their updates are added: a double step. eta_m = 1/2
 (`merge_lr: 0.5`) is the setting that compares fairly with PT and 1-W; the default is as printed.
 
-If a round has no updates or no local steps, Df = 0 and gf+ = gf, and keeps the central part; K_c = 0 or eta_c = 0
-leaves gc.
+In a round without updates or local steps, Df = 0 and gf+ = gf, and x still takes the central part. With K_c = 0 or
+eta_c = 0, gc stays as it is.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class TwoWay(CentralTraining):
     """Clients and a central learner train beside each other, each corrected by the other's last mean gradient."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central", "central_met")
+    finds: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
-    plain: ClassVar[tuple[str, ...]] = ("met",)
-    changes: ClassVar[tuple[str, ...]] = ()  # the server works "met" out from "delta", which must be exact
+    plain: ClassVar[tuple[str, ...]] = ("gradient_sum",)
+    changes: ClassVar[tuple[str, ...]] = ()  # the server works "gradient_sum" out from "delta", which must be exact
 
     name: Literal["mixed-2w"] = "mixed-2w"
     central_optimizer: ServerOptimizer | None = None
@@ -73,7 +73,7 @@ class TwoWay(CentralTraining):
 
     @property
     def wants_gradient_sum(self) -> bool:
-        """Gf is a mean of gradients."""
+        """gf is a mean of gradients."""
         return True
 
     def undefined(self, mixing: bool) -> str:
@@ -98,8 +98,8 @@ class TwoWay(CentralTraining):
         work = self.central_work(round.setting)
         rate = self.central_rate(round)
         weight = self.central_weight
-        xc, met = central.learn_and_sum(x, rate, work, round.version, weight=weight, correction=state["gf"])
-        return {"central": xc - x, "central_met": met}
+        xc, total = central.learn_and_sum(x, rate, work, round.version, weight=weight, correction=state["gf"])
+        return {"central": xc - x, "central_gradient_sum": total}
 
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor:
         """gc joins every local gradient."""
@@ -108,15 +108,15 @@ class TwoWay(CentralTraining):
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return D_i for the weighted mean, and the sum of gradients for gf; one of both travels."""
         if trip.gradients is not None:
-            return {"delta": trip.delta, "met": trip.gradients}
-        met = -trip.delta / trip.lr - trip.steps * trip.sent["gc"] if trip.lr else 0.0 * trip.delta
-        return {"delta": trip.delta, "met": met}
+            return {"delta": trip.delta, "gradient_sum": trip.gradients}
+        total = -trip.delta / trip.lr - trip.steps * trip.sent["gc"] if trip.lr else 0.0 * trip.delta
+        return {"delta": trip.delta, "gradient_sum": total}
 
     def aggregate(self, state: Vectors, sums: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- MERGEOPT(x, -(Dc + Df)) ; gc, gf <- mean raw gradients."""
         xf, kept = self._served(state, sums)
         merged = self._merged(state, state["central"] + (xf - state["x"]))
-        gf = sums["met"] / round.steps if round.lr and round.steps else state["gf"]
+        gf = sums["gradient_sum"] / round.steps if round.lr and round.steps else state["gf"]
         return {**kept, **merged, "gc": self._central_gradient(state, round), "gf": gf}
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
@@ -125,6 +125,6 @@ class TwoWay(CentralTraining):
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
 
     def _central_gradient(self, state: Vectors, round: Round) -> Tensor:
-        """Return gc+, the mean of the gradients that the central learner met."""
+        """Return gc+, the mean of the gradients along the central path."""
         steps = self.central_work(round.setting).wanted
-        return state["central_met"] / steps if steps and self.central_rate(round) else state["gc"]
+        return state["central_gradient_sum"] / steps if steps and self.central_rate(round) else state["gc"]

@@ -18,8 +18,7 @@ from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import CACHED, LocalWork
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.losses import losses as each_loss
-from fedactors.models.losses import weighted_loss
+from fedactors.models.losses import sample_terms, weighted_loss
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.torch_modules import written_buffers
 
@@ -94,7 +93,7 @@ def gradient_of(model: Model, weight: float, second: tuple[Model, float] | None)
         if second is None:
             return own * weight, found
         samples, labels = further
-        return own * weight + each_loss(second[0], tensors, samples, labels).mean() * second[1], found
+        return own * weight + sample_terms(second[0], tensors, samples, labels).average() * second[1], found
 
     gradient: Any = grad(total, has_aux=True)
 

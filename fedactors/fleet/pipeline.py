@@ -8,23 +8,23 @@ give the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, TypeVar
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
-from fedactors.fleet.base import Fault, Fleet, Handle, WorkerClass
+from fedactors.fleet.base import Fault, Fleet, Handle, UserCallError, WorkerClass
 from fedactors.fleet.client_states import ClientStates
 from fedactors.fleet.flight import MOST_RAISED, Flight, RoundHandles
 from fedactors.fleet.hosts import Hosts
 from fedactors.fleet.lazy_workers import CLIENT_HOST
+from fedactors.fleet.measurements import Measurements
 from fedactors.fleet.messages import Contribution, Outcomes, RoundTask, SavedState, Snapshot
 from fedactors.fleet.model_handles import ModelHandles
 from fedactors.fleet.stubs import CentralHostStub, ClientHostStub, EvaluatorStub, ServerInput, ServerStub
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import ClientMeasures, TrainingData, TrainingTask, Vectors
+from fedactors.learning.training_task import TrainingData, TrainingTask, Vectors
+
+T = TypeVar("T")
 
 
 class Pipeline:
@@ -62,7 +62,6 @@ class Pipeline:
         x, y = (fleet.put(part) for part in own)
         self._constants = (task, data, evaluation_set, x, y)  # an actor that restarts is given them again
         self._keeps = training_task.keeps_state
-        self._evaluates_own = training_task.evaluates_own and self._keeps
         self._states = ClientStates()
         worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
         self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)
@@ -74,10 +73,11 @@ class Pipeline:
         self.central: list[CentralHostStub] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
             self.central = [CentralHostStub.started(fleet, task, x, y)]
+        kept = self._states if training_task.evaluates_own and self._keeps else None
+        self._measurements = Measurements(fleet, self.evaluator, self.server, self.central, self._hosts, kept)
         self._models = ModelHandles()
         self._flights: list[Flight] = []
         self._done = 0 if saved is None else saved.version
-        self._audience: tuple[NDArray[np.bool_] | None, Handle[NDArray[np.bool_] | None] | None] = (None, None)
         self._at_once: int | None = None  # clients that a host may train at once, since one ran out of memory
         if saved is None:
             self._models.set_state(0, *self.server.start())
@@ -128,8 +128,13 @@ class Pipeline:
                 self._again(flight, fault)
 
     def evaluate(self, version: int) -> dict[str, float]:
-        """Return accuracy and loss of the model before round `version`, on the whole test set."""
-        return self._fleet.get(self.evaluator.evaluate(self._models.public(version)))
+        """Return accuracy and loss of the model before round `version`, on the whole test set.
+
+        Raises FleetError if it fails twice, or if code of the user raises.
+        """
+        public = self._models.public(version)
+        what = f"evaluation of the last model, after round {version}"
+        return self._waited(version, what, lambda tries: self.evaluator.evaluate(public))
 
     def amend(self, task: RoundTask) -> None:
         """Replace the oldest task in flight by `task`, and submit it and all later ones again."""
@@ -150,9 +155,12 @@ class Pipeline:
         return version in self._models
 
     def state(self, version: int) -> dict[str, Any]:
-        """Return the server's state before round `version` as named vectors."""
-        public = self._fleet.get(self._models.public(version))
-        return {**public, **self._fleet.get(self._models.private(version))}
+        """Return the server's state before round `version` as named vectors. Raises FleetError if it is lost."""
+        try:
+            public = self._fleet.get(self._models.public(version))
+            return {**public, **self._fleet.get(self._models.private(version))}
+        except Fault as fault:
+            raise FleetError(f"the model after round {version}: {fault}") from None
 
     def snapshot(self) -> Snapshot:
         """Return handles of all that the tasks after those adopted can need."""
@@ -181,23 +189,33 @@ class Pipeline:
         self._flights.clear()
         self._models.clear()
         self._states.clear()
-        self._audience = (None, None)
+        self._measurements.close()
 
     def local_optimum(self, client: int, lr: float, rounds: int) -> dict[str, float]:
         """Return the client's loss at the newest finished model, and the least it reaches alone; see `local_optimum`.
 
-        Raises FleetError if two hosts fail.
+        Raises FleetError if two hosts fail, or if code of the user raises.
         """
         public = self._models.public(self._done)
-        for tries in range(MOST_RAISED):
+
+        def alone(tries: int) -> Handle[dict[str, float]]:
             host = self.hosts[tries % len(self.hosts)]
+            return host.local_optimum(public, client, lr, rounds, self._done)
+
+        return self._waited(self._done, f"client {client} by itself, after round {self._done}", alone)
+
+    def _waited(self, version: int, what: str, call: Callable[[int], Handle[T]]) -> T:
+        """Return the result of a `call` that belongs to no task in flight; after a fault it is called once more."""
+        for tries in range(MOST_RAISED):
             try:
-                return self._fleet.get(host.local_optimum(public, client, lr, rounds, self._done))
+                return self._fleet.get(call(tries))
             except Fault as fault:
-                self._on_fault(self._done, fault)
-                last = str(fault)
-                self._revive(self._done)
-        raise FleetError(f"client {client} by itself, after round {self._done}: {MOST_RAISED} failures, last {last}")
+                self._on_fault(version, fault)
+                last = fault
+            if last.cause == UserCallError.__name__:  # it would raise on every host
+                raise FleetError(f"{last.text}\n{what}")
+            self._revive(version)
+        raise FleetError(f"{what}: {MOST_RAISED} failures, last {last}")
 
     def kept(self) -> Iterator[tuple[int, Vectors]]:
         """Yield (client, named vectors) of what each client keeps after the last finished task, ascending."""
@@ -222,21 +240,10 @@ class Pipeline:
         results: list[ServerInput] = [*bases[: len(facts.mixed)], *learned, *contributions, *departed]
         next_public, next_private, report = self.server.aggregate(facts, public, private, results)
         self._models.set_state(facts.version + 1, next_public, next_private)
-        evaluated = self._evaluated(task, next_public) if task.evaluate else None
-        dissimilarity = self._dissimilarity(task, flight.tries) if task.measured else None
-        judged = self._judged(task, next_public) if task.judged else None
+        evaluated = self._measurements.of_model(task, next_public) if task.evaluate else None
+        dissimilarity = self._measurements.of_gradients(task, public, flight.tries) if task.measured else None
+        judged = self._measurements.of_clients(task, next_public) if task.judged else None
         flight.handles = RoundHandles(report, evaluated, dissimilarity, judged)
-
-    def _judged(self, task: RoundTask, public: Handle[Vectors]) -> Handle[tuple[ClientMeasures, ...]]:
-        """Evaluate single clients after a task, with what they keep then."""
-        kept = [self._states.of(client) for client in task.judged] if self._evaluates_own else []
-        return self.evaluator.evaluate_clients(public, task.facts.version, task.judged, kept)
-
-    def _evaluated(self, task: RoundTask, public: Handle[Vectors]) -> Handle[dict[str, float]]:
-        """Evaluate the model that a task leads to; the audience is sent only when it changes."""
-        if task.audience is not self._audience[0]:
-            self._audience = (task.audience, self._fleet.put(task.audience))
-        return self.evaluator.evaluate(public, self._audience[1])
 
     def _central_work(
         self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]
@@ -249,18 +256,6 @@ class Pipeline:
         if self._centre == "before":
             self._models.set_sent(facts.version, self.central[0].broadcast(facts, public, private))
         return [self.central[0].contribute(facts, public, private)] if self._centre == "beside" else []
-
-    def _dissimilarity(self, task: RoundTask, tries: int) -> Handle[dict[str, float]]:
-        """Compare gradients at the model this round starts from: hosts compute them, the server compares them.
-
-        Where there is a central learner they are those of first batches, else those of whole data sets.
-        """
-        public = self._models.public(task.facts.version)
-        if not self.central:
-            return self.server.dissimilarity(public, self._hosts.gradient_sums(task.measured, public, tries))
-        sums = self._hosts.gradient_sums(task.measured, public, tries, first_of=task.facts.version)
-        central = self.central[0].gradient_sum(task.facts, public)
-        return self.server.mixed_dissimilarity(central, sums)
 
     def _again(self, flight: Flight, fault: Fault) -> None:
         """Report a fault and submit everything from this task on once more, on other hosts."""

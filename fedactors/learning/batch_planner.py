@@ -27,7 +27,7 @@ class BatchPlanner:
         self._split = samples.split
         self._variants = samples.variants
         self._device = device
-        self._draws_masks = any(layer.draws_masks for layer in task.model.layers)
+        self._draws_masks = task.model.draws_masks
 
     def plan(self, chunk: Chunk) -> BatchPlan:
         """Return the plan of all trips of `chunk`."""
@@ -39,8 +39,7 @@ class BatchPlanner:
 
     def first_batch(self, client: int, version: int) -> NDArray[np.int64]:
         """Return the samples of the first local step of a trip that begins at `version`."""
-        work = self._task.workloads[client]
-        return batches.sequence(self._task.seed, client, version, self._split.of(client), work, 1)
+        return self._drawn([client], [version], [self._split.of(client)], [1])[0]
 
     def samples(self, clients: Sequence[int]) -> list[NDArray[np.int64]]:
         """Return the samples that each of some clients holds."""
@@ -51,13 +50,19 @@ class BatchPlanner:
         split = self._split
         held: Holdings = split.among(chunk.version, chunk.active) if isinstance(split, ReassignedSplit) else split
         samples = [held.of(client) for client in chunk.clients]
-        works = self.works(chunk)
-        found = batches.sequences(self._task.seed, chunk.clients, chunk.trips, samples, works, chunk.steps)
+        return self._drawn(chunk.clients, chunk.trips, samples, chunk.steps)
+
+    def _drawn(
+        self, clients: Sequence[int], trips: Sequence[int], held: Sequence[NDArray[np.int64]], steps: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Return the samples of the first `steps` of each trip, in the variants that it sees; clients have `held`."""
+        works = [self._task.workloads[client] for client in clients]
+        found = batches.sequences(self._task.seed, clients, trips, held, works, steps)
         if self._variants is None:
             return found
         draws = Streams(self._task.seed, Purpose.VARIANT)
-        trips = zip(chunk.clients, chunk.trips, found, strict=True)
-        return [batches.varied(draws.of(client, trip), order, *self._variants) for client, trip, order in trips]
+        named = zip(clients, trips, found, strict=True)
+        return [batches.varied(draws.of(client, trip), order, *self._variants) for client, trip, order in named]
 
     def _keys(self, chunk: Chunk) -> Tensor:
         if not self._draws_masks:

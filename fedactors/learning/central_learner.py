@@ -18,7 +18,7 @@ from torch import Tensor
 from fedactors.data import batches
 from fedactors.engines.client_batch import ClientBatch, DeviceDataset
 from fedactors.engines.engine_choice import choose
-from fedactors.engines.full_gradient import full_gradient
+from fedactors.engines.full_gradient import full_gradient, training_gradient
 from fedactors.engines.local_work import LocalWork
 from fedactors.models import dropout
 from fedactors.models.layers import Model
@@ -72,9 +72,13 @@ class CentralLearner:
         if optimizer is None or not work.wanted:
             return self._descend(x, lr, work, _ROUNDS, version, weight, correction)[0]
         slots = optimizer.start(x)
-        for rows in self._batches(work, version, work.wanted):
-            gradient = weight * self._gradient(rows, x)
+        key = self._key(_ROUNDS, version)
+        for step, rows in enumerate(self._batches(work, version, work.wanted)):
+            gradient, written = self._trained(rows, x, key, step)
+            gradient = weight * gradient
             x, slots = optimizer.step(x, gradient if correction is None else gradient + correction, slots)
+            if len(written):
+                x = torch.cat([x[: -len(written)], written])
         return x
 
     def learn_and_sum(
@@ -105,6 +109,18 @@ class CentralLearner:
 
     def _gradient(self, rows: Tensor, x: Tensor) -> Tensor:
         return full_gradient(self._dataset, rows, x.to(self._device)).to(x.device)
+
+    def _trained(self, rows: Tensor, x: Tensor, key: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """Return the gradient at x of a step of training, and the values of the buffers after it, `(values,)`."""
+        if not self._dataset.model.draws_masks:
+            return self._gradient(rows, x), x[:0]
+        found, buffers = training_gradient(self._dataset, rows, x.to(self._device), key[0], step)
+        written = torch.cat([found[:0], *(buffer.flatten() for buffer in buffers)])
+        return found.to(x.device), written.to(x.device)
+
+    def _key(self, entity: int, version: int) -> Tensor:
+        """Return what names the dropout masks of a round, (1,)."""
+        return torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
 
     def _batches(self, work: Workload, version: int, steps: int) -> list[Tensor]:
         """Return the samples of the first `steps` steps of a round, one tensor for each."""
@@ -149,7 +165,7 @@ class CentralLearner:
         purpose: Purpose,
     ) -> tuple[Tensor, Tensor]:
         order = self._order(work, entity, version, work.wanted, purpose)
-        key = torch.tensor([dropout.key(self._seed, entity, version)], device=self._device)
+        key = self._key(entity, version)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
         sums = along is not None
@@ -158,5 +174,5 @@ class CentralLearner:
         )
         with rounding(self._dataset.model.precision, self._dataset.device):
             found = self._engine.train(self._dataset, row)
-        met = torch.zeros_like(x) if found.gradients is None else found.gradients[0]
-        return (start[0] + found.deltas[0]).to(x.device), met.to(x.device)
+        total = torch.zeros_like(x) if found.gradients is None else found.gradients[0]
+        return (start[0] + found.deltas[0]).to(x.device), total.to(x.device)

@@ -14,7 +14,7 @@ from fedactors.learning.training_task import TrainingData, TrainingTask
 
 
 def on_device(samples: TrainingData, task: TrainingTask, engine: Engine, device: torch.device) -> DeviceDataset:
-    """Return the samples on a device; the engine is told who holds which, where that is so in every round."""
+    """Return the samples on a device; the engine also gets the split, where it is the same in every round."""
     moves = isinstance(samples.split, ReassignedSplit) or samples.variants or samples.size_bytes > ROOM
     split = None if moves else samples.split
     x, y = (torch.from_numpy(part).to(device) for part in (samples.x, samples.y))

@@ -60,6 +60,8 @@ class ModelEvaluator:
         answers: list[Tensor] = []
         found = [self._batch(tensors, *batch, answers) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+        if (weights := self._evaluation_set.weights) is not None:
+            columns = _weighed(columns, weights if rows is None else weights[rows])
         measures = self._by_part(columns, answers, labels, rows)
         if self._model.loss == "hinge":
             measures["spreadout"] = float(spreadout(tensors[0]))
@@ -145,6 +147,12 @@ def _share_right(answers: Tensor, y: Tensor, ignored: Option) -> Tensor:
     there = torch.ne(y, ignored).double().reshape(len(y), -1)
     share: Tensor = (right * there).sum(1) / there.sum(1).clamp(min=1)
     return share
+
+
+def _weighed(columns: dict[str, Float64], weights: NDArray[np.float32]) -> dict[str, Float64]:
+    """Return the columns with samples that count in the loss by their weights."""
+    counted = columns.get("counted", np.ones(len(weights)))
+    return columns | {"loss": columns["loss"] * weights, "counted": counted * weights}
 
 
 def _summary(prefix: str, columns: dict[str, Float64]) -> dict[str, float]:

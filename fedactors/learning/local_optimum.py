@@ -25,7 +25,7 @@ def local_optimum(
 
     {"loss_device", "loss_alone", "loss_first"}, the last one after the first round. It trains alone for so many
     `rounds` of its usual work, from the rate `lr`; a round that does not lower the loss is taken back, and the rate
-    halved.
+    halved. Samples with weights count by them, as in training.
     """
     held = samples.split.of(client)
     if not len(held):
@@ -33,8 +33,9 @@ def local_optimum(
     x = samples.x[held]
     y = samples.y[held]
     work = task.workloads[client]
-    learner = CentralLearner(task.model, task.seed, x, y)
-    evaluator = ModelEvaluator(task.model, EvaluationSet(x, y))
+    weights = None if samples.weights is None else samples.weights[held]
+    learner = CentralLearner(task.model, task.seed, x, y, weights=weights)
+    evaluator = ModelEvaluator(task.model, EvaluationSet(x, y, weights=weights))
     model = torch.from_numpy(flat)
     before = evaluator.evaluate(flat)["loss"]
     least = first = before

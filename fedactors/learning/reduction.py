@@ -4,8 +4,8 @@
     neighbours, as in a knock-out          (c0 + c1)   (c2 + c3)   (c4 + c5)   c6
                                            ((c0 + c1) + (c2 + c3)) ((c4 + c5) + c6)
 
-Whoever has both neighbours adds them, so a host that learned a run of n chunks holds at most 2 log2(n) sums, and sums
-of hosts are added up in log2(hosts) steps, at any host.
+The process that has both neighbours adds them, so a host that learned a run of n chunks holds at most 2 log2(n) sums,
+and sums of hosts are added up in log2(hosts) steps, at any host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.learning.training_task import ChunkResult
+from fedactors.learning.training_task import ChunkResult, MemoryLimit
 
 
 def append_or_add(results: list[ChunkResult], result: ChunkResult) -> None:
@@ -57,9 +57,16 @@ def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         bad=one.bad + other.bad,
         kept=one.kept + other.kept,
         losses=one.losses + other.losses,
-        narrow=min((narrow for narrow in (one.narrow, other.narrow) if narrow), default=None),
+        narrow=_narrower(one.narrow, other.narrow),
         moved=one.moved + other.moved,
     )
+
+
+def _narrower(one: MemoryLimit | None, other: MemoryLimit | None) -> MemoryLimit | None:
+    """Return the limit of two hosts together: of the one that lacked more memory, with bits that both promise."""
+    if one is None or other is None:
+        return one or other
+    return MemoryLimit(min(one.at_once, other.at_once), one.same_bits and other.same_bits)
 
 
 def _neighbours(one: ChunkResult, other: ChunkResult) -> bool:

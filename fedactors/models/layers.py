@@ -248,6 +248,11 @@ class Model:
         return sum(prod(spec.shape) for spec in self.buffers)
 
     @cached_property
+    def draws_masks(self) -> bool:
+        """Whether what it does in training depends on the key of its dropout masks."""
+        return any(layer.draws_masks for layer in self.layers)
+
+    @cached_property
     def forward_flops(self) -> int:
         """Floating-point operations of one forward pass over one sample; only multiply-adds count, as two."""
         return sum(layer.flops(shape) for layer, shape in self._traced())

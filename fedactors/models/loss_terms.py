@@ -18,6 +18,8 @@ from torch.nn import functional
 from fedactors.errors import DataError
 from fedactors.models.loss_description import LossDescription
 
+LEAST = 1e-12  # that a sum of weights is taken for where nothing counts
+
 
 class Terms(NamedTuple):
     """What each sample of a batch adds to its loss, `(batch,)`, and how much it counts; None if all count 1."""
@@ -28,7 +30,16 @@ class Terms(NamedTuple):
     def mean(self, weights: Tensor) -> Tensor:
         """Return the loss of the batch, the samples having `weights` that sum to 1."""
         total = (self.added * weights).sum()
-        return total if self.counts is None else total / (self.counts * weights).sum().clamp(min=1e-12)
+        return total if self.counts is None else total / (self.counts * weights).sum().clamp(min=LEAST)
+
+    def average(self) -> Tensor:
+        """Return the loss of the batch, all samples having the same weight."""
+        mean = self.added.mean()
+        return mean if self.counts is None else mean / self.counts.mean().clamp(min=LEAST)
+
+    def weighted(self, weights: Tensor) -> Terms:
+        """Return the terms of samples that have `weights`, `(batch,)`, whatever their sum."""
+        return Terms(self.added * weights, weights if self.counts is None else self.counts * weights)
 
 
 Rule = Callable[[LossDescription, Tensor, Tensor], Terms]

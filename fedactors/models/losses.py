@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.loss_terms import terms
+from fedactors.models.loss_terms import Terms, terms
 from fedactors.models.network import forward
 from fedactors.models.precision import autocast
 
@@ -35,6 +35,15 @@ def losses(
     return judged(model, tensors, outputs_of(model, tensors, x, keys, step), y)
 
 
+def sample_terms(
+    model: Model, tensors: Sequence[Tensor], x: Tensor, y: Tensor, keys: Tensor | None = None, step: int | Tensor = 0
+) -> Terms:
+    """Return what each sample adds to the loss of its batch, and how much it counts; arguments as for `forward`."""
+    if isinstance(model.loss, LossDescription):
+        return terms(model.loss, outputs_of(model, tensors, x, keys, step), y)
+    return Terms(losses(model, tensors, x, y, keys, step))
+
+
 def mean_loss(
     model: Model, tensors: Sequence[Tensor], x: Tensor, y: Tensor, keys: Tensor | None = None, step: int | Tensor = 0
 ) -> Tensor:
@@ -43,10 +52,10 @@ def mean_loss(
         outputs = outputs_of(model, tensors, x, keys, step)
         flat = (outputs, y) if outputs.dim() == 2 else (outputs.flatten(0, -2), y.flatten())
         return functional.cross_entropy(*flat)
+    found = sample_terms(model, tensors, x, y, keys, step)
     if isinstance(model.loss, LossDescription):
-        found = terms(model.loss, outputs_of(model, tensors, x, keys, step), y)
         return found.mean(torch.full_like(found.added, 1 / len(y)))
-    return losses(model, tensors, x, y, keys, step).mean()
+    return found.average()
 
 
 def weighted_loss(
@@ -59,9 +68,7 @@ def weighted_loss(
     step: int | Tensor = 0,
 ) -> Tensor:
     """Return the loss of a batch whose samples have `weights` that sum to 1, or are 0 for what fills it up."""
-    if isinstance(model.loss, LossDescription):
-        return terms(model.loss, outputs_of(model, tensors, x, keys, step), y).mean(weights)
-    return (losses(model, tensors, x, y, keys, step) * weights).sum()
+    return sample_terms(model, tensors, x, y, keys, step).mean(weights)
 
 
 def outputs_of(

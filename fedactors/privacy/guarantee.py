@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fedactors.privacy.spending import Spending, spending_on
+from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.base import UpdateTransform
 from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
@@ -95,7 +97,26 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
             isinstance(noise, TreeNoise) and bool(set(algorithm.plain) & set(algorithm.changes))
         ),
     }
+    bits = _bits_without_noise(server.uplink)
+    reasons[bits] = bool(bits)
     return next((f"{text} (accepted: without it)" for text, holds in reasons.items() if holds), "")
+
+
+def _bits_without_noise(uplink: Sequence[UpdateTransform]) -> str:
+    """Return why the numbers that clients send besides their updates have no epsilon; nothing if they have, or none."""
+    noise = uplink[-1]
+    if isinstance(noise, Noise) and not noise.at_server and (name := _telling(uplink)):
+        return (
+            f"{name} sends the server a bit of each update without noise, and noise that clients add is for a server"
+            " that is not trusted"
+        )
+    name = _telling([*uplink[:-2], *(one for one in uplink[-2:] if not isinstance(one, AdaptiveClip))])
+    return f"what {name} counts is in no epsilon, as it is not the clip just before the noise" if name else ""
+
+
+def _telling(transforms: Sequence[UpdateTransform]) -> str:
+    """Return the first transform that has clients send a number besides their updates; nothing if none does."""
+    return next((one.name for one in transforms if one.first_told is not None), "")
 
 
 def _names_all(algorithm: type[object]) -> bool:

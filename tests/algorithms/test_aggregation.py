@@ -48,6 +48,18 @@ def test_the_trimmed_mean_is_scipys(share):
     np.testing.assert_allclose(TrimmedMeanAggregation(share=share).combine(rows), wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("share", "clients", "cut"), [("0.29", 100, 29), ("0.35", 180, 63), ("0.1", 30, 3), ("1e-2", 100, 1)]
+)
+def test_a_share_is_the_decimal_number_that_was_written(share, clients, cut):
+    """29 of 100 at either end; 0.29 * 100 is less than 29 in binary."""
+    rule = TrimmedMeanAggregation(share=float(share))
+    rows = torch.arange(clients, dtype=torch.float64)[:, None] ** 2
+    assert float(rule.combine(rows)) == pytest.approx(float((rows[cut : clients - cut]).mean()), rel=1e-12)
+    assert not rule.problem(clients)
+    assert TrimmedMeanAggregation(share=0.01).problem(99)
+
+
 def test_krum_is_its_definition():
     """Over all subsets: the score of v_i is the least sum of squared distances to n - f - 2 others."""
     rows, f = numbers(9, 6), 2

@@ -66,6 +66,16 @@ def test_a_proximal_tau_eff_by_hand():
         close(fed.round(steps=[1, 2]), vector(moved))
 
 
+@pytest.mark.parametrize(
+    ("eta", "norms"),
+    [(1.0, [0, 1, 1, 1]), (1.5, [0, 1, 1.5, 1.75]), (2.0, [0, 1, 2, 3]), (3.0, [0, 1, 3, 7])],
+)
+def test_the_norm_adds_up_sizes_where_a_pull_overshoots(eta, norms):
+    """mu = 1: a = (1, -1/2, 1/4) at eta = 3/2, (1, -1, 1) at 2, (1, -2, 4) at 3; the latest gradient comes first."""
+    found = FedNova(mu=1.0).norm(torch.arange(4, dtype=torch.float64), eta)
+    assert found.tolist() == norms
+
+
 def test_equal_proximal_work_is_fedprox_where_tau_eff_is_the_mean_of_norms():
     nova = Federation(FedNova(mu=0.7, tau_eff="norm"), X.clone(), rough(), steps=4, lr=0.05)
     prox = Federation(FedProx(mu=0.7), X.clone(), rough(), steps=4, lr=0.05)

@@ -1,5 +1,7 @@
 """Batches that are drawn with replacement: how many, how they vary, and that only client and trip decide them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from fedactors.engines.vmap import VmapEngine
 from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.learning.batch_planner import BatchPlanner
-from fedactors.learning.training_task import TrainingTask
+from fedactors.learning.training_task import SampleVariants, TrainingTask
 from fedactors.models.network import initial
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepare import prepare
@@ -67,9 +69,13 @@ def test_a_longer_trip_begins_with_the_batches_of_a_shorter_one():
     assert drawn(work, 50, trip=1).tolist() != long.tolist()
 
 
-def test_batches_do_not_depend_on_the_chunk_of_a_client():
+@pytest.mark.parametrize("copies", [1, 3])
+def test_batches_do_not_depend_on_the_chunk_of_a_client(copies):
+    """With several variants of each sample, too."""
     model = MODELS["mlp"]
-    planner = BatchPlanner(task(model), samples(model), torch.device("cpu"))
+    data = samples(model)
+    variants = SampleVariants(copies, len(data.y)) if copies > 1 else None
+    planner = BatchPlanner(task(model), replace(data, variants=variants), torch.device("cpu"))
     steps = (10, 3, 16, 2, 8)
     together = planner.plan(chunk(steps)).order
     for client, (order, done) in enumerate(zip(together, steps, strict=True)):

@@ -86,7 +86,7 @@ import threading
 
 import numpy as np
 
-from fedactors.fleet.transport.memory_files import keep_freed
+from fedactors.fleet import freed_memory
 
 
 def faults():
@@ -97,7 +97,7 @@ def faults():
     print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
-keep_freed()
+freed_memory.keep()
 for _ in range(3):
     faults()
 threading.Thread(target=lambda: [faults(), faults()]).start()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedactors.fleet.chunk_placement import ranges
 from fedactors.fleet.workers import ClientHost
 from fedactors.learning.reduction import added, append_or_add, size
-from fedactors.learning.training_task import ChunkResult
+from fedactors.learning.training_task import ChunkResult, MemoryLimit
 
 BYTES = 7 * 4  # of a sum
 
@@ -47,6 +47,21 @@ def test_what_is_last_meets_what_is_before_it_at_any_host():
     assert np.array_equal(tail.sums["delta"], (e + f) + g)
     with pytest.raises(ValueError, match=r"lacks some: it has \[0, 2, 4\]"):
         added([*learned[:3], tail])
+
+
+LIMITS = st.none() | st.builds(MemoryLimit, st.integers(1, 9), st.booleans())
+
+
+@given(st.lists(LIMITS, min_size=2, max_size=9))
+def test_bits_are_the_same_only_if_those_of_every_host_are(limits):
+    """The smallest number of clients at once, whichever host has it, and the worst of promises."""
+    learned = [part._replace(narrow=limit) for part, limit in zip(parts(len(limits)), limits, strict=True)]
+    lacking = [limit for limit in limits if limit]
+    found = added(learned).narrow
+    if not lacking:
+        assert found is None
+    else:
+        assert found == (min(most for most, _ in lacking), all(same for _, same in lacking))
 
 
 @given(st.integers(1, 300), st.data())

@@ -28,6 +28,7 @@ from fedactors.models.losses import scores, spreadout
 from fedactors.models.mixed_models import DualEncoder, SmileFc
 from fedactors.models.network import forward, initial, views
 from fedactors.models.paper_models import LeastSquares, Mlp
+from fedactors.models.task_losses import CrossEntropyLoss
 from fedactors.optim.server_optimizers import ServerMomentum
 from fedactors.workload import workload
 from tests.engines.test_engines import MODELS, chunk, samples, task, with_engine
@@ -50,9 +51,9 @@ def test_half_the_loss_at_twice_the_rate_is_the_same_path(engine):
     assert slow.loss == pytest.approx(whole.loss, rel=1e-6), "the loss is told as it is, unweighted"
 
 
-def both_losses(engine, weight):
+def both_losses(engine, weight, loss="cross_entropy"):
     """A chunk trained on its own and on central samples: all of those in every step."""
-    model = MODELS["mlp"]
+    model = replace(MODELS["mlp"], loss=loss)
     data, further = samples(model), samples(model, seed=9)
     data = replace(data, central=ServerExamples(further.x[:6], further.y[:6], 6))
     algorithm = ExampleTransfer(central_weight=weight)
@@ -61,9 +62,19 @@ def both_losses(engine, weight):
     return trained.sums["delta"], data, training_task
 
 
-def test_engines_agree_on_two_losses():
-    one, many = (both_losses(engine, 0.3)[0] for engine in (SequentialEngine, VmapEngine))
-    np.testing.assert_allclose(one, many, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        CrossEntropyLoss(),
+        CrossEntropyLoss(label_smoothing=0.2),
+        CrossEntropyLoss(class_weights=(1.0, 5.0, 0.5)),
+        CrossEntropyLoss(ignore_index=1),
+    ],
+    ids=lambda loss: loss.model_dump_json(exclude_none=True),
+)
+def test_engines_agree_on_two_losses(loss):
+    one, many = (both_losses(engine, 0.3, loss.describe())[0] for engine in (SequentialEngine, VmapEngine))
+    np.testing.assert_allclose(one, many, rtol=1e-4, atol=1e-5)
 
 
 def test_two_losses_are_the_weighted_sum_in_torch():

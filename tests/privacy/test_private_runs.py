@@ -204,6 +204,19 @@ def test_a_run_follows_its_norms(tmp_path):
             {"uplink": [CLIP, {"name": "gaussian", "multiplier": 1.0}], "bad_updates": "quarantine"},
             "quarantine sets updates aside",
         ),
+        (
+            {"uplink": [ADAPTIVE, {"name": "gaussian", "multiplier": 1.0, "added": "clients"}]},
+            "adaptive-clip sends the server a bit of each update without noise",
+        ),
+        ({"uplink": [ADAPTIVE, SHARED]}, "adaptive-clip sends the server a bit of each update without noise"),
+        (  # the first norm follows a count that nothing accounts for
+            {"uplink": [{"name": "adaptive-clip"}, CLIP, {"name": "gaussian", "multiplier": 1.0}]},
+            "what adaptive-clip counts is in no epsilon",
+        ),
+        (
+            {"uplink": [ADAPTIVE, ADAPTIVE, {"name": "gaussian", "multiplier": 1.0}]},
+            "what adaptive-clip counts is in no epsilon",
+        ),
     ],
 )
 def test_where_nothing_can_be_guaranteed_that_is_said(server, text):

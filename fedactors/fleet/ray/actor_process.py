@@ -8,6 +8,7 @@ from typing import Any
 
 import ray
 
+from fedactors.fleet import freed_memory
 from fedactors.fleet.base import WorkerClass, perform
 from fedactors.user_code import Source, adopt
 
@@ -26,9 +27,7 @@ class ActorProcess:
     """The process around a worker. It starts without one; a call makes it, and another one after a restart."""
 
     def __init__(self) -> None:
-        from fedactors.fleet.transport.memory_files import keep_freed
-
-        keep_freed()
+        freed_memory.keep()
         self._worker: Any = None
 
     def warm(self) -> None:

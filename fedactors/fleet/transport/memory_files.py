@@ -7,14 +7,12 @@ it keeps (`Mappings`).
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import mmap
 import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -24,18 +22,6 @@ _MOST_SPARE = 4  # files that are kept to be written to again
 _MOST_MAPPED = 64  # files of others that stay mapped
 _MOST_MAPPED_BYTES = 2**26
 _ONCE = -1
-_TRIM_THRESHOLD = -1  # as in glibc's malloc.h
-_MMAP_THRESHOLD = -3
-_MOST_KEPT = 2**28  # bytes of freed memory that a process keeps
-_LARGE = 2**25  # bytes of a block that goes back to the system nevertheless
-
-
-def keep_freed() -> None:
-    """Have this process keep freed memory for its next allocations, where the C library has a setting for that."""
-    with suppress(AttributeError, OSError, TypeError):  # other C libraries have no mallopt
-        library = ctypes.CDLL(None)
-        library.mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
-        library.mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def aligned(place: int) -> int:

@@ -1,0 +1,50 @@
+"""Steps of the central learner by an optimiser are those of its engine, whatever a model does in training."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedactors.learning.central_learner import CentralLearner
+from fedactors.models.module_description import described
+from fedactors.models.module_layer import InputSpec, ModuleMaker
+from fedactors.models.network import initial
+from fedactors.models.paper_models import FslCifar, Mlp
+from fedactors.optim.server_optimizers import Sgd
+from fedactors.user_code import parse
+from fedactors.workload import workload
+
+NETS = """
+from torch import nn
+
+def normed():
+    return nn.Sequential(nn.Linear(12, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
+"""
+
+
+@pytest.fixture
+def models(tmp_path):
+    (tmp_path / "nets.py").write_text(NETS)
+    module = described(ModuleMaker(parse("nets.py:normed", tmp_path)), (InputSpec("", (12,)),))
+    return {
+        "plain": Mlp(hidden=[8]).build((12,), 3),
+        "dropout": Mlp(hidden=[16], dropout=0.4).build((12,), 3),
+        "images": FslCifar().build((3, 32, 32), 10),
+        "module": module,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "batch"),
+    [("plain", 87, 9), ("dropout", 87, 9), ("dropout", 1300, 700), ("images", 20, 6), ("module", 87, 9)],
+)
+def test_sgd_as_an_optimiser_is_the_rate_alone(models, name, count, batch):
+    model, draws = models[name], np.random.default_rng(1)
+    x, y = draws.normal(size=(count, *model.input_shape)).astype(np.float32), draws.integers(0, 3, count)
+    central = CentralLearner(model, 3, x, y)
+    start, work = torch.from_numpy(initial(model, 1)), workload(count, batch, epochs=None, steps=4)
+    along = 0.01 * torch.linspace(-1, 1, len(start))
+    for correction in (None, along):
+        plain = central.learn(start, 0.2, work, 5, weight=0.4, correction=correction)
+        other = central.learn(start, 9.0, work, 5, weight=0.4, correction=correction, optimizer=Sgd(lr=0.2))
+        torch.testing.assert_close(other, plain, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(plain, central.learn(start, 0.2, work, 6, weight=0.4, correction=along))
