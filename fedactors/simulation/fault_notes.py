@@ -37,7 +37,7 @@ class FaultNotes:
         return bool(texts)
 
     def memory(self, outcomes: Outcomes) -> None:
-        """Record that memory was too small, when that begins and when it gets worse."""
+        """Record that memory was too small, when that begins and whenever it changes."""
         if not outcomes.narrow or outcomes.narrow == self._limit:
             return
         self._limit = outcomes.narrow

@@ -64,6 +64,8 @@ def scenario(partition, **server):
     return Scenario.model_validate({**BASE, "task": task, "server": base})
 
 
+AUTO = {"name": "fast-reboot", "departures": "auto"}
+FINE_TUNED = {"every": 1, "on": "test", "fine_tune": {"steps": 1, "lr": 0.1}}
 ONE_CLASS = {"name": "classes", "classes": 1, "samples": 100}
 
 
@@ -96,6 +98,8 @@ def test_more_samples_than_all_clients_could_have_at_once():
     [
         ({"name": "iid", "samples": 300}, {}, r"1,500 wanted by 5 clients, .* has 1,437"),
         ({"name": "iid", "samples": 100}, {"data": {"name": "iid", "samples": 10}}, "server.data are taken"),
+        ({"name": "iid", "samples": 100}, {"membership": AUTO}, "departures: auto looks at data that stay"),
+        ({"name": "iid", "samples": 100}, {"evaluation": FINE_TUNED}, "evaluation.fine_tune looks at data that stay"),
         ({"name": "classes", "classes": 1}, {}, "reallocate needs the number"),
         ({"name": "classes", "classes": 1, "samples": 200}, {}, r"200 samples of a label .* there are 1[34]\d"),
         (

@@ -77,6 +77,13 @@ def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64])
         return
     if server.data is not None:
         raise ScenarioError("task.partition.reallocate: server.data are taken from data that stay (accepted: no data)")
+    needs_data_that_stay = {
+        "server.membership.departures: auto": server.membership and server.membership.departures == "auto",
+        "server.evaluation.fine_tune": server.evaluation and server.evaluation.fine_tune,
+        "server.dissimilarity_every": server.dissimilarity_every,
+    }
+    if keys := [key for key, wanted in needs_data_that_stay.items() if wanted]:
+        raise ScenarioError(f"{keys[0]} looks at data that stay with a client (accepted: without partition.reallocate)")
     asked = scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
     partition.check_rounds(info, sizes, asked)
 
