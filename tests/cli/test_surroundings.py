@@ -236,6 +236,8 @@ def test_auto_beside_a_local_run_is_no_cluster(tmp_path):
                 one.poll()
                 with pytest.raises(subprocess.TimeoutExpired):
                     one.wait(0.1)
+            else:
+                pytest.fail("the first run has no rounds")
             small = ["--set", "server.rounds=2", "--address", "auto"]
             code, _, said = started("run", str(QUICKSTART), *small, "--out", str(tmp_path / "two"), seconds=60)
         finally:

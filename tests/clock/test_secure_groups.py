@@ -96,9 +96,6 @@ def test_groups_are_drawn_anew_and_lost_alone():
         gone = np.flatnonzero(asked.is_heard & ~found.is_heard)
         lost.add(tuple(gone.tolist()))
         assert len(gone) <= 6, "two of four at most are heard in each group that is lost"
-        survivors, heard = int(found.is_heard.sum()), int(asked.is_heard.sum())
-        assert survivors >= heard - 2 * 3
-        assert survivors in range(13)
     assert len(lost) > 5
 
 

@@ -112,7 +112,7 @@ def test_the_users_folder_comes_before_what_was_fetched(home, tmp_path, monkeypa
 @pytest.mark.parametrize("name", sorted(sources.DATA))
 def test_every_name_leads_to_a_request_below_the_mirror(name, home, monkeypatch):
     with serving({}) as server, pytest.raises(UsageError) as caught:
-        fetch_data(name, home, server.url, lambda text: None, patience=0.3)
+        fetch_data(name, home, server.url, lambda text: None, patience=10)
     if name == "celeba":
         assert "lies on Google Drive" in str(caught.value)
     else:

@@ -1,6 +1,7 @@
 """Recordings come whole and of the right checksum, or one message says why not; nothing wrong is left behind."""
 
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -8,16 +9,22 @@ import pytest
 from fedactors import home
 from fedactors.cli.main import main
 from fedactors.errors import UsageError
-from fedactors.fetching import downloads, sources
+from fedactors.fetching import downloads, sources, trace_sets
 from fedactors.fetching.trace_sets import fetch_recording, files_of
 from tests.fetching.faulty_server import serving
 
 
+def made_up(name, monkeypatch):
+    """Return other files in place of those of a set, by path; the list has their checksums."""
+    files = {file.path: f"{file.path}\n".encode() * 500 for file in files_of(name)}
+    listed = [file._replace(sha256=hashlib.sha256(files[file.path]).hexdigest()) for file in files_of(name)]
+    monkeypatch.setattr(trace_sets, "files_of", {name: listed}.__getitem__)
+    return files
+
+
 @pytest.fixture
-def mahimahi(shared):
-    """Return the four recordings of mahimahi as published, by path."""
-    folder = shared / "traces" / "mahimahi"
-    return {f"mahimahi/{path.stem}": gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
+def mahimahi(monkeypatch):
+    return made_up("mahimahi", monkeypatch)
 
 
 def fetched(folder, server, name="mahimahi", patience=5.0):
@@ -38,6 +45,14 @@ def test_the_list_names_known_sets_and_each_has_a_source():
         assert all(file.path.startswith(f"{name}/") and file.address.startswith("https://") for file in files)
         assert all(len(file.sha256) in (0, 64) for file in files)
         assert len({file.path for file in files}) == len(files)
+
+
+def test_the_list_has_the_checksums_of_what_is_published(shared, tmp_path):
+    folder = shared / "traces" / "mahimahi"
+    published = {f"mahimahi/{path.stem}": gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
+    with serving(published) as server:
+        fetched(tmp_path, server)
+    assert contents(tmp_path) == published
 
 
 def test_whole_files_arrive_and_are_not_fetched_again(mahimahi, tmp_path):
@@ -136,8 +151,9 @@ def test_an_archive_that_is_none_is_removed(tmp_path):
     assert contents(tmp_path) == {}
 
 
-def test_the_command_tells_licence_and_citation_and_where(shared, tmp_path, monkeypatch, capsys):
-    latency = (shared / "traces" / "latency" / "latencies.txt").read_bytes()
+def test_the_command_tells_licence_and_citation_and_where(tmp_path, monkeypatch, capsys):
+    files = made_up("latency", monkeypatch)
+    latency = files["latency/latencies.txt"]
     monkeypatch.delenv("FEDACTORS_TRACES", raising=False)
     monkeypatch.setenv("FEDACTORS_HOME", str(tmp_path / "home"))
     with serving({"latency/latencies.txt": latency}) as server:

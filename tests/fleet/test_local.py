@@ -1,6 +1,12 @@
 """The fleet in this process: what was handed out is done when the call returns, so nothing is handed out ahead."""
 
+import pytest
+import torch
+from threadpoolctl import threadpool_info, threadpool_limits
+
 import fedactors
+from fedactors.fleet.local import LocalFleet
+from fedactors.fleet.workers import Worker
 from fedactors.simulation.progress import Silent
 from tests.fleet.test_central import scenario
 
@@ -19,3 +25,34 @@ def test_a_round_that_is_done_is_told_before_the_next_one_begins(tmp_path, pipel
     watched = Watched(pipelines)
     fedactors.run(scenario("fedavg", rounds=6), tmp_path / "run", fleet="local", progress=watched, report=False)
     assert watched.others == [0] * 6
+
+
+@pytest.fixture
+def _two_threads():
+    """Have torch and the BLAS libraries compute in two threads, as they do where OMP_NUM_THREADS is 2."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with threadpool_limits(2, user_api="blas"):
+        yield
+    torch.set_num_threads(before)
+
+
+def threads():
+    """Return in how many threads torch computes, and each BLAS library."""
+    return torch.get_num_threads(), {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.mark.usefixtures("_two_threads")
+def test_a_worker_computes_in_one_thread():
+    assert threads() == (2, {2})
+    Worker("cpu")
+    assert threads() == (1, {1})
+
+
+@pytest.mark.usefixtures("_two_threads")
+def test_a_fleet_in_this_process_computes_in_one_thread_and_then_restores_their_numbers():
+    with LocalFleet() as fleet:
+        assert threads()[1] == {1}
+        fleet.start(Worker, "cpu")
+        assert threads() == (1, {1})
+    assert threads() == (2, {2})

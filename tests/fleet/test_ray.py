@@ -118,7 +118,7 @@ def test_an_interrupted_run_ends_its_actors_and_closes_its_books(tmp_path, numbe
     command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
     process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
     metrics = Path(tmp_path / "run/metrics.jsonl")
-    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=60)
+    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=240)
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)

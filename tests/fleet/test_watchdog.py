@@ -42,10 +42,15 @@ def test_a_fleet_is_stuck_when_nobody_has_worked_for_long():
         assert not dog.stuck()
     for clock.time in range(100, 170, 10):  # upkeep is no work
         dog.look([watched(1, seconds=45 + clock.time / 1000), watched(2)])
-        assert clock.time - 90 <= 60 or dog.stuck()
+        assert dog.stuck() == (clock.time - 90 > 60)
     assert dog.stuck()
     dog.reset()
     assert not dog.stuck()
+
+
+def test_the_times_are_those_of_the_page_on_faults():
+    """An actor that is stopped is found in two looks, 20 s; a fleet in which nothing moves is left after 5 min."""
+    assert (2 * liveness.LOOK_SECONDS, liveness._PATIENCE_SECONDS) == (20, 300)
 
 
 def test_the_machine_tells_of_processes():

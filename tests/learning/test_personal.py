@@ -245,6 +245,7 @@ def test_local_buffers_are_the_clients_own(scenario, tmp_path):
     found = played(chosen, tmp_path / "run")
     assert found.state["x"][-12:].tolist() == [0.0] * 6 + [1.0] * 6
     own = [value for name, value in kept_by(tmp_path / "run").items() if name.endswith(PERSONAL)]
+    assert own
     assert all(not np.array_equal(one, found.state["x"][-12:]) for one in own)
     assert prepared.wire["up"] == 4 * (prepared.model.parameters - 12)
 

@@ -8,6 +8,7 @@ import pytest
 
 import fedactors
 from fedactors.errors import RunFolderError
+from fedactors.report.measures import byte_unit, time_unit
 from fedactors.simulation.replay import Replay
 
 pytest.importorskip("pandas", reason="pandas is not installed (pip install fedactors[notebook])")
@@ -46,7 +47,13 @@ def test_curves_show_the_metrics(run, finished, against):
     [line] = axes.lines
     rows = [json.loads(text) for text in (finished / "metrics.jsonl").read_text().splitlines()]
     assert line.get_ydata().tolist() == [row["accuracy"] for row in rows]
-    assert (np.diff(line.get_xdata()) >= 0).all()
+    seconds = [(row["virtual_seconds"], row["wall_seconds"]) for row in rows]
+    virtual, wall = np.array(seconds).T
+    moved = np.cumsum([row["bytes_down"] + row["bytes_up"] for row in rows])
+    wanted = {"round": np.arange(1, 7), "virtual": virtual, "bytes": moved, "wall": wall}[against]
+    unit, scale = {"round": ("", 1), "bytes": byte_unit(moved[-1])}.get(against) or time_unit(wanted[-1])
+    assert line.get_xdata() == pytest.approx(wanted / scale)
+    assert axes.get_xlabel().endswith(f"({unit})" if unit else "round")
     assert run.plot_loss(axes) is axes
     assert len(axes.lines) == 2
 

@@ -52,6 +52,8 @@ def test_windows_are_those_of_the_clock(phones):
     end = int(read(folder).plans["ready"].max())
     for client in (0, 7, 29):
         mine = windows.client == client
+        on_time = availability.elapsed(client, end) - availability.elapsed(client, 0)
+        assert (windows.off - windows.on)[mine].sum() == on_time, "none is missing"
         for on, off in zip(windows.on[mine].tolist(), windows.off[mine].tolist(), strict=True):
             assert availability.is_on(client, on)
             assert availability.is_on(client, off - 1)

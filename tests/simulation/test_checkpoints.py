@@ -222,12 +222,37 @@ def test_another_device_type_other_data_and_other_recordings_are_refused(broken,
     (tmp_path / "scenarios").mkdir()
     moved = shutil.copytree(QUICKSTART.parents[1] / "traces", tmp_path / "traces") / "campus.csv"
     moved.write_text("\n".join(moved.read_text().splitlines()[:-40]) + "\n")
-    header = checkpoint.checkpoints(broken)[0] / "checkpoint.json"
-    known = json.loads(header.read_text()) | {"folder": str(tmp_path / "scenarios")}
-    del known["sha256"]
-    header.write_text(json.dumps(known | {"sha256": checkpoint._digest_of(known)}))
+    change_header(broken, folder=str(tmp_path / "scenarios"))
     with pytest.raises(RunFolderError, match="the clock gives other plans"):
         resume(broken, fleet="local")
+
+
+def change_header(run_folder, **changes):
+    """Change parts of the header of the last checkpoint, and sign it again."""
+    header = checkpoint.checkpoints(run_folder)[0] / "checkpoint.json"
+    known = json.loads(header.read_text()) | changes
+    del known["sha256"]
+    header.write_text(json.dumps(known | {"sha256": checkpoint._digest_of(known)}))
+
+
+class Noting(Silent):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_other_programs_and_another_processor_are_told_and_the_run_goes_on(broken):
+    now = checkpoint.load(broken).made_with
+    processor = "vendor" if now["bits"] == "portable" else "processor"
+    others = {"torch": "1.0", processor: "Nobody"}
+    change_header(broken, made_with={**now, **others})
+    shown = Noting()
+    assert resume(broken, fleet="local", report=False, progress=shown).summary["plans"] == ROUNDS
+    assert shown.notes == [
+        f'{broken}: not as before, bits may differ: {name}: "{was}", now "{now[name]}"' for name, was in others.items()
+    ]
 
 
 def test_a_folder_whose_lines_are_not_those_counted_is_refused(broken):

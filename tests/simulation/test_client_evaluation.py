@@ -1,6 +1,5 @@
 """Models at single clients: what is drawn, what is measured on which samples, and what is written down."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -212,7 +211,6 @@ def test_the_report_shows_it(scenario, tmp_path):
     assert "Accuracy at clients" in page
     assert "worst tenth" in page
     assert "mean of tablets" in page
-    assert json.dumps(rows[-1])
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from torch import nn
 from torch.nn import functional
 
 from fedactors import Scenario, run
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.models.network import initial, views
+from fedactors.models.torch_modules import made
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
 from fedactors.simulation.verify import verify
@@ -132,9 +132,9 @@ def test_algorithms_go_with_modules(scenario, tmp_path, factory, overrides):
 
 
 def test_a_stack_of_known_layers_is_the_model_of_ours(scenario, tmp_path):
-    """The same layers from the same first values: the same losses over 20 rounds."""
-    mine = scenario("plain", "server.rounds=20")
-    theirs = scenario("plain", "server.rounds=20", "task.model={name: mlp, hidden: [16]}")
+    """The same layers; their first values are other draws, so losses of the first round differ, by less than 10 %."""
+    mine = scenario("plain", "server.rounds=1")
+    theirs = scenario("plain", "server.rounds=1", "task.model={name: mlp, hidden: [16]}")
     assert prepare(mine).model.layers == prepare(theirs).model.layers
     rows = [played(chosen, tmp_path / name).metrics for name, chosen in (("mine", mine), ("theirs", theirs))]
     start = [float(row[0]["train_loss"]) for row in rows]
@@ -161,12 +161,15 @@ def test_the_same_bits_on_every_fleet(scenario, factory):
 
 
 def test_the_users_module_is_never_changed(scenario, tmp_path):
+    """It is made once in a process, and runs with tensors that it is given; statistics it writes are among them."""
     chosen = scenario("Normed")
-    module = prepare(chosen).model.layers[0].maker.factory.load()()
-    before = copy.deepcopy(module.state_dict())
-    played(chosen, tmp_path / "run")
+    module = made(prepare(chosen).model.layers[0])
+    before, passes = copy.deepcopy(module.state_dict()), []
+    module.register_forward_pre_hook(lambda *given: passes.append(module.training))
+    result = played(chosen, tmp_path / "run")
+    assert set(passes) == {True, False}, "it was trained and evaluated"
     assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
-    assert isinstance(module, nn.Module)
+    assert not np.allclose(result.state["x"][-8:], [0] * 4 + [1] * 4, atol=0.01), "statistics have moved"
 
 
 def test_a_package_that_is_missing_is_told_before_code_of_the_user_is_run(scenario, tmp_path, monkeypatch):

@@ -59,11 +59,12 @@ def test_what_cannot_be_a_grid_is_refused(capsys):
 
 @pytest.mark.slow
 def test_slept_steps_show_the_orchestration_alone():
-    """Two points on Ray: the same steps, ideally in half the time; what is measured adds up to a round."""
+    """Two points on Ray: the same steps, ideally in half the time; hosts have slept for all of them."""
     one, two = scale(Scenario.load(QUICKSTART), [1, 2], [40], rounds=2, step=0.002)
     assert one.steps == two.steps > 0
     assert two.ideal < one.ideal
     for found in (one, two):
         assert found.seconds >= found.ideal * 0.99
-        parts = found.clock + found.compute + found.reduce + found.evaluate + found.broadcast
-        assert parts == pytest.approx(found.round, rel=0.01) or found.broadcast == 0.0
+        assert found.round == pytest.approx(found.seconds / found.rounds)
+        assert found.compute * found.actors * found.rounds >= 0.99 * found.steps * 0.002
+        assert min(found.clock, found.reduce, found.evaluate) > 0

@@ -269,7 +269,7 @@ def test_a_cluster_computes_the_same_runs(scenario, out, comparison, tmp_path):
     work = [StudyRun(scenario, (*changes, f"seed={seed}"), tmp_path) for seed in (5, 6)]
     with connected(None):
         folders = list(on_cluster(work, "auto"))
-    for folder, row in zip(folders, comparison.variants["fsl"], strict=False):
+    for folder, row in zip(folders, comparison.variants["fsl"][:2], strict=True):
         assert folder.name == row.folder.name
         there, here = (json.loads((path / "summary.json").read_text())["digests"] for path in (folder, row.folder))
         assert there == here

@@ -25,6 +25,20 @@ def out(first, tmp_path):
     return shutil.copytree(first, tmp_path / "rates")
 
 
+def age(folder):
+    """Give each table another content; that of runs, a line twice, since by it a study knows its folder again."""
+    for name in TABLES[:-1]:
+        (folder / name).write_text("of before")
+    runs = folder / "runs.csv"
+    runs.write_text(runs.read_text() + runs.read_text().splitlines()[-1] + "\n")
+
+
+def assert_complete(folder, runs):
+    """Assert that no table is of before, and that so many runs are in theirs."""
+    assert len((folder / "runs.csv").read_text().splitlines()) == 1 + runs
+    assert "of before" not in [(folder / name).read_text() for name in TABLES]
+
+
 def contents(folder):
     return {path.relative_to(folder): path.stat().st_mtime_ns for path in folder.rglob("*")}
 
@@ -62,25 +76,27 @@ def test_another_study_is_refused_before_it_runs(words, found, scenario, out, ca
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "runs"),
     [
-        [*RATES, "--seeds", "2", "--baseline", "0.2", "--confidence", "0.9"],
-        [*RATES, "--seeds", "3"],
-        [*RATES, "--seeds", "1"],
-        ["--vary", "server.schedule.lr=0.3,0.2,0.1", "--seeds", "2"],
-        [*RATES, "--set", "name=other", "--set", "cluster.actors=3", "--seeds", "2"],
+        ([*RATES, "--seeds", "2", "--baseline", "0.2", "--confidence", "0.9"], 4),
+        ([*RATES, "--seeds", "3"], 6),
+        ([*RATES, "--seeds", "1"], 2),
+        (["--vary", "server.schedule.lr=0.3,0.2,0.1", "--seeds", "2"], 6),
+        ([*RATES, "--set", "name=other", "--set", "cluster.actors=3", "--seeds", "2"], 4),
     ],
     ids=["shown otherwise", "more seeds", "fewer seeds", "more variants", "other name"],
 )
-def test_a_study_goes_on_in_its_folder(words, scenario, out, capsys):
+def test_a_study_goes_on_in_its_folder(words, runs, scenario, out):
+    age(out)
     assert main(["compare", str(scenario), *words, *SHORT, "--out", str(out)]) == 0
-    assert all((out / name).exists() for name in TABLES)
+    assert_complete(out, runs)
 
 
 def test_a_sweep_of_the_runs_of_a_comparison_goes_on_with_them(scenario, out):
     same = ["--set", "sweep={grid: {server.schedule.lr: [0.1, 0.2]}}"]
     assert main(["sweep", str(scenario), *same, *SHORT, "--out", str(out)]) == 0
     assert (out / "sweep.html").exists()
+    assert len((out / "runs.csv").read_text().splitlines()) == 1 + 2
 
 
 def test_a_comparison_goes_on_where_it_was_stopped_before_its_tables(scenario, out):
@@ -88,6 +104,8 @@ def test_a_comparison_goes_on_where_it_was_stopped_before_its_tables(scenario, o
         (out / name).unlink()
     shutil.rmtree(next(out.glob("run-*")))
     assert main(["compare", str(scenario), *RATES, *SHORT, "--seeds", "2", "--out", str(out)]) == 0
+    assert_complete(out, 4)
+    assert len(list(out.glob("run-*"))) == 4
 
 
 def test_a_file_of_the_user_is_not_taken_for_a_table(scenario, tmp_path, capsys):

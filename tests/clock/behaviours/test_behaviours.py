@@ -185,6 +185,21 @@ def on_time(make, days=2, devices=4):
     return on / (24 * 60)
 
 
+def spans_on(make, days=2):
+    """Return from when until when one idle device was on, in s."""
+    people = replace(population([{}]), behaving=[BehavingGroup(0, 1, make)])
+    work = [workload(1, 1, epochs=None, steps=1)]
+    world = EventWorld(people, planner(people, 1, 5, 3, 0), work, 1, None, np.zeros(1, bool))
+    world.env.run(until=days * 24 * HOUR)
+    return [(on / SECOND, off / SECOND) for on, off in world.spans(0, 0)]
+
+
+def test_users_sleep_from_one_hour_until_another():
+    *before, last = spans_on(lambda: Diurnal(on="22h", off=7, spread=0))
+    assert before == [(0, 7 * 3600), (22 * 3600, 31 * 3600)]
+    assert last[0] == 46 * 3600
+
+
 def test_users_sleep():
     shares = on_time(lambda: Diurnal(on="22h", off=7, spread="60min"), days=3)
     assert ((shares > 4 / 24) & (shares < 14 / 24)).all()
@@ -199,9 +214,10 @@ def test_a_battery_that_is_never_charged_runs_down_by_what_the_device_does():
 
 
 def test_a_battery_recovers_when_it_is_plugged_in():
-    """Idle 1 W, charged by 10 W from 22 h on: empty by day, on again in the evening."""
-    shares = on_time(lambda: Battery(capacity="7.2 kJ", idle=1.0, charging=10.0, low=0.2, resume=0.3), days=2)
-    assert ((shares > 9 / 24) & (shares < 13 / 24)).all()
+    """Full at 7 h, which is 5,760 J above `low`: at 1 W it is off 1.6 h later. Off it consumes nothing: from 22 h on,
+    10 W charge the 720 J from `low` to `resume` in 72 s."""
+    *before, _ = spans_on(lambda: Battery(capacity="7.2 kJ", idle=1.0, charging=10.0, low=0.2, resume=0.3))
+    assert before == [pytest.approx((0, 30_960)), pytest.approx((79_272, 117_360))]
 
 
 PEOPLE = """
