@@ -25,6 +25,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
 from fedactors.simulation.progress import Progress, Silent, Stoppable
 from fedactors.simulation.record.code_files import code_digests
+from fedactors.simulation.record.run_folder import refuse_claimed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -247,7 +248,11 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
 
 
 def fresh(folder: Path) -> Path:
-    """Set a run that cannot be gone on with aside, and return the folder's path."""
+    """Set a run that cannot be gone on with aside, and return the folder's path.
+
+    Raises RunFolderError if another process is writing to it, such as another study that has the run too.
+    """
+    refuse_claimed(folder)
     number = 0
     while folder.exists():
         number += 1
