@@ -97,10 +97,10 @@ class Live:
         from rich.progress import Progress as Bar
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[said]}", markup=False),
         )
         self._bar = Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True))
         self._task: Any = None
@@ -118,7 +118,9 @@ class Live:
 
     def note(self, text: str) -> None:
         """Print above the bar."""
-        self._bar.console.print(text)
+        from rich.text import Text
+
+        self._bar.console.print(Text(text))  # in a plain string [red] and :x: would have a meaning
 
 
 class Stoppable:

@@ -1,9 +1,9 @@
-"""Plain lines of progress: now and then, and once how long the run will take."""
+"""Plain lines of progress: now and then, and once how long the run will take; a bar, whose texts are no markup."""
 
 import pytest
 
 from fedactors.simulation import progress
-from fedactors.simulation.progress import Plain
+from fedactors.simulation.progress import Live, Plain
 
 
 @pytest.fixture
@@ -39,3 +39,17 @@ def test_what_is_soon_over_has_no_forecast(played, rounds, each):
 def test_lines_come_every_five_seconds_and_at_the_end(played):
     rounds = [int(line.split("/")[0].split()[1]) for line in played(20, 2.0) if line.startswith("round")]
     assert rounds == [1, 4, 7, 10, 13, 16, 19, 20]
+
+
+def test_brackets_in_what_a_bar_shows_are_text(monkeypatch, capsys):
+    """A name and notes may hold paths and names of extras: rich would read [/tmp/x] as the end of a style."""
+    for name, value in {"TTY_COMPATIBLE": "1", "COLUMNS": "160", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    shown = Live()
+    with shown.over("[/b] [red] :x:", 3):
+        shown.note("[/tmp/x] pip install 'fedactors[tensorboard]' :warning: 17")
+        shown.round({"round": 1, "virtual_seconds": 5.0, "heard": 3, "asked": 4})
+    said = capsys.readouterr().err
+    assert "[/tmp/x] pip install 'fedactors[tensorboard]' :warning: 17" in said
+    assert "[/b] [red] :x:" in said
+    assert "heard 3/4" in said
