@@ -58,6 +58,12 @@ class StudyMachines(NamedTuple):
                 "--jobs is for this machine; a cluster runs what it can at a time (accepted: one of the two)"
             )
 
+    def refuse_training(self) -> None:
+        """Raise ClusterError if it is where runs are trained: the clock alone is replayed on this machine."""
+        elsewhere = f"--address {self.address}" if self.address else "--fleet ray" if self.fleet == "ray" else ""
+        if elsewhere:
+            raise ClusterError(f"{elsewhere}: the clock alone is replayed on this machine (accepted: --fleet local)")
+
 
 class StudyRun(NamedTuple):
     """One run that a study needs: a scenario file with overrides, and the folder in which its own folder is made."""
