@@ -10,12 +10,12 @@ from fedactors.simulation.progress import Live, Plain
 def played(monkeypatch, capsys):
     """Return a function that plays rounds of some seconds each and returns the lines of progress."""
 
-    def lines(rounds, each):
+    def lines(rounds, each, first=1):
         now = [100.0]
         monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
         shown = Plain()
         with shown.over("run", rounds):
-            for number in range(1, rounds + 1):
+            for number in range(first, rounds + 1):
                 shown.round({"round": number, "virtual_seconds": 5.0 * number, "heard": 3, "asked": 4})
                 now[0] += each
         return capsys.readouterr().err.splitlines()
@@ -29,6 +29,15 @@ def test_how_long_it_will_take_is_told_once_the_pace_is_known(played):
     forecasts = [line for line in lines if line.startswith("forecast")]
     assert forecasts == ["forecast: 18 s more for 35 rounds"]
     assert lines.index(forecasts[0]) == 2, "after the name and the first round"
+
+
+def test_rounds_of_before_a_run_was_resumed_tell_no_pace(played):
+    """Rounds of .5 s from the 101st on: after the 105th, 2 s after the first, 35 are left, 17.5 s; later 15, 7.5 s."""
+    lines = played(140, 0.5, first=101)
+    assert [line for line in lines if line.startswith("forecast")] == ["forecast: 18 s more for 35 rounds"]
+    [later] = [line for line in lines if line.startswith("round 121/")]
+    assert later.endswith("left ~10 s")
+    assert "left" not in next(line for line in lines if line.startswith("round 101/"))
 
 
 @pytest.mark.parametrize(("rounds", "each"), [(40, 0.01), (3, 10.0), (6, 0.8)])
