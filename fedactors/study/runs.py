@@ -224,6 +224,8 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     scenarios = [Scenario.load(one.scenario, one.overrides) for one in work]
     folders = [folder_of(scenario, one.out) for scenario, one in zip(scenarios, work, strict=True)]
     missing = [k for k, folder in enumerate(folders) if not complete(folder)]
+    for k in missing:
+        refuse_claimed(folders[k])  # before it is computed
     first = scenarios[0].cluster
     resources = {"cpus": first.cpus_per_actor, "gpus": first.gpus_per_actor}
     found = scatter(packed, [(work[k].scenario.resolve(), work[k].overrides) for k in missing], address, **resources)

@@ -6,7 +6,7 @@ from fedactors.errors import RunFolderError
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.runner import run
-from fedactors.study.runs import StudyRun, finished, folder_of, fresh, replay_folder
+from fedactors.study.runs import StudyRun, finished, folder_of, fresh, on_cluster, replay_folder
 
 
 def held_by_another(work, folder):
@@ -35,6 +35,17 @@ def test_a_replay_of_another_study_is_not_set_aside(scenario, tmp_path):
     work = StudyRun(scenario, ("server.rounds=3",), tmp_path, clock_only=True)
     folder = replay_folder(folder_of(Scenario.load(scenario, work.overrides), tmp_path))
     assert str(folder) in held_by_another(work, folder)
+
+
+def test_a_run_of_another_study_is_not_computed_on_a_cluster(scenario, tmp_path):
+    """Port 1 is nobody's: it is refused before the cluster is looked for."""
+    work = StudyRun(scenario, ("server.rounds=3",), tmp_path)
+    loaded = Scenario.load(scenario, work.overrides)
+    with (
+        RunFolder(folder_of(loaded, tmp_path), loaded),
+        pytest.raises(RunFolderError, match="is writing to this folder"),
+    ):
+        list(on_cluster([work], "127.0.0.1:1"))
 
 
 def test_a_folder_without_a_writer_is_set_aside(tmp_path):
