@@ -47,12 +47,6 @@ class Workload(NamedTuple):
         steps = min(self.wanted, passes * self.pass_steps + rest // self.batch)
         return steps - steps % self.unit
 
-    def batch_bounds(self, step: int) -> tuple[int, int, int]:
-        """Return (pass, first, last) of step number `step` (from 0): samples [first, last) of that pass's order."""
-        passes, inside = divmod(step, self.pass_steps)
-        first = inside * self.batch
-        return passes, first, min(first + self.batch, self.pass_samples)
-
 
 IDLE = Workload(pass_steps=1, pass_samples=1, batch=1, wanted=0)  # a client without data
 

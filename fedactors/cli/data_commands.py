@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedactors.cli import fetch_command, shared_options
+from fedactors.cli import fetch_command, planned_files, shared_options
 from fedactors.errors import UsageError
 
 
@@ -42,6 +42,8 @@ def _describe(options: argparse.Namespace) -> int:
     out = None if options.out is None else Path(options.out)
     if out is not None and out.suffix not in (".html", ".svg"):
         raise UsageError(f"--out {options.out}: accepted: a file that ends in .html or .svg")
+    if out is not None:
+        planned_files.refuse_unwritable("--out", out)
     from fedactors.scenario import Scenario
 
     scenario = Scenario.load(options.scenario, options.set)

@@ -7,6 +7,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
+from fedactors.cli import planned_files
 from fedactors.errors import TraceError
 
 
@@ -25,13 +26,14 @@ def extend(action: argparse.ArgumentParser) -> None:
 
 
 def record(options: argparse.Namespace) -> int:
-    """Record as asked and return the exit code. Raises TraceError for what the user can correct."""
+    """Record as asked and return the exit code. Raises UsageError for what the user can correct."""
     for name in ("rounds", "epochs"):
         if getattr(options, name) < 1:
             raise TraceError(f"--{name} {getattr(options, name)} (accepted: 1 or more)")
     for name in ("deadline", "seconds", "every"):
         if not getattr(options, name) > 0:
             raise TraceError(f"--{name} {getattr(options, name)} (accepted: seconds above 0)")
+    planned_files.refuse_unwritable("OUT", options.out)
     return _usage(options) if options.mode == "usage" else _participation(options)
 
 

@@ -49,10 +49,12 @@ def extend_resume(command: argparse.ArgumentParser) -> None:
 
 def resume(options: argparse.Namespace) -> int:
     """Go on with a run and print its summary. Raises RunFolderError if it cannot be resumed."""
+    from fedactors.simulation.resume.resume import where_to_go_on
     from fedactors.simulation.runner import resume
 
     path = Path(options.run)
-    scenario = _recorded(path) if options.mlflow or options.wandb else None
+    logs = options.mlflow or options.wandb
+    scenario = where_to_go_on(path, options.set, previous=options.previous)[1] if logs else None
     past = {"previous": options.previous, "changed_code": options.changed_code}
     return _play(options, path, scenario, lambda where: resume(path, options.set, **past, **where))
 
@@ -70,18 +72,15 @@ def extend_branch(command: argparse.ArgumentParser) -> None:
 
 def branch(options: argparse.Namespace) -> int:
     """Go on from a round of a run with something changed. Raises RunFolderError if that is not possible."""
-    from fedactors.simulation.resume.branch import branch
+    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.resume.branch import branch, name_of, scenario_of_branch
 
     run = Path(options.run)
-    path = Path(options.out or options.run)
-    scenario = _recorded(run) if options.mlflow or options.wandb else None
-    return _play(options, path, scenario, lambda where: branch(run, options.at, options.set, options.out, **where))
-
-
-def _recorded(run: Path) -> Scenario:
-    from fedactors.scenario import Scenario
-
-    return Scenario.load(run / "scenario.yaml")
+    out, scenario = options.out, None
+    if options.tensorboard or options.mlflow or options.wandb:
+        scenario = scenario_of_branch(run, options.set)
+        out = out or new_path(name_of(scenario))
+    return _play(options, Path(out or run), scenario, lambda where: branch(run, options.at, options.set, out, **where))
 
 
 def _round(text: str) -> int:

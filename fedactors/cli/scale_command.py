@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedactors.cli import shared_options
+from fedactors.cli import planned_files, shared_options
 from fedactors.durations import SECOND
 
 
@@ -19,7 +19,9 @@ def extend(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", metavar="SCENARIO", help=shared_options.SCENARIO)
     command.add_argument("--actors", type=_numbers, default=[1, 2], metavar="N,N", help="client hosts: 1,2,4")
     command.add_argument("--clients", type=_numbers, required=True, metavar="N,N", help="clients in a round: 100,1000")
-    command.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each point (default: 5)")
+    command.add_argument(
+        "--rounds", type=shared_options.positive, default=5, metavar="N", help="rounds of each point (default: 5)"
+    )
     command.add_argument("--simulated", type=_seconds, metavar="TIME", help="sleep this long for each local step: 50ms")
     shared_options.address(command)
     shared_options.overrides(command, "override: server.rounds=9")
@@ -34,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.simulation.scale import scale, write
 
     made = Scenario.load(options.scenario, options.set)
-    out = Path(options.out)
+    out = planned_files.folder_made(Path(options.out))
     with redirect_stdout(sys.stderr):  # Ray prints to stdout, which is for the figures of the grid
         points = scale(
             made, options.actors, options.clients, rounds=options.rounds, step=options.simulated,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedactors.cli import shared_options
+from fedactors.cli import planned_files, shared_options
 from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
 from fedactors.study.study_cells import StudyAxis, axis_of
@@ -74,8 +74,6 @@ def run_compare(options: argparse.Namespace) -> int:
     }
     _write(out, files | _outcomes(options, found.rows))
     page.write(found, out / "comparison.html")
-    if options.plot:
-        found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
     estimates = [
         {"variant": e.variant, "measure": e.measure, "value": e.value and e.value._asdict(),
          "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
@@ -87,6 +85,8 @@ def run_compare(options: argparse.Namespace) -> int:
         "estimates": estimates,
     }
     _print(options, "compare", text, out / "comparison.html", said)
+    if options.plot:
+        found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
     return code
 
 
@@ -110,11 +110,11 @@ def run_sweep(options: argparse.Namespace) -> int:
         **_outcomes(options, found.rows),
     })  # fmt: skip
     sweep_page.write(found, out / "sweep.html")
-    if options.plot:
-        found.plot().savefig(options.plot, dpi=160)
     places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
     said = {"answer": sweep_page.answer(found), "measure": found.measure, "target": found.target, "places": places}
     _print(options, "sweep", text, out / "sweep.html", said)
+    if options.plot:
+        found.plot().savefig(options.plot, dpi=160)
     return code
 
 
@@ -184,6 +184,8 @@ def _check_choices(options: argparse.Namespace) -> None:
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
+    if options.plot:
+        planned_files.refuse_undrawable("--plot", options.plot)
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:

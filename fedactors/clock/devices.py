@@ -24,6 +24,7 @@ from fedactors.traces.format_registry import read_latency, read_series, read_tab
 from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join, padded
 
 _TRAINING = 3  # times an inference, as in FedScale
+_LONGEST = NEVER // 4  # ns that a sample takes, where it is worked out
 FULL = 1_000_000  # ppm
 
 
@@ -103,7 +104,7 @@ def _speed(group: GroupOptions, setting: GroupSetting) -> Int64:
 
 def training_time(flops: int, speed: int) -> int:
     """Return the ns that `flops` operations take at `speed` operations per second, rounded up; at least 1."""
-    return min(max(1, -(-flops * SECOND // speed)), NEVER // 4)
+    return min(max(1, -(-flops * SECOND // speed)), _LONGEST)
 
 
 def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, setting: GroupSetting) -> Int64:
@@ -111,8 +112,16 @@ def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, 
     row = assigned(wanted.assign, len(table), group, setting.seed, 1)
     times = np.array(_times(table, wanted, path, setting.flops), np.int64)[row]
     if compute.spread:
-        times = np.maximum(1, times * _spread(FULL, compute.spread, group, setting.seed, Purpose.SPEED, 0) // FULL)
+        times = _scaled(times, _spread(FULL, compute.spread, group, setting.seed, Purpose.SPEED, 0))
     return times
+
+
+def _scaled(times: Int64, factors: Int64) -> Int64:
+    """Return `times` by `factors` in ppm, rounded down; at least 1, at most `_LONGEST`."""
+    scaled: Int64 = np.maximum(1, times * factors // FULL)
+    for k in np.flatnonzero(times * factors.astype(float) >= NEVER):  # the product may not fit 64 bits
+        scaled[k] = min(int(times[k]) * int(factors[k]) // FULL, _LONGEST)
+    return scaled
 
 
 def _times(table: DeviceTable, wanted: DeviceRecording, path: Path, flops: int) -> list[int]:
@@ -143,8 +152,8 @@ def _positive(table: DeviceTable, name: str, path: Path) -> list[int]:
 def _training_from_inference(times: list[int], reference: int | None, flops: int) -> list[int]:
     """Return the ns per sample from those of an inference, by a model of `reference` operations if that is given."""
     if reference is None:
-        return [_TRAINING * time for time in times]
-    return [-(-time * flops // reference) for time in times]
+        return [min(_TRAINING * time, _LONGEST) for time in times]
+    return [min(-(-time * flops // reference), _LONGEST) for time in times]
 
 
 def _link(group: GroupOptions, setting: GroupSetting, which: int) -> Int64:

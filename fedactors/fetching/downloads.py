@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import lzma
 import socket
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ from fedactors.extras import needed
 
 PATIENCE = 60.0  # seconds without a byte
 TRIES = 3
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)  # of an archive
 
 
 def download(address: str, path: Path, sha256: str, patience: float = PATIENCE) -> None:
@@ -50,13 +54,31 @@ def _refuse_other(path: Path, sha256: str) -> None:
 
 
 def unzip(path: Path, folder: Path) -> None:
-    """Unpack an archive into `folder`. One that cannot be read is removed, and UsageError says so."""
+    """Unpack an archive into `folder`. One that cannot be read is removed, leaves nothing, and UsageError says so.
+
+    Raises UsageError, too, if the disk does not take what is in it.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
+            _read_through(archive)
             archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError, RuntimeError) as error:
+    except _DAMAGED as error:
         path.unlink(missing_ok=True)
-        raise UsageError(f"{path}: not a zip archive that can be read: {error}; removed") from error
+        raise UsageError(f"{path}: not a zip archive that can be read: {reason(error)}; removed") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be unpacked into {folder}: {error.strerror or error}") from error
+
+
+def _read_through(archive: zipfile.ZipFile) -> None:
+    """Read all that an archive holds, which compares checksums. Raises one of `_DAMAGED` if something is damaged."""
+    try:
+        damaged = archive.testzip()
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):
+            raise
+        raise zipfile.BadZipFile(str(error)) from error  # of bz2, or a place outside the file
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"{damaged}: another checksum")
 
 
 def reason(error: BaseException) -> str:

@@ -56,7 +56,18 @@ class Network(Options):
     places: Places | None = None
     """Latencies between places, in place of `latency`."""
     spread: float = Field(default=0.0, ge=0.0, le=5.0)
-    """Standard deviation of the logarithm of both rates over the group."""
+    """Standard deviation of the logarithm of both rates over the group; not of those that a recording says."""
+
+    @model_validator(mode="after")
+    def _nothing_in_vain(self) -> Network:
+        """Refuse what changes nothing, as recordings say all rates: it looks as if it did."""
+        traced = self.trace is not None and self.trace.down is not None and self.trace.up is not None
+        instead = "trace has both directions" if traced else "table has both rates" if self.table else ""
+        if self.spread and instead:
+            raise ValueError(f"spread changes nothing: {instead} (accepted: without spread)")
+        if self.table and traced:
+            raise ValueError(f"table changes nothing: {instead} (accepted: without table)")
+        return self
 
 
 Availability = Annotated[

@@ -71,10 +71,11 @@ class StopOptions(Options):
             return data
         known = set(cls.model_fields)
         levels = {key: value for key, value in data.items() if key not in known}
-        if not levels:
-            return data
         rest = {key: value for key, value in data.items() if key in known}
-        return {**rest, "reach": {**rest.get("reach", {}), **levels}}
+        named = rest.get("reach", {})
+        if not levels or not isinstance(named, dict):
+            return rest  # what is no dict is refused as the field that it is
+        return {**rest, "reach": {**named, **levels}}
 
     @model_validator(mode="after")
     def _something(self) -> StopOptions:

@@ -12,6 +12,7 @@ import numpy as np
 from fedactors.errors import DivergedError
 from fedactors.fleet.messages import Outcomes
 from fedactors.plan import OUTCOME_CODES, SECOND, Outcome, Plan
+from fedactors.simulation.endings import DIVERGED
 
 _BEFORE = 10  # rounds that a loss is compared with
 _SPIKE = 3.0  # times their median
@@ -57,4 +58,4 @@ def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None) -> str:
     loss = rows[-1].get("train_loss") if rows else None
     if threshold is None or loss is None or loss <= threshold:
         return ""
-    return f"diverged: train loss {loss:.4g} in round {rows[-1]['round']} is above {threshold:g}"
+    return f"{DIVERGED}: train loss {loss:.4g} in round {rows[-1]['round']} is above {threshold:g}"

@@ -8,6 +8,7 @@ from fedactors.errors import FleetError
 from fedactors.fleet.base import Fault
 
 INTERRUPTED = "interrupted"
+DIVERGED = "diverged"  # begins what is said of a run whose losses grew too far; of exceptions, their name does
 
 
 def reason(error: BaseException) -> str:
@@ -31,4 +32,4 @@ def cut_short(rounds: int) -> str:
 
 def is_complete(ended: str) -> bool:
     """Say whether a run that ended so came to its end, and would again."""
-    return ended != INTERRUPTED and not re.match(r"stopped after \d+ rounds|[A-Z]\w+: ", ended)
+    return ended != INTERRUPTED and not re.match(rf"stopped after \d+ rounds|(?!{DIVERGED}: )\w+: ", ended)

@@ -24,8 +24,8 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
+from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.checks.meanings import meanings
-from fedactors.simulation.dealt import with_moves
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import cut_short, further_error, reason

@@ -14,7 +14,7 @@ from fedactors.algorithms.participation import Members, Scheme
 from fedactors.errors import ScenarioError
 from fedactors.plan import OUTCOME_CODES, Outcome, Plan
 from fedactors.scenario.server_options import ServerOptions
-from fedactors.simulation.dealt import Dealt
+from fedactors.simulation.assigned_scenario import AssignedScenario
 
 OPEN = ("auto", "lookahead")  # policies that decide case by case
 
@@ -68,7 +68,7 @@ class Objective:
     update of the device. Clients that are present when the first round opens belong to C from the start.
     """
 
-    def __init__(self, prepared: Dealt) -> None:
+    def __init__(self, prepared: AssignedScenario) -> None:
         server, self._people = prepared.scenario.server, prepared.population
         self._policy = membership_of(server)
         own_members = isinstance(server.participation, Scheme) and server.participation.weights != "share_of_asked"
@@ -121,9 +121,7 @@ class Objective:
     def _arrivals(self, plan: Plan) -> list[Move]:
         """Take in those who were there when this plan opened; those who came later wait for the next."""
         new = [client for client in plan.arrived if not self.inside[client]]
-        here = (
-            client for client in (*self._late, *new) if self._arrival(client) <= plan.opened < self._departure(client)
-        )
+        here = (client for client in (*self._late, *new) if self._is_there(client, plan.opened))
         self._late = tuple(client for client in new if self._arrival(client) > plan.opened)
         return [self._join(client, plan.version) for client in sorted(here)]
 

@@ -38,8 +38,8 @@ class Prepared:
 
     scenario: Scenario
     info: Info
-    sizes: NDArray[np.int64]  # (clients,): training samples dealt to each
-    held: NDArray[np.int64]  # (clients,): samples each trains on: those dealt to it, and the server's if it shares them
+    sizes: NDArray[np.int64]  # (clients,): training samples assigned to each
+    held: NDArray[np.int64]  # (clients,): samples each trains on: its own, and the server's if it shares them
     model: Model
     population: Population
     workloads: list[Workload]
@@ -52,7 +52,7 @@ class Prepared:
 
     @cached_property
     def reallocates(self) -> bool:
-        """Whether the data are dealt anew to the clients asked in each round."""
+        """Whether the data are reassigned to the clients asked in each round."""
         partition = self.scenario.task.partition
         return isinstance(partition, Reassignable) and partition.reallocate
 

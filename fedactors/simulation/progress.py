@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 _PLAIN_SECONDS = 5.0  # between plain lines
-_TELLING_ROUNDS = 3  # and seconds, after which the pace is known
-_TELLING_SECONDS = 2.0
+_TIMED_ROUNDS = 2  # and seconds, after which the pace is known
+_TIMED_SECONDS = 2.0
 
 
 class Progress(Protocol):
@@ -49,6 +49,7 @@ class Plain:
 
     def __init__(self) -> None:
         self._rounds = 0
+        self._first = 0  # round that is shown: a run that was resumed has others before it
         self._began = 0.0
         self._said = 0.0
         self._foreseen = False
@@ -64,22 +65,24 @@ class Plain:
         """Print the row if it is time, or the last; once, as soon as the pace is known, how long the run will take."""
         now = time.monotonic()
         self._began = self._began or now  # the first round also waits for the fleet to start: it tells no pace
-        self._forecast(row["round"], now - self._began)
+        self._first = self._first or row["round"]
+        timed = row["round"] - self._first
+        self._forecast(row["round"], timed, now - self._began)
         if now - self._said >= _PLAIN_SECONDS or row["round"] == self._rounds:
             self._said = now
-            left = (now - self._began) / max(row["round"] - 1, 1) * (self._rounds - row["round"])
+            left = (now - self._began) / max(timed, 1) * (self._rounds - row["round"])
             print(
                 f"{describe(row, self._rounds)}{f'  left ~{left:.0f} s' if left else ''}",
                 file=sys.stderr,
                 flush=True,
             )
 
-    def _forecast(self, done: int, seconds: float) -> None:
-        """Print how long all rounds will take, if enough of them have told it, and it is worth a line."""
-        if self._foreseen or done < _TELLING_ROUNDS or seconds < _TELLING_SECONDS:
+    def _forecast(self, done: int, timed: int, seconds: float) -> None:
+        """Print how long the rounds after `done` will take, if enough were `timed`, and it is worth a line."""
+        if self._foreseen or timed < _TIMED_ROUNDS or seconds < _TIMED_SECONDS:
             return
         self._foreseen = True
-        left = seconds / (done - 1) * (self._rounds - done)
+        left = seconds / timed * (self._rounds - done)
         if left > seconds:
             print(f"forecast: {left:.0f} s more for {self._rounds - done} rounds", file=sys.stderr, flush=True)
 
@@ -97,10 +100,10 @@ class Live:
         from rich.progress import Progress as Bar
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[said]}", markup=False),
         )
         self._bar = Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True))
         self._task: Any = None
@@ -118,7 +121,9 @@ class Live:
 
     def note(self, text: str) -> None:
         """Print above the bar."""
-        self._bar.console.print(text)
+        from rich.text import Text
+
+        self._bar.console.print(Text(text))  # in a plain string [red] and :x: would have a meaning
 
 
 class Stoppable:

@@ -34,16 +34,8 @@ from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, discard_after, save
-from fedactors.simulation.resume.checkpoint import load as load_checkpoint
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
-from fedactors.simulation.resume.resume import (
-    beginning,
-    died_at_once,
-    recorded_rows,
-    refuse_others,
-    scenario_at_once,
-    scenario_of,
-)
+from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, where_to_go_on
 from fedactors.user_errors import user_errors
 from fedactors.workload import PretrainingWork
 
@@ -115,8 +107,7 @@ def resume(
     path = Path(run)
     shown = progress or unasked()
     check_resumable(path)
-    start = None if not previous and died_at_once(path) else load_checkpoint(path, previous=previous)
-    scenario = scenario_of(path, start, overrides) if start else scenario_at_once(path, overrides)
+    start, scenario = where_to_go_on(path, overrides, previous=previous)
     if start:
         start = _with_code_of(scenario, start, path, shown, allowed=changed_code)
     prepared = _ready(scenario, address)

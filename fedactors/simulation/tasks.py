@@ -19,7 +19,7 @@ from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
-from fedactors.simulation.dealt import Dealt
+from fedactors.simulation.assigned_scenario import AssignedScenario
 from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose, stream
@@ -107,17 +107,17 @@ def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     return tuple(np.sort(random.choice(members, wanted, replace=False)).tolist())
 
 
-def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None = None) -> Float64:
+def weights_of(plan: Plan, assigned: AssignedScenario, objective_state: ObjectiveState | None = None) -> Float64:
     """Return the weight of each update heard, `(heard,)`: its participation's, by how old the model is it began from.
 
     Those of devices that have just arrived are as the membership policy says.
     """
     orders = plan.heard()
-    members = objective_state.members if objective_state else _members(plan, dealt)
-    server = dealt.scenario.server
-    shares: Sequence[float] = server.participation.weigh(_updates(orders, dealt), members)
+    members = objective_state.members if objective_state else _members(plan, assigned)
+    server = assigned.scenario.server
+    shares: Sequence[float] = server.participation.weigh(_updates(orders, assigned), members)
     if isinstance(server.participation, Scheme):
-        shares = _counted_over_all(shares, plan, dealt, members)
+        shares = _counted_over_all(shares, plan, assigned, members)
     ages, age_of = np.unique(plan.version - orders.base, return_inverse=True)
     by_age = np.array([server.timing.weight(age) for age in ages.tolist()], np.float64)
     weights: Float64 = np.array(shares, np.float64) * by_age[age_of]
@@ -128,21 +128,23 @@ def weights_of(plan: Plan, dealt: Dealt, objective_state: ObjectiveState | None 
     return weights * [objective_state.factors.get(client, 1.0) for client in orders.client.tolist()]
 
 
-def _counted_over_all(shares: Sequence[float], plan: Plan, dealt: Dealt, members: Members) -> Sequence[float]:
+def _counted_over_all(
+    shares: Sequence[float], plan: Plan, assigned: AssignedScenario, members: Members
+) -> Sequence[float]:
     """Return the weights of a scheme: `shares`, those of the updates heard, as its option `weights` has them.
 
     Where the selection draws by odds, unbiased weights are p_k / pi_k, pi_k a client's probability to be asked; where
     it does not, they are N / S p_k.
     """
-    server, asked = dealt.scenario.server, len(plan.orders)
+    server, asked = assigned.scenario.server, len(plan.orders)
     assert isinstance(server.participation, Scheme)
     if server.participation.weights == "unbiased":
-        people = dealt.population
-        work = dealt.workload_table.all()
+        people = assigned.population
+        work = assigned.workload_table.all()
         there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
         candidates = np.flatnonzero(there & (work.wanted > 0))
         samples = np.where(work.wanted > 0, work.held, 0)
-        clients = Clients(samples, np.zeros(len(samples), np.int64), groups=dealt.scenario.groups)
+        clients = Clients(samples, np.zeros(len(samples), np.int64), groups=assigned.scenario.groups)
         chances = server.selection.chances(clients, candidates, asked)
         if chances is not None:
             of_heard = chances[np.searchsorted(candidates, plan.heard().client)]
@@ -247,12 +249,12 @@ def _measured(plan: Plan, prepared: Prepared) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(clients[at : at + _GROUP]) for at in range(0, len(clients), _GROUP))
 
 
-def _updates(orders: Orders, prepared: Dealt) -> Updates:
+def _updates(orders: Orders, prepared: AssignedScenario) -> Updates:
     examples = prepared.workload_table.of(orders.client).samples(orders.steps)
     return Updates(prepared.held[orders.client], examples, orders.steps, orders.wanted)
 
 
-def _members(plan: Plan, prepared: Dealt) -> Members:
+def _members(plan: Plan, prepared: AssignedScenario) -> Members:
     """Return the set over which p^k is a share: everybody asked, heard or not, or all members of the population.
 
     Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.

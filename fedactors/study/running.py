@@ -88,6 +88,8 @@ def whole_seeds(cells: Sequence[StudyCell], rows: Mapping[int, StudyRow]) -> lis
 def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
     """Yield the position and the row of each cell, seed by seed."""
     work.machines.check()
+    if work.clock_only:
+        work.machines.refuse_training()
     runs = [StudyRun(work.scenario, (*work.changes, *cell.overrides), work.out, work.clock_only) for cell in work.cells]
     folders = [folder_of(Scenario.load(one.scenario, one.overrides), work.out) for one in runs]
     order = by_seed(work.cells)

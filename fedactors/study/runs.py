@@ -25,6 +25,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
 from fedactors.simulation.progress import Progress, Silent, Stoppable
 from fedactors.simulation.record.code_files import code_digests
+from fedactors.simulation.record.run_folder import refuse_claimed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -56,6 +57,12 @@ class StudyMachines(NamedTuple):
             raise ClusterError(
                 "--jobs is for this machine; a cluster runs what it can at a time (accepted: one of the two)"
             )
+
+    def refuse_training(self) -> None:
+        """Raise ClusterError if it is where runs are trained: the clock alone is replayed on this machine."""
+        elsewhere = f"--address {self.address}" if self.address else "--fleet ray" if self.fleet == "ray" else ""
+        if elsewhere:
+            raise ClusterError(f"{elsewhere}: the clock alone is replayed on this machine (accepted: --fleet local)")
 
 
 class StudyRun(NamedTuple):
@@ -222,6 +229,8 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     scenarios = [Scenario.load(one.scenario, one.overrides) for one in work]
     folders = [folder_of(scenario, one.out) for scenario, one in zip(scenarios, work, strict=True)]
     missing = [k for k, folder in enumerate(folders) if not complete(folder)]
+    for k in missing:
+        refuse_claimed(folders[k])  # before it is computed
     first = scenarios[0].cluster
     resources = {"cpus": first.cpus_per_actor, "gpus": first.gpus_per_actor}
     found = scatter(packed, [(work[k].scenario.resolve(), work[k].overrides) for k in missing], address, **resources)
@@ -252,7 +261,11 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
 
 
 def fresh(folder: Path) -> Path:
-    """Set a run that cannot be gone on with aside, and return the folder's path."""
+    """Set a run that cannot be gone on with aside, and return the folder's path.
+
+    Raises RunFolderError if another process is writing to it, such as another study that has the run too.
+    """
+    refuse_claimed(folder)
     number = 0
     while folder.exists():
         number += 1

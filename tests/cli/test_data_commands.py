@@ -2,14 +2,17 @@
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from fedactors.cli.main import main
 from fedactors.data.partitions.partition import ClassPartition
 from fedactors.data.sets.digits import Digits
+from fedactors.report.client_data.holdings_text import cells
 from tests.data.user.scenes import scene
 
 DIGITS = {"dataset": "digits", "model": "logistic", "partition": {"name": "classes", "classes": 2}}
@@ -60,6 +63,16 @@ def test_labels_of_other_kinds_are_shown_too(tmp_path, capsys, target, dataset):
     assert figures["kind"] == target
     assert len(figures["labels"]) == {"value": 8, "multi-label": 3, "sequence": 0}[target]
     assert described(tmp_path, capsys, task, count=4)[0] == 0
+
+
+def test_brackets_in_names_are_text(capsys):
+    """Names of labels and of clients are those of folders and files: rich would read [red] as a colour."""
+    names = {"labels": ["[red]", ":x:", "[/b]"], "client_names": ["[/tmp/x]", "[bold]", ":smile:"]}
+    figures = {**names, "counts": np.eye(3, dtype=int).tolist(), "sizes": [1, 1, 1], "clients": 3}
+    Console(file=sys.stdout, width=160).print(cells(figures))
+    head, *rows = capsys.readouterr().out.splitlines()[:4]
+    assert head.split() == ["client", "[red]", ":x:", "[/b]", "samples"]
+    assert [row.split()[0] for row in rows] == names["client_names"]
 
 
 def test_charts_are_written_and_ask_nothing_of_the_network(tmp_path, capsys):

@@ -64,6 +64,25 @@ def test_speed_from_tables(tmp_path):
     assert found.flows is None
 
 
+@pytest.mark.parametrize("time", [77, 24 * SECOND, NEVER // 2])
+def test_a_table_of_one_time_is_that_time_with_the_same_spread(time, tmp_path):
+    """Factors of a table are in whole ppm, at least 1: both differ by 1 ppm of the time at most, and by rounding."""
+    native.write(table(["a"], {device_tables.TRAIN: [time]}), tmp_path / "own.csv")
+    wide = {"count": 20_000, "network": {"down": "1 MB/s"}}
+    listed = people(tmp_path, [{"compute": {"table": {"path": "own.csv"}, "spread": 5.0}, **wide}]).per_sample
+    stated = people(tmp_path, [{"compute": {"per_sample": f"{time}ns", "spread": 5.0}, **wide}]).per_sample
+    assert listed.max() <= NEVER // 4
+    assert np.abs(listed - stated).max() <= time // 1_000_000 + 2
+    assert listed[stated.argmax()] == listed.max()
+
+
+def test_inferences_that_last_for_centuries_are_no_overflow(tmp_path):
+    native.write(table(["a"], {device_tables.SAMPLE: [NEVER - 1]}), tmp_path / "fedscale.csv")
+    for more in ({}, {"reference": "1 FLOP"}):
+        found = people(tmp_path, [{"compute": {"table": {"path": "fedscale.csv", **more}}}])
+        assert found.per_sample.tolist() == [NEVER // 4] * 4
+
+
 def test_a_device_takes_the_same_row_for_speed_and_links(tmp_path):
     names = [str(k) for k in range(50)]
     native.write(

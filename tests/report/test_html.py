@@ -8,12 +8,17 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.html import write, write_many
 from fedactors.report.palette import RUNS
+from fedactors.report.timeline.device_timeline import timeline
+from fedactors.run_files.records import read
 from tests.report.conftest import HOSTILE, made_up
 
 FIVE_MB = 5_000_000
@@ -140,6 +145,19 @@ def test_trips_that_do_not_fit_are_cut_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr("fedactors.report.timeline.device_timeline.BYTES", 100_000)
     page = write(made_up(tmp_path / "busy", rounds=3_000, cohort=10, devices=10))
     assert re.search(r"Their first \d{1,2},\d{3} of 30,000 trips are drawn; counts are of all.", text_of(page))
+
+
+def test_rounds_whose_beginnings_alone_do_not_fit_are_cut_in_time(tmp_path, monkeypatch):
+    """Beginnings at odd moments take three bytes each: 3,000 of them are more than the 5,000 bytes of all trips."""
+    monkeypatch.setattr("fedactors.report.timeline.device_timeline.BYTES", 5_000)
+    folder = made_up(tmp_path / "long", rounds=3_000, cohort=1, devices=10)
+    plans = pq.read_table(folder / "plans.parquet").to_pydict()
+    odd = np.random.default_rng(2).integers(0, 60_000_000_000, 3_000)
+    pq.write_table(pa.table(plans | {"opened": plans["opened"] - odd}), folder / "plans.parquet")
+    trips = timeline(read(folder)).data["trips"]
+    lengths = dict(trips["columns"])
+    assert len(trips["blob"]) <= 5_000
+    assert 100 < lengths["version"] == lengths["opened"] < 1_000
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(finished, tmp_path):

@@ -56,6 +56,32 @@ WRONG = {
         ("server.privacy", True),
         ["server.privacy: found True, should be keys with values"],
     ),
+    "a level in place of levels": (
+        ("server.stop", {"reach": 0.9, "accuracy": 0.8}),
+        ["server.stop.reach: found 0.9, should be keys with values"],
+    ),
+    "no levels beside a level": (
+        ("server.stop", {"reach": None, "accuracy": 0.8}),
+        ["server.stop.reach: found None, should be keys with values"],
+    ),
+    "a spread of rates from a table": (
+        ("population.0.network", {"table": {"path": "links.csv"}, "spread": 0.5}),
+        ["population.0.network (group phones)", "spread changes nothing", "accepted: without spread"],
+    ),
+    "a spread of recorded rates": (
+        ("population.0.network", {"trace": {"down": {"path": "a.csv"}, "up": {"path": "b.csv"}}, "spread": 0.5}),
+        ["population.0.network (group phones)", "spread changes nothing", "accepted: without spread"],
+    ),
+    "a table beside recorded rates": (
+        (
+            "population.0.network",
+            {
+                "trace": {"down": {"path": "a.csv"}, "up": {"path": "b.csv"}},
+                "table": {"path": "links.csv"},
+            },
+        ),
+        ["population.0.network (group phones)", "table changes nothing", "accepted: without table"],
+    ),
     "a group of nobody": (("population.0.count", 0), ["population.0.count", "found 0", "greater than or equal to 1"]),
     "a count in quotes": (("population.0.count", "20"), ["population.0.count", "found '20'", "integer"]),
     "a broken count": (("population.0.count", 2.5), ["population.0.count", "2.5"]),

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import shutil
+import zlib
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ import pytest
 
 from fedactors import Scenario, run
 from fedactors.cli.main import main
-from fedactors.errors import ScenarioError, UsageError
+from fedactors.errors import ClusterError, ScenarioError, UsageError
 from fedactors.report.variant_names import labelled
 from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
@@ -144,6 +145,15 @@ def test_an_unfinished_run_without_a_checkpoint_is_set_aside(scenario, tmp_path)
         ("diverged: train loss above 9", True),
         (reason(KeyboardInterrupt()), False),
         (reason(OSError("disk full")), False),
+        (reason(zlib.error("damaged")), False),
+        (reason(type("my_error", (Exception,), {})("odd")), False),
+        (reason(type("Fehler_ß", (Exception,), {})()), False),
+        ("nobody who can be asked can ever report", True),
+        ("virtual time limit", True),
+        ("12 trips in a row came to nothing", True),
+        ("loss 0.25 is at most 0.3, as server.stop asks", True),
+        ("no better accuracy than 0.5 in 3 evaluations, as server.stop asks", True),
+        ("the budget of 5 kWh is spent", True),
         (cut_short(3), False),
     ],
 )
@@ -286,6 +296,13 @@ def test_a_comparison_by_the_clock_alone_tells_participation_time_and_traffic(tm
     assert "accuracy" not in heads
     assert [row.split()[0] for row in rows] == ["20s", "40s"]
     assert all("-" not in row.split() for row in rows)
+
+
+@pytest.mark.parametrize("where", [{"address": "127.0.0.1:1"}, {"fleet": "ray"}], ids=["cluster", "ray"])
+def test_the_clock_alone_is_not_played_elsewhere(where, scenario, tmp_path):
+    with pytest.raises(ClusterError, match="the clock alone is replayed on this machine"):
+        compare(scenario, {"server.deadline": ["5s", "6s"]}, 1, out=tmp_path / "x", clock_only=True, **where)
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "0 seeds"), (1, "1 seed"), (2, "2 seeds")])

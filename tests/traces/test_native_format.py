@@ -125,6 +125,14 @@ def test_parquet_of_other_columns_is_refused(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+def test_what_cannot_be_written_leaves_nothing(name, tmp_path):
+    (tmp_path / name).mkdir()
+    with pytest.raises(TraceError, match="cannot be written"):
+        native.write(build([("a", [(0, 5)], 0, 5)]), tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_what_cannot_be_written_is_one_error(tmp_path):
     timeline = build([("a", [(0, 5)], 0, 5)])
     with pytest.raises(TraceError, match="cannot be written"):

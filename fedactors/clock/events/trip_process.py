@@ -34,7 +34,7 @@ class TripProcess:
         """Triggers when the server no longer waits: the upload has arrived, the device has departed, or it will never
         report and there is no deadline to wait for."""
         self.steps = 0  # local steps completed
-        self.hopeless = False  # it will never end, and there is no deadline: the server does not wait for it
+        self.never_reports = False  # it will never end, and there is no deadline: the server does not wait for it
         self.outcome: Outcome | None = None  # known once the server is told, or the work is lost
         self.finished: Time = NEVER  # when that was
         self._world = world
@@ -61,7 +61,7 @@ class TripProcess:
         self._pause(closed)
         outcome, finished = self.outcome, min(self.finished, closed)
         if outcome is None:
-            outcome = Outcome.CANCELLED if early and not self.hopeless else self._aim.silent
+            outcome = Outcome.CANCELLED if early and not self.never_reports else self._aim.silent
         if self._process.is_alive:
             self._process.interrupt()
         self.device.set_stage("idle")
@@ -73,8 +73,8 @@ class TripProcess:
         try:
             if not errand.linked or (self._aim.loses_work and not device.on):
                 self._lose()
-            self.hopeless = self._foresight.never_ends(device, errand, self._aim)
-            if self.hopeless:
+            self.never_reports = self._foresight.never_ends(device, errand, self._aim)
+            if self.never_reports:
                 close(self.over)
             device.set_stage("download")
             yield from self._advance("wait", flows.on, errand.latency)
@@ -153,7 +153,7 @@ class TripProcess:
         if self._aim.loses_work and not self.device.on:
             self._lose()
         if not self.device.on and not self.device.unforeseen and self.errand.deadline == NEVER:
-            self.hopeless = True
+            self.never_reports = True
             close(self.over)
 
     def _lose(self) -> None:

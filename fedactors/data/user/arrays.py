@@ -15,6 +15,7 @@ AnyArray = NDArray[Any]
 Integers = Literal["identifiers", "values"]
 
 _ACCEPTED = "accepted: a tensor, an array, an image, a number, or lists of numbers of one shape"
+_BITS = "pixels of 8 or 16 bits, or an array of shares"
 _EXACT = 2**24  # the integers up to here are exact in float32
 
 
@@ -105,12 +106,37 @@ def _plain(value: Any) -> Any:
 
 
 def pixels(image: Any) -> Float32:
-    """Return the pixels of a Pillow image, `(channels, height, width)` in [0, 1]; palettes become colours."""
-    grey = image.mode in ("1", "L", "I", "F", "I;16")
+    """Return the pixels of a Pillow image, `(channels, height, width)` in [0, 1]; palettes become colours.
+
+    Raises ValueError if nobody can say which of its values is white.
+    """
+    if _has_sixteen_bits(image):
+        shares: Float32 = np.array(image, dtype=np.float32)[None] / np.float32(65_535)
+        return shares
+    grey = image.mode in ("1", "L")
     found = np.array(image.convert("L" if grey else "RGB"), dtype=np.float32)
     found /= 255
     upright: Float32 = found[None] if grey else np.ascontiguousarray(found.transpose(2, 0, 1))
     return upright
+
+
+def eight_bits(image: Any) -> Any:
+    """Return a Pillow image with 8 bits for a pixel's value, which can be made grey or coloured. Raises as `pixels`."""
+    if not _has_sixteen_bits(image):
+        return image
+    from PIL import Image
+
+    return Image.fromarray(np.rint(np.array(image, dtype=np.float32) / 257).astype(np.uint8))
+
+
+def _has_sixteen_bits(image: Any) -> bool:
+    """Whether a Pillow image has 16 bits for a pixel's value: Pillow itself would make all above 255 white.
+
+    Raises ValueError if it has more, of which the range is not known.
+    """
+    if image.mode in ("I", "F"):
+        raise ValueError(f"pixels of mode {image.mode}, whose range is not known (accepted: {_BITS})")
+    return bool(image.mode.startswith("I;16"))
 
 
 def _kind(value: Any) -> str:

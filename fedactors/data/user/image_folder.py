@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from fedactors.data.user.arrays import pixels
+from fedactors.data.user.arrays import eight_bits, pixels
 from fedactors.data.user.held_back import held_back
 from fedactors.data.user.samples import Keys, RawPart, owner_column
 from fedactors.data.user.user_data import UserData, stamp
@@ -66,7 +66,7 @@ class ImageFolderData(UserData):
             text = " ".join(str(error).split())
             raise DataError(f"image_folder: {root}: {text} (accepted: a folder of images for each label)") from error
         files = [Path(file) for file, _ in found.samples]
-        images = [self._pixels(found.loader, file) for file in files]
+        images = [self._pixels(file) for file in files]
         for file, image in zip(files, images, strict=True):
             if image.shape != images[0].shape:
                 raise DataError(
@@ -77,11 +77,12 @@ class ImageFolderData(UserData):
         names = np.array([found.classes[label] for _, label in found.samples])
         return RawPart((("", np.stack(images)),), names, None, owner_column(owners, str(root)))
 
-    def _pixels(self, loader: Any, file: Path) -> Any:
+    def _pixels(self, file: Path) -> Any:
         from PIL import Image
 
         try:
-            image = loader(str(file))
+            with Image.open(file) as opened:
+                image = eight_bits(opened).convert("RGB")
         except (OSError, SyntaxError, ValueError) as error:  # Pillow raises what its decoders do
             raise DataError(f"{file} cannot be read: {' '.join(str(error).split())[:200]}") from error
         image = image.convert("L") if self.grey else image

@@ -48,7 +48,7 @@ class UserData(Options):
         return self._loaded(seed).info
 
     def check(self) -> None:
-        """Read the data, if that has not happened. Raises DataError if something is wrong with them."""
+        """Do nothing: `info` reads the data, and raises what is wrong with them."""
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if something is wrong with them."""

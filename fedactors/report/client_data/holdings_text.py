@@ -61,12 +61,12 @@ def cells(figures: Figures) -> Any:
     table = Table(box=None, padding=(0, 1 if len(names) <= 15 else 0), pad_edge=False, show_footer=False)
     table.add_column("client", justify="right", no_wrap=True)
     for name in names:
-        table.add_column(name[:8], justify="center", no_wrap=True)
+        table.add_column(Text(name[:8]), justify="center", no_wrap=True)
     table.add_column("samples", justify="right", no_wrap=True)
     sizes, called = figures["sizes"], figures["client_names"]
     for client, row in enumerate(counts):
         shown = [Text(_cell(count, most), style=_style(count, most)) for count in row.tolist()]
-        table.add_row(called[client][:16] if called else str(client), *shown, f"{sizes[client]:,}")
+        table.add_row(Text(called[client][:16] if called else str(client)), *shown, f"{sizes[client]:,}")
     left = figures["clients"] - len(counts)
     table.caption = f"a full cell: {most:,} samples" + (f"; {left:,} more clients are not shown" if left else "")
     table.caption_justify = "left"

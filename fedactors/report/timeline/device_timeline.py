@@ -147,7 +147,7 @@ def _trips(records: Records, taken: Ints, devices: Ints, unit: int) -> dict[str,
     first = np.concatenate([[True], np.diff(chosen["client"]) > 0])
     version = chosen["version"]
     started, downloaded, computed, finished = (chosen[name] // unit for name in _TIMES)
-    opened = _opened(records, unit)
+    opened = _opened(records, unit)[: int(version.max(initial=-1)) + 1]  # of a long run, all would not fit
     return {
         "opened": np.diff(opened, prepend=0),
         "trips": counts,

@@ -14,7 +14,6 @@ from fedactors.plan import NEVER
 from fedactors.scenario.units import factor_of, quantity
 
 MICRO = 10**6
-MILLI = 10**3
 _POWERS = {
     "uW": 1,
     "µW": 1,

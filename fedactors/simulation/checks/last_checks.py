@@ -21,7 +21,7 @@ def _check_personal(prepared: Prepared) -> None:
 
 
 def _check_reallocation(prepared: Prepared) -> None:
-    """Refuse to deal anew what the server holds too, or more than there is. Raises ScenarioError."""
+    """Refuse to reassign what the server holds too, or more than there is. Raises ScenarioError."""
     if prepared.reallocates:
         check_reallocation(prepared.scenario, prepared.info, prepared.sizes)
 

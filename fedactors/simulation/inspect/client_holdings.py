@@ -20,7 +20,7 @@ _BINS = 8  # of labels that are values
 def holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
     """Return who holds what, as plain figures; the labels of the first `shown` clients one by one.
 
-    Raises ScenarioError or DataError, naming the scenario's file, if the data cannot be read or dealt.
+    Raises ScenarioError or DataError, naming the scenario's file, if the data cannot be read or assigned.
     """
     try:
         return _holdings(scenario, shown)

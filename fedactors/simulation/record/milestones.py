@@ -20,10 +20,14 @@ def milestones(rows: Iterable[Mapping[str, Any]], levels: Sequence[float] = LEVE
     for row in rows:
         for column in _SUMS:
             if column in row:
-                sums[column] = round(sums.get(column, 0) + row[column], 6)
+                sums[column] = sums.get(column, 0) + row[column]
         while len(found) < len(levels) and (row.get("accuracy") or 0.0) >= levels[len(found)]:
-            found.append({"accuracy": levels[len(found)], **_line(row), **sums})
+            found.append({"accuracy": levels[len(found)], **_line(row), **_rounded(sums)})
     return found
+
+
+def _rounded(sums: Mapping[str, float]) -> dict[str, float]:
+    return {column: round(amount, 6) for column, amount in sums.items()}
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:

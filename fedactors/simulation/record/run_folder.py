@@ -245,7 +245,7 @@ def _appending(path: Path) -> FileIO:
         raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _refuse_claimed(path: Path) -> None:
+def refuse_claimed(path: Path) -> None:
     """Raise RunFolderError if another process is writing to the folder `path`, or if its metrics are no file."""
     if os.path.lexists(path / METRICS):
         with reading(path / METRICS) as file:
@@ -275,7 +275,7 @@ def check_free(path: Path) -> None:
     """Raise RunFolderError if `path` cannot become a run folder: it holds something, or is none and cannot be made."""
     try:
         if path.exists() and any(path.iterdir()):
-            _refuse_claimed(path)
+            refuse_claimed(path)
             raise taken(path)
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None

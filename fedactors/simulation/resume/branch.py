@@ -60,7 +60,7 @@ def branch(
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
     code_changes(path, known.code, before, allowed=False)
     _refuse_other_past(before, after, at)
-    folder = new_path(f"{after.name}-branch") if out is None else Path(out)
+    folder = new_path(name_of(after)) if out is None else Path(out)
     check_free(folder)
     where: dict[str, Any] = {"fleet": fleet, "actors": actors, "address": address, "report": report}
     with tempfile.TemporaryDirectory(prefix="fedactors-branch-") as made:
@@ -77,6 +77,16 @@ def branch(
             )
         _begin(folder, after, start, rows)
     return resume(folder, progress=shown, **where)
+
+
+def scenario_of_branch(recorded: str | Path, overrides: Iterable[str]) -> Scenario:
+    """Return the scenario of a branch of the run in the folder `recorded`. Raises as `branch`."""
+    return _scenario(Path(recorded), load(Path(recorded)), overrides)
+
+
+def name_of(scenario: Scenario) -> str:
+    """Return how the folder of a branch begins, of which nobody has said where it is."""
+    return f"{scenario.name}-branch"
 
 
 def _lines(run: Path, at: int) -> list[bytes]:

@@ -21,7 +21,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.recorded_scenario import scenario_data
-from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
+from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, load
 from fedactors.version import ENGINE, VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
@@ -67,6 +67,19 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
+
+
+def where_to_go_on(
+    run: Path, overrides: Iterable[str] = (), *, previous: bool = False
+) -> tuple[Checkpoint | None, Scenario]:
+    """Return the checkpoint that a run goes on from, None before its first, and its scenario with `overrides`.
+
+    Raises RunFolderError if there is no checkpoint, it is damaged, or anything but the cluster is changed.
+    """
+    if not previous and died_at_once(run):
+        return None, scenario_at_once(run, overrides)
+    start = load(run, previous=previous)
+    return start, scenario_of(run, start, overrides)
 
 
 def died_at_once(run: Path) -> bool:

@@ -45,11 +45,19 @@ def write(recording: Timeline | Series | DeviceTable | Matrix, path: str | Path,
     try:
         parquet = target.suffix == ".parquet"
         data = (b"" if parquet else head.encode()) + _packed(recording, parquet)
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
-        draft.write_bytes(gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
-        draft.replace(target)
+        _replace(target, gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
     except (OSError, ValueError) as error:
         raise TraceError(f"{path}: cannot be written: {error}") from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a file under another name, and rename it; nothing is left of one that cannot be written. Raises OSError."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(data)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _packed(recording: Timeline | Series | DeviceTable | Matrix, parquet: bool) -> bytes:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fedactors.data.user.arrays import array_of
 from fedactors.errors import UsageError
 from fedactors.simulation.prepare import prepare
 from tests.data.user.scenes import scene
@@ -41,6 +42,36 @@ def test_images_become_channels_in_0_to_1_and_folders_labels(birds, tmp_path):
     assert data.y.tolist() == [0, 0, 0, 1, 1, 1]
     assert np.allclose(data.x[:, 0, 0, 0] * 255, [100, 101, 102, 0, 1, 2])
     assert (data.x[:, 2] == 1).all()
+
+
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_images_of_sixteen_bits_keep_their_shades(suffix, order, birds, tmp_path):
+    """Shades of 16 bits are 257 times those of 8; Pillow would make all above 255 white."""
+    shades = np.arange(24, dtype=order).reshape(4, 6) * 2570
+    Image.fromarray(shades).save(birds / "train/wren" / f"9.{suffix}")
+    _, data = read(given(tmp_path))
+    _, grey = read(given(tmp_path, grey=True))
+    expected = (np.arange(24) * 10).reshape(4, 6)
+    assert np.array_equal(np.rint(data.x[-1] * 255), [expected] * 3)
+    assert np.array_equal(np.rint(grey.x[-1] * 255), [expected])
+
+
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+def test_pixels_of_sixteen_bits_are_shares_of_the_highest(order):
+    shades = np.array([[0, 1, 257], [4369, 65534, 65535]], dtype=order)
+    assert np.array_equal(array_of(Image.fromarray(shades), ""), shades.astype(np.float32)[None] / 65535)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_images_without_a_range_are_refused(kind, birds, tmp_path):
+    image = Image.fromarray(np.array([[0, 1], [700, 90_000]], kind))
+    accepted = "accepted: pixels of 8 or 16 bits, or an array"
+    with pytest.raises(UsageError, match=rf"train sample 3: .*mode {image.mode}, .*{accepted}"):
+        array_of(image, "train sample 3")
+    image.save(birds / "train/wren/9.tif")
+    with pytest.raises(UsageError, match=rf"wren/9\.tif cannot be read: .*mode {image.mode}, .*{accepted}"):
+        read(given(tmp_path))
 
 
 def test_images_are_resized_and_grey(birds, tmp_path):

@@ -19,6 +19,7 @@ from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import run
 from fedactors.simulation.tracking.tracked_progress import flat, numbers
 from tests.fleet.conftest import QUICKSTART
+from tests.test_own_plugins import written
 
 WORDS = ["run", str(QUICKSTART), "--set", "server.rounds=3", "--set", "server.evaluate_every=2", "--fleet", "local"]
 
@@ -54,6 +55,42 @@ def test_mlflow_has_metrics_and_parameters(tmp_path, capsys, monkeypatch):
     assert [(m.step, m.value) for m in history] == [
         (row["round"], row["accuracy"]) for row in rows(tmp_path / "run") if "accuracy" in row
     ]
+
+
+def parameters_in(store, monkeypatch):
+    """Return the name and the parameters of the one run in a store of MLflow."""
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    client = mlflow.MlflowClient(tracking_uri=store)
+    [found] = client.search_runs([client.get_experiment_by_name("fedactors").experiment_id])
+    return found.info.run_name, found.data.params
+
+
+@pytest.mark.filterwarnings("ignore")  # mlflow's and tensorboard's own
+@pytest.mark.parametrize("out", [["--out", "branched"], []], ids=["folder given", "new folder"])
+def test_a_branch_is_logged_under_its_own_name_with_what_is_changed(out, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("tensorboard")
+    monkeypatch.chdir(tmp_path)
+    assert main([*WORDS, "--out", "whole"]) == 0
+    store = (tmp_path / "store").as_uri()
+    words = ["branch", "whole", "--at", "round=2", "--set", "server.rounds=4", "--fleet", "local"]
+    assert main([*words, *out, "--tensorboard", "--mlflow", store]) == 0
+    assert not (tmp_path / "whole/tensorboard").exists()
+    [folder] = [path.parent for path in tmp_path.rglob("tensorboard")]
+    assert folder == tmp_path / "branched" if out else folder.name.startswith("quickstart-branch-")
+    assert rows(folder)[-1]["round"] == 4
+    name, parameters = parameters_in(store, monkeypatch)
+    assert (name, parameters["server.rounds"]) == (folder.name, "4")
+
+
+@pytest.mark.filterwarnings("ignore")  # mlflow's own
+def test_a_run_that_goes_on_is_logged_with_its_new_cluster(tmp_path, monkeypatch, capsys):
+    """Also where the scenario names a file of the user."""
+    run(Scenario.load(written(tmp_path)), tmp_path / "run", fleet="local", report=False, stop_after=1)
+    store = (tmp_path / "store").as_uri()
+    words = ["resume", str(tmp_path / "run"), "--set", "cluster.checkpoint_every=7", "--fleet", "local"]
+    assert main([*words, "--mlflow", store]) == 0, capsys.readouterr().err
+    assert parameters_in(store, monkeypatch)[1]["cluster.checkpoint_every"] == "7"
 
 
 @pytest.mark.filterwarnings("ignore")  # mlflow's own

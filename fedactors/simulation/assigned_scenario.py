@@ -30,7 +30,7 @@ class MembershipTimes(Protocol):
     def __len__(self) -> int: ...
 
 
-class Dealt(Protocol):
+class AssignedScenario(Protocol):
     """What weights depend on: of a `Prepared`, or of a run folder."""
 
     @property
