@@ -11,12 +11,14 @@ from fedactors.extras import needed
 _PICTURES = (".png", ".pdf", ".svg")
 
 
-def refuse_unwritable(option: str, path: str | Path) -> None:
-    """Raise UsageError if no file can be written to `path`, which `option` names."""
+def refuse_unwritable(option: str, path: str | Path, made: Path | None = None) -> None:
+    """Raise UsageError if no file can be written to `path`, which `option` names; `made` is what the command makes."""
     folder = Path(path).parent
     why = ""
     if Path(path).is_dir():
         why = "it is a folder (accepted: a file)"
+    elif made is not None and folder.resolve() == made.resolve() and not made.exists():
+        return
     elif not folder.is_dir():
         why = f"no folder {folder} (accepted: a file in a folder that is there)"
     elif not os.access(folder, os.W_OK | os.X_OK):
@@ -25,11 +27,11 @@ def refuse_unwritable(option: str, path: str | Path) -> None:
         raise UsageError(f"{option} {path}: cannot be written: {why}")
 
 
-def refuse_undrawable(option: str, path: str) -> None:
-    """Raise UsageError if matplotlib cannot draw a picture into `path`, which `option` names."""
+def refuse_undrawable(option: str, path: str, made: Path) -> None:
+    """Raise UsageError if matplotlib cannot draw a picture into `path`; for the others see `refuse_unwritable`."""
     if Path(path).suffix.lower() not in _PICTURES:
         raise UsageError(f"{option} {path} (accepted: a file that ends in .png, .pdf or .svg)")
-    refuse_unwritable(option, path)
+    refuse_unwritable(option, path, made)
     needed("matplotlib", "notebook")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,10 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.simulation.record.run_folder import new_path
     from fedactors.simulation.runner import run
 
-    out = options.out or (new_path(scenario.name) if options.tensorboard or options.wandb else None)
-    return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
+    made = new_path(scenario.name) if not options.out and (options.tensorboard or options.wandb) else None
+    out = options.out or made
+    with _removed_if_empty(made):
+        return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
 
 
 def extend_resume(command: argparse.ArgumentParser) -> None:
@@ -76,11 +78,16 @@ def branch(options: argparse.Namespace) -> int:
     from fedactors.simulation.resume.branch import branch, name_of, scenario_of_branch
 
     run = Path(options.run)
-    out, scenario = options.out, None
-    if options.tensorboard or options.mlflow or options.wandb:
-        scenario = scenario_of_branch(run, options.set)
-        out = out or new_path(name_of(scenario))
-    return _play(options, Path(out or run), scenario, lambda where: branch(run, options.at, options.set, out, **where))
+    logs = options.tensorboard or options.mlflow or options.wandb
+    scenario = scenario_of_branch(run, options.set) if logs else None
+    made = new_path(name_of(scenario)) if scenario and not options.out else None
+    out = options.out or made
+
+    def start(where: dict[str, Any]) -> Any:
+        return branch(run, options.at, options.set, out, **where)
+
+    with _removed_if_empty(made):
+        return _play(options, Path(out or run), scenario, start)
 
 
 def _round(text: str) -> int:
@@ -88,6 +95,18 @@ def _round(text: str) -> int:
     if not number.isdigit() or not 1 <= int(number) <= _LAST_ROUND:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: round=N, N from 1)')
     return int(number)
+
+
+@contextmanager
+def _removed_if_empty(made: Path | None) -> Iterator[None]:
+    """Remove the folder that was `made` for a run, if the command fails before anything is in it."""
+    try:
+        yield
+    except BaseException:
+        if made is not None:
+            with suppress(OSError):  # it holds something
+                made.rmdir()
+        raise
 
 
 def _play(

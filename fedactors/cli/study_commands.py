@@ -61,6 +61,8 @@ def run_compare(options: argparse.Namespace) -> int:
     _check(options)
     base = Scenario.load(options.scenario, options.set)
     out = Path(options.out or f"runs/studies/{base.name}")
+    if options.plot:
+        planned_files.refuse_undrawable("--plot", options.plot, out)
     axes = _axes(options, base)
     _refuse_other(options, axes, out)
     further = {"baseline": options.baseline, "confidence": options.confidence}
@@ -99,6 +101,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     _check(options)
     base = Scenario.load(options.scenario, options.set)
     out = Path(options.out or f"runs/studies/{base.name}")
+    if options.plot:
+        planned_files.refuse_undrawable("--plot", options.plot, out)
     further = _recordings(options, base)
     _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], out)
     shown = options.measure
@@ -184,8 +188,6 @@ def _check_choices(options: argparse.Namespace) -> None:
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
-    if options.plot:
-        planned_files.refuse_undrawable("--plot", options.plot)
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
-from fedactors.simulation.endings import cut_short, further_error, reason
+from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
 from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
@@ -199,7 +199,7 @@ class Execution:
         server = self._prepared.scenario.server
         outcomes = self._outcomes()
         if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
-            return f"diverged: {wrong}"
+            return f"{DIVERGED}: {wrong}"
         while outcomes.bad and server.bad_updates == "quarantine":
             outcomes = self._without(outcomes)
         refuse_bad(outcomes, self._pending[0].plan)

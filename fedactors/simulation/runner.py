@@ -186,7 +186,7 @@ def _note_processors(scenario: Scenario, fleet: Fleet, progress: Progress) -> No
     found = sorted({bits.processor_kind(wanted), *fleet.processors(wanted)})
     if len(found) > 1:
         progress.note(
-            f"cluster.bits: nodes have unlike processors ({' and '.join(found)}):"
+            f"cluster.bits: nodes have unlike processors ({' and '.join(kind or 'unknown' for kind in found)}):"
             " bits may depend on which node trains which clients"
         )
 

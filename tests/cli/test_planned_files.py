@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
+from fedactors.cli import planned_files
 from fedactors.cli.main import main
+from fedactors.errors import UsageError
 from tests.data.user.scenes import scene
 from tests.fleet.conftest import QUICKSTART
 
@@ -78,3 +80,30 @@ def test_a_grid_is_refused_before_its_first_point(more, named, tmp_path, capsys,
     (tmp_path / "file").touch()
     words = ["scale", str(QUICKSTART), "--clients", "4", "--actors", "1"]
     assert named in refused(capsys, [*words, *more])
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_picture_may_go_into_the_folder_that_a_study_makes(made, tmp_path):
+    folder = tmp_path / "runs" / "study"
+    if made:
+        folder.mkdir(parents=True)
+    planned_files.refuse_undrawable("--plot", str(folder / "x.png"), folder)
+    planned_files.refuse_undrawable("--plot", str(folder / ".." / "study" / "x.png"), folder)
+    with pytest.raises(UsageError, match="no folder"):
+        planned_files.refuse_undrawable("--plot", str(folder / "deeper" / "x.png"), folder)
+
+
+def test_a_run_or_branch_that_is_refused_leaves_no_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scene(tmp_path, DIGITS, 10)
+    words = ["small.yaml", "--fleet", "local", "--set", "server.rounds=2"]
+    assert main(["run", *words, "--out", "first"]) == 0
+    capsys.readouterr()
+    refused(capsys, ["branch", "first", "--at", "round=9", "--tensorboard"])
+    monkeypatch.setattr("fedactors.simulation.runner.load", fail)
+    refused(capsys, ["run", *words, "--tensorboard"])
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def fail(*_):
+    raise UsageError("nothing there")

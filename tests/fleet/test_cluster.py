@@ -73,7 +73,8 @@ def test_the_same_digests_on_several_nodes(cluster, expected, tmp_path, nodes):
     assert placement.count("client host") == nodes, "a host on each node: as many as fit"
 
 
-def test_each_node_is_asked_for_its_processor_and_a_lost_one_is_left_out(cluster):
+def test_each_node_is_asked_for_its_processor_and_a_lost_one_is_left_out(cluster, monkeypatch):
+    monkeypatch.setattr("fedactors.fleet.ray.node_calls._ANSWER_SECONDS", 120.0)  # processes start when they are asked
     others = [cluster.add_node(num_cpus=1) for _ in range(2)]
     cluster.wait_for_nodes()
     with RayFleet(None, address="auto") as fleet:
@@ -82,6 +83,7 @@ def test_each_node_is_asked_for_its_processor_and_a_lost_one_is_left_out(cluster
         assert on_nodes(nodes, bits.processor_kind, "portable") == [bits.vendor()] * 3
         assert fleet.processors("portable") == [bits.vendor()]
         assert fleet.processors("native") == [bits.processor()]
+        monkeypatch.setattr("fedactors.fleet.ray.node_calls._ANSWER_SECONDS", 10.0)
         cluster.remove_node(others[0], allow_graceful=False)
         assert sorted(map(str, on_nodes(nodes, bits.processor_kind, "portable"))) == [bits.vendor()] * 2 + ["None"]
 

@@ -51,6 +51,7 @@ def said(folder, wanted, kinds, monkeypatch):
         ("portable", ["GenuineIntel"], "AuthenticAMD and GenuineIntel"),
         ("portable", ["AuthenticAMD", "GenuineIntel"], "AuthenticAMD and GenuineIntel"),
         ("portable", [], ""),
+        ("portable", [""], "unknown and AuthenticAMD"),
         ("native", ["EPYC"], ""),
         ("native", ["EPYC", "Xeon"], "EPYC and Xeon"),
     ],

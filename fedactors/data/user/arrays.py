@@ -134,6 +134,8 @@ def _has_sixteen_bits(image: Any) -> bool:
 
     Raises ValueError if it has more, of which the range is not known.
     """
+    if image.mode == "I" and getattr(image, "format", None) in ("PNG", "PPM"):
+        return True  # in the file; Pillow has them in 32 bits
     if image.mode in ("I", "F"):
         raise ValueError(f"pixels of mode {image.mode}, whose range is not known (accepted: {_BITS})")
     return bool(image.mode.startswith("I;16"))

@@ -135,7 +135,7 @@ class RayFleet:
 
     def processors(self, bits: Bits) -> list[str]:
         """Return the kinds of processors of the nodes that actors were placed on, sorted, each once."""
-        return sorted({kind for kind in on_nodes(self._placed_on, processor_kind, bits) if kind})
+        return sorted({kind for kind in on_nodes(self._placed_on, processor_kind, bits) if kind is not None})
 
     def kind_of(self, client: int) -> int:
         """Return the kind of host for the population group of `client`."""

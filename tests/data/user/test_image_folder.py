@@ -57,6 +57,13 @@ def test_images_of_sixteen_bits_keep_their_shades(suffix, order, birds, tmp_path
     assert np.array_equal(np.rint(grey.x[-1] * 255), [expected])
 
 
+def test_grey_maps_of_sixteen_bits_keep_their_shades(birds, tmp_path):
+    shades = np.arange(24).reshape(4, 6) * 2570
+    (birds / "train/wren/9.pgm").write_bytes(b"P5\n6 4\n65535\n" + shades.astype(">u2").tobytes())
+    _, data = read(given(tmp_path))
+    assert np.array_equal(np.rint(data.x[-1] * 255), [shades // 257] * 3)
+
+
 @pytest.mark.parametrize("order", ["<u2", ">u2"])
 def test_pixels_of_sixteen_bits_are_shares_of_the_highest(order):
     shades = np.array([[0, 1, 257], [4369, 65534, 65535]], dtype=order)
