@@ -176,7 +176,12 @@ def _within_stay(present: _Presence, group: GroupOptions) -> _Presence:
     if group.departs_after is not None:
         availability = Availability(present.windows, present.row, present.shift, present.period)
         stay = stay_by_absence(availability, stay, group.departs_after)
-    return replace(present, arrive=stay.arrive, depart=stay.depart)
+    gone_before = stay.arrive >= stay.depart  # such a device never belongs to the population
+    return replace(
+        present,
+        arrive=np.where(gone_before, NEVER, stay.arrive),
+        depart=np.where(gone_before, NEVER, stay.depart),
+    )
 
 
 def _leaves(group: GroupOptions) -> Time:

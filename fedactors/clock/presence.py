@@ -89,7 +89,7 @@ class Presence:
         return np.flatnonzero(self.on)
 
     def next_on(self) -> Time:
-        """Return when the next device comes on; NEVER if none does. For use while no device is on."""
+        """Return when the next device comes on, after the time advanced to; NEVER if none does."""
         while True:
             rising = np.flatnonzero(self._states[self._cursor :])
             if len(rising):
@@ -112,7 +112,11 @@ class Presence:
         self._size = min(2 * self._size, _LARGEST_SLAB)
         begin, self._end = self._end, min(self._end + length, NEVER)
         found, self._end = self._next_edges.until(self._end)
-        self._times, self._devices, self._states = self._during_stays(found, begin) if len(self._visitors) else found
+        made = self._during_stays(found, begin) if len(self._visitors) else found
+        self._times, self._devices, self._states = (
+            np.concatenate([old[self._cursor :], new])  # who asks what comes next has not applied the edges before it
+            for old, new in zip((self._times, self._devices, self._states), made, strict=True)
+        )
         self._cursor = 0
         return True
 

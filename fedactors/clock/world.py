@@ -109,13 +109,11 @@ class World(VirtualTime):
 
     def next_of(self, clients: Int64, among: str) -> Time:
         """Return when one of `clients` can be asked next, now included; NEVER if none of them ever can."""
-        arrive, depart = self.population.arrive[clients], self.population.depart[clients]
-        if among == "members":
-            when = np.maximum(arrive, self.now)
-        else:
+        depart = self.population.depart[clients]
+        when = np.maximum(self.population.arrive[clients], self.now)
+        if among == "available":
             a = self.population.availability
-            origin = ontime.elapsed(a, clients, np.full(len(clients), self.now, np.int64))
-            when = ontime.reach(a, clients, origin + 1) - 1
+            when = ontime.reach(a, clients, ontime.elapsed(a, clients, when) + 1) - 1
         when = np.where(self.cohort_planner.has_work[clients] & (when < np.minimum(depart, NEVER - 1)), when, NEVER)
         return min(int(when.min()), NEVER) if len(when) else NEVER
 

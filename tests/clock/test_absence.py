@@ -55,6 +55,15 @@ def test_the_scenarios_own_departure_comes_first(tmp_path):
     assert stays(tmp_path, depart="90min") == [[1, NEVER, 0], [1.5, NEVER, 1.5]]
 
 
+def test_who_would_join_after_leaving_never_belongs_to_the_population(tmp_path):
+    """Of recordings that begin after 1, 2 and 0 h, all in a group that departs after 90 min, one begins too late."""
+    (tmp_path / "w.csv").write_text(WINDOWS.replace("edge,2h,3h,1h,9h", "edge,2h,3h,90min,9h"))
+    trace = {"name": "trace", "path": "w.csv", "at_end": "depart"}
+    found = people(tmp_path, [{"availability": trace, "count": 3, "depart": "90min"}])
+    assert found.arrive[1] == found.depart[1] == NEVER
+    assert found.depart[[0, 2]].tolist() == [1.5 * HOUR] * 2
+
+
 def test_devices_that_are_always_on_stay(tmp_path):
     found = people(tmp_path, [{"departs_after": "1s"}])
     assert found.arrive.tolist() == [0] * 4

@@ -49,6 +49,19 @@ def trips(plan):
 QUICK, SLOW = {"per_sample": 10}, {"per_sample": 30}
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_devices_that_join_later_are_waited_for(waits):
+    """Alone at first, or after everybody else has left, a device begins when it joins."""
+    plans, why = run([{**QUICK, "arrive": 100}], replace(RULES, rounds=2, waits=waits))
+    assert [(order.started, order.finished) for plan in plans for order in plan.orders] == [(100, 138), (138, 176)]
+    assert why == "all rounds done"
+    plans, why = run([{**QUICK, "depart": 50}, {**QUICK, "arrive": 200}], replace(RULES, rounds=3, waits=waits))
+    orders = [order for plan in plans for order in plan.orders]
+    complete = [(order.client, order.started) for order in orders if order.outcome.value == "complete"]
+    assert complete == [(0, 0), (1, 200), (1, 238)]
+    assert why == "all rounds done"
+
+
 def test_each_update_counts_as_it_comes_in():
     """The quick client reports at 38, 76 and 114, the slow one, who began with version 0, at 98: two versions behind.
 
