@@ -2,7 +2,9 @@
 
 Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; recorded with
 Saturator. A packet of millisecond m is spread over [m, m + 1): n packets make n * 1.5 MB/s, so that no byte
-is lost. The trace ends after its last millisecond, and the emulator begins again from there.
+is lost. The trace ends after its last millisecond, and a loop begins again there. The emulator itself adds the last
+number for each turn, so its turns are one millisecond shorter: the packets of the last millisecond and of millisecond 0
+fall together there.
 """
 
 from __future__ import annotations
