@@ -134,7 +134,8 @@ def _can(found: type[Any], methods: Iterable[str]) -> bool:
 def _known(kind: str) -> Mapping[str, Any] | set[str]:
     """Return the names that are taken without the scenario's files."""
     if kind == "formats":
-        return {point.name for point in registry.plugins(kind)}
+        ours = importlib.import_module(_FORMAT.rpartition(".")[0]).BUILT_IN  # imported by the file already
+        return {*ours, *(point.name for point in registry.plugins(kind))}
     with registry.in_scope({}):
         return set(registry.names(kind))
 

@@ -119,7 +119,7 @@ def read(file: Path) -> Source:
         raise OSError(0, "not a file", str(path))
     if path.stat().st_size > _LARGEST:
         raise OSError(0, f"larger than {_LARGEST:,} bytes", str(path))
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     stem = re.sub(r"\W", "_", path.stem)
     digest = hashlib.sha256(f"{path}\n{text}".encode()).hexdigest()
     source = Source(f"{PREFIX}{stem}_{digest[:16]}", str(path), text)

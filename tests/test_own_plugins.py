@@ -100,11 +100,18 @@ def test_a_scenario_knows_its_own_plugins_only(tmp_path):
     assert moves.state["x"].any()
 
 
+FORMAT = """
+from fedactors.traces import format_registry
+from fedactors.traces.formats import native
+
+mine = format_registry.Format("csv", format_registry.AVAILABILITY, "mine", native)
+"""
 BROKEN_KINDS = [
     ("1 +", r"cannot be imported: .*mine.py, line 1: SyntaxError"),
     ("import no_such_module", r"mine.py, line 1, on import: ModuleNotFoundError"),
     ("X = 3", "mine.py: defines nothing that can be used"),
     (SCALED.replace('"scaled"', '"fedavg"'), 'mine.py, line 9: Scaled: there is already "fedavg" among algorithms'),
+    (FORMAT, 'there is already "csv" among formats'),
     (SCALED + SCALED.replace("class Scaled", "class Again"), 'Again: there is already "scaled" among algorithms'),
     (HEAD + 'class Odd(Options):\n    name: Literal["odd"] = "odd"\n', "line 8: Odd has a name and is of no kind"),
     (HEAD + "class Odd:\n    name = 'odd'\n    def build(self): ...\n", "Odd is not a class of fedactors.options"),

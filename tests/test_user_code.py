@@ -30,6 +30,14 @@ def test_a_file_is_found_beside_the_scenario_and_loaded(tmp_path):
     assert holder.model_dump(mode="json") == {"factory": "nets.py:Net.Inner"}
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    written(tmp_path, "\ufeffWIDTH = 3\n")
+    marked = parse("nets.py:WIDTH", tmp_path)
+    assert marked.load() == 3
+    written(tmp_path, "WIDTH = 3\n")
+    assert parse("nets.py:WIDTH", tmp_path) == marked
+
+
 def test_another_text_is_another_module(tmp_path):
     written(tmp_path, "WIDTH = 1\n")
     first = parse("nets.py:WIDTH", tmp_path)

@@ -27,6 +27,13 @@ def named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+Windows = Annotated[
+    Always | Trace | SyntheticBehaviour,
+    Field(discriminator="name"),
+    BeforeValidator(named, json_schema_input_type=Literal["always", "synthetic"] | Always | Trace | SyntheticBehaviour),
+]
+
+
 class ProcessBehaviour(Options):
     """A SimPy process for each device says when it is on; it may depend on the work that the device is given."""
 
@@ -36,7 +43,5 @@ class ProcessBehaviour(Options):
     battery, access_point or diurnal."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Keyword arguments of the class."""
-    within: Annotated[Always | Trace | SyntheticBehaviour, Field(discriminator="name"), BeforeValidator(named)] = (
-        Always()
-    )
+    within: Windows = Always()
     """Windows outside of which the device is off whatever the process says: a recording, for example."""

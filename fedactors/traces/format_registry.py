@@ -87,6 +87,7 @@ _FORMATS = (
     Format("planetlab", PROCESSOR, "PlanetLab: CPU use of a day", planetlab),
     Format("mahimahi", BANDWIDTH, "Mahimahi: packets in ms", mahimahi),
 )
+BUILT_IN = frozenset(found.name for found in _FORMATS)
 _TYPES = {
     AVAILABILITY: Timeline,
     BANDWIDTH: Series,

@@ -115,7 +115,7 @@ def usage(
         now = _processor_time()
         total, idle = (after - earlier for after, earlier in zip(now, before, strict=True))
         before = now
-        free.append(FULL * idle // total if total else FULL)
+        free.append(min(FULL, max(0, FULL * idle // total)) if total > 0 else FULL)  # iowait, a part, may fall
         quiet.append(os.getloadavg()[0] / cores < load_below)
         tell(f"{free[-1] / 10_000:.0f} % free, load {os.getloadavg()[0]:.2f}")
     step = round(every * SECOND)

@@ -16,6 +16,7 @@ from fedactors.simulation.runner import resume
 LINK = {"down": "2440 B/s", "up": "1220 B/s", "latency": 0}
 FAST = {"down": "1 GB/s", "up": "1 GB/s", "latency": 0}
 LR = 0.1
+BY_PROCESS = {"name": "process", "behaviour": "diurnal"}
 
 
 def scenario(edges=None, groups=None, edge_rounds=1, rounds=6, folder=None, **server):
@@ -224,6 +225,7 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
         ({"edges": EDGES, "groups": GROUPS[:1]}, '"south" has no population group'),
         ({"edge_rounds": 6, "rounds": 6}, r"6 aggregations are less than one round .* at least 7"),
         ({"edge_rounds": 3, "edges": EDGES, "groups": GROUPS, "rounds": 6}, "at least 7"),
+        ({"edges": [{"name": "one", "availability": BY_PROCESS}]}, "availability.*process.*always.*trace.*synthetic"),
         ({"algorithm": "fedavgm"}, "keeps an optimiser on one server"),
         ({"algorithm": "scaffold"}, "undefined under timing"),
         ({"selection": "oort"}, "draws from the losses of one round"),

@@ -41,6 +41,12 @@ def test_speakers_of_a_play_are_clients_and_pieces_do_not_overlap(tmp_path):
     assert few.load(0, 2).x.max() == 3
 
 
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path):
+    (tmp_path / "play.txt").write_text(PLAY)
+    (tmp_path / "marked.txt").write_text("\ufeff" + PLAY, encoding="utf-8")
+    assert read(tmp_path / "marked.txt") == read(tmp_path / "play.txt")
+
+
 def test_a_folder_holds_one_client_per_file(tmp_path):
     for name, text in (("b", "bb" * 20), ("a", "aa" * 30), ("short", "s")):
         (tmp_path / f"{name}.txt").write_text(text)

@@ -102,6 +102,12 @@ def test_one_device_per_instance(written):
     }
 
 
+@pytest.mark.parametrize(("gap", "ns"), [(0.1, 10**8), (1.1, 1_100_000_000), (1e-9, 1), (300.0, 300 * SECOND)])
+def test_a_tick_is_the_decimal_number_that_is_written(written, gap, ns):
+    """0.1 as a binary number is no whole number of nanoseconds."""
+    assert read(written(spot([0, 1], gap=gap), "zone.json")).last.tolist() == [2 * ns]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -110,6 +116,7 @@ def test_one_device_per_instance(written):
         (spot([1, True]), "tick 1: count 'True'"),
         (spot([1, 10**9]), "tick 1: count '1000000000' (a whole number up to 4096)"),
         (spot([1], gap=0), "gap_seconds '0'"),
+        (spot([1], gap=True), "gap_seconds 'True'"),
         (spot([1], gap="5"), "gap_seconds '5'"),
         (spot([1], gap=1e-12), "a whole number of nanoseconds"),
         (spot([1], gap=float("nan")), "gap_seconds 'nan'"),

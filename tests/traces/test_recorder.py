@@ -50,6 +50,17 @@ def test_usage_counts_ticks_and_joins_quiet_samples(monkeypatch):
     assert timeline.last[0] - on == 3 * 10**7
 
 
+def test_ticks_that_are_counted_backwards_are_no_share_below_0_or_above_1(monkeypatch):
+    """The time waited for disks may fall, as the manual of proc says; the other columns are no better on some systems.
+
+    Idle -5 of 95 ticks, then 60 of 50, then all ticks fall: nothing, all and all are free.
+    """
+    ticks = iter([(100, 50), (195, 45), (245, 105), (240, 100)])
+    monkeypatch.setattr(recorder, "_processor_time", lambda: next(ticks))
+    series, _ = usage(0.03, every=0.01)
+    assert [value for _, _, value in series.pieces(0)] == [0, FULL]
+
+
 def test_the_command_writes_files_that_say_how_they_were_made(tmp_path, capsys):
     path = tmp_path / "mine.csv"
     words = ["--rounds", "2", "--deadline", "0.02", "--competitors", "0,50"]

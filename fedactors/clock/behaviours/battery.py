@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+import simpy
 from typing_extensions import override
 
 from fedactors.clock.behaviours.base import BehavingDevice, Behaviour, Play
@@ -21,6 +22,7 @@ from fedactors.scenario.costs.power_units import MICRO
 from fedactors.scenario.units import energy
 
 _JOULE = energy("1 J")
+_DAY = 24.0  # hours
 _WATTS = {"compute": 4.0, "radio": 1.5, "idle": 0.1}
 
 
@@ -41,7 +43,8 @@ class Battery(Behaviour):
         self.capacity = energy(capacity) / _JOULE
         self._given = {"compute": compute, "radio": radio, "idle": idle}
         self.charging = charging
-        self.plug, self.unplug = plugged
+        self._always = tuple(plugged) == (0, _DAY)
+        self.plug, self.unplug = (0.0, 0.0) if self._always else _hours(plugged)
         self.low = low * self.capacity
         self.resume = resume * self.capacity
         least = min([charging, *(value for value in self._given.values() if value is not None)])
@@ -77,7 +80,7 @@ class Battery(Behaviour):
         level = float(device.random.uniform(self.resume, self.capacity))
         on = True
         plugged = self._plugged_at_midnight
-        edge = device.at_hour(self.unplug if plugged else self.plug)
+        edge = self._edge(device, plugged=plugged)
         while True:
             rate = (self.charging if plugged else 0.0) - watts[device.stage]
             began = device.now
@@ -87,7 +90,7 @@ class Battery(Behaviour):
             level = min(self.capacity, level + rate * (device.now - began) / SECOND)
             if edge.processed:
                 plugged = not plugged
-                edge = device.at_hour(self.unplug if plugged else self.plug)
+                edge = self._edge(device, plugged=plugged)
             if bound and bound[0].processed:
                 on = not on
                 if on:
@@ -97,7 +100,13 @@ class Battery(Behaviour):
 
     @property
     def _plugged_at_midnight(self) -> bool:
-        return self.plug > self.unplug or self.plug == 0.0
+        return self.plug == 0 or self.plug > self.unplug > 0
+
+    def _edge(self, device: BehavingDevice, *, plugged: bool) -> simpy.Event:
+        """Return an event when it is plugged in next, or no longer; one that never happens if it always is."""
+        if self._always:
+            return device.env.event()
+        return device.at_hour(self.unplug if plugged else self.plug)
 
     def _crossing(self, level: float, rate: float, *, on: bool) -> int | None:
         """Return in how many ns the level reaches the bound at which the device goes off, or on again; None: never."""
@@ -106,3 +115,11 @@ class Battery(Behaviour):
         if not on and rate > 0:
             return max(0, math.ceil((self.resume - level) / rate * SECOND))
         return None
+
+
+def _hours(plugged: tuple[float, float]) -> tuple[float, float]:
+    """Return both hours, midnight as 0. Raises ValueError if they are none, or the same."""
+    plug, unplug = (hour % _DAY for hour in plugged)
+    if plug == unplug or not all(0 <= hour <= _DAY for hour in plugged):
+        raise ValueError(f"found plugged {list(plugged)} (accepted: two different hours from 0 to 24)")
+    return plug, unplug

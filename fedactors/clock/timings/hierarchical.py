@@ -27,7 +27,8 @@ from pydantic import Field, PlainValidator, field_validator
 from fedactors.clock.timings.base import Timing
 from fedactors.errors import suggestion
 from fedactors.options import Options
-from fedactors.scenario.population import Availability, GroupOptions, Network
+from fedactors.scenario.population import GroupOptions, Network
+from fedactors.scenario.process_behaviour import Windows
 from fedactors.scenario.trace_options import Always
 from fedactors.scenario.units import NONE_IS_NULL, Duration
 
@@ -52,7 +53,7 @@ class Edge(Options):
     """How long a round of the edge waits for them; by default the server's."""
     network: Network = Network.model_validate({"down": "10 MB/s", "up": "10 MB/s", "latency": "20ms"})
     """Its link to the cloud."""
-    availability: Availability = Always()
+    availability: Windows = Always()
     """When that link is up: a recording, or a law. Rounds of the edge with its clients go on without it."""
 
     @field_validator("network")

@@ -42,11 +42,7 @@ class LabelRules:
 def labels_of(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
     """Return labels as training needs them. Raises DataError, one message, if they are of no kind."""
     train, test = _column(train), _column(test)
-    if train.shape[1:] != test.shape[1:] or train.ndim > 2:
-        raise DataError(
-            f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of test samples"
-            f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
-        )
+    _check_alike(train, test, rules)
     kind = _kind(train, test, rules)
     _check_axes(kind, train, rules)
     if kind == "value":
@@ -69,6 +65,20 @@ def _parts(train: AnyArray, test: AnyArray) -> tuple[tuple[str, AnyArray], tuple
 def _column(labels: AnyArray) -> AnyArray:
     """Return `(n,)` in place of `(n, 1)`."""
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def _check_alike(train: AnyArray, test: AnyArray, rules: LabelRules) -> None:
+    """Raise DataError if labels for testing have another shape than those for training, or are texts beside numbers."""
+    if train.shape[1:] != test.shape[1:] or train.ndim > 2:
+        raise DataError(
+            f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of test samples"
+            f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
+        )
+    if test.dtype.kind == "U" and train.dtype.kind != "U":
+        raise DataError(
+            f"{rules.where}: labels of training samples are numbers, of test samples texts such as"
+            f' "{str(test.flat[0])[:60]}" (accepted: both of one kind)'
+        )
 
 
 def _kind(train: AnyArray, test: AnyArray, rules: LabelRules) -> LabelKind:

@@ -89,7 +89,7 @@ def _check_shapes(found: UserSamples, folder: Path) -> None:
 def _users(file: Path) -> list[tuple[str, Any, Any]]:
     """Return each user of a file with its samples and labels. Raises DataError if it is not of LEAF's form."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file} cannot be read: {' '.join(str(error).split())[:200]}") from error
     try:

@@ -99,8 +99,10 @@ def encoded(train: ReadTable, test: ReadTable, rules: ColumnRules) -> tuple[AnyA
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and standard deviation; a column that is always the same has deviation 1 here."""
-    mean, deviation = float(values.mean()), float(values.std())
-    return mean, deviation if deviation > 0 else 1.0
+    least = float(values.min())
+    if least == values.max():  # of which the deviation may be 1e-17 when computed
+        return least, 1.0
+    return float(values.mean()), float(values.std()) or 1.0
 
 
 def _one_hot(table: ReadTable, name: str, known: AnyArray, unknown: Unknown) -> AnyArray:

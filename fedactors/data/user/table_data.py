@@ -75,6 +75,7 @@ class TableData(UserData):
         if self.test is not None:
             test = self._table(self.test)
             self._rules(test, keys)
+            _check_columns(test, rules.features)
             test_owners = _owners(test, keys)
         else:
             chosen = held_back(train.table.num_rows, self.test_share or 0.0, owners, seed, str(self.train))

@@ -57,9 +57,9 @@ def _content(source: RecordingFile) -> tuple[int, Int64]:
     for tick, count in enumerate(data):
         if type(count) is not int or not 0 <= count <= _MOST:
             raise source.error(f"tick {tick}", f"count {shown(count)}", f"a whole number up to {_MOST}")
-    if not isinstance(gap, (int, float)) or not 0 < gap < NEVER // SECOND // len(data):
+    if isinstance(gap, bool) or not isinstance(gap, (int, float)) or not 0 < gap < NEVER // SECOND // len(data):
         raise source.error("", f"gap_seconds {shown(gap)}", "seconds between two counts")
-    tick_ns = Fraction(gap) * SECOND
+    tick_ns = Fraction(str(gap)) * SECOND  # the decimal number that is written
     if tick_ns.denominator != 1:
         raise source.error("", f"gap_seconds {shown(gap)}", "a whole number of nanoseconds")
     return int(tick_ns), np.array(data, dtype=np.int64)

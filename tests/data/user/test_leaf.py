@@ -52,6 +52,13 @@ def test_users_are_clients_in_the_order_of_their_names(femnist):
     assert np.diff(data.test_clients).tolist() == [2, 2, 2]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(femnist):
+    for file in femnist.rglob("*.json"):
+        file.write_text("\ufeff" + file.read_text(), encoding="utf-8")
+    scenario = given(femnist, shape=[1, 28, 28])
+    assert scenario.task.load(0, 3).client_names == ("f0_01", "f1_02", "f2_03")
+
+
 def test_shakespeare_is_characters_and_the_next_one(tmp_path):
     said = "To be, or not to be"
     part = {"HAMLET": ([said[i : i + 8] for i in range(5)], [said[i + 8] for i in range(5)])}

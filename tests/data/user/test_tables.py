@@ -60,6 +60,23 @@ def test_numbers_can_stay_as_they_are_and_columns_be_chosen(given):
     assert data.x.tolist() == [[20], [40], [60], [30], [50]]
 
 
+def test_a_number_that_is_the_same_in_every_row_is_not_scaled(tmp_path, given):
+    """The deviation of a thousand times 0.1 is 1.4e-17 when computed, and 0 in truth."""
+    (tmp_path / "people.csv").write_text("a,b,income\n" + "0.1,7,low\n" * 500 + "0.1,7,high\n" * 500)
+    (tmp_path / "test.csv").write_text("a,b,income\n0.11,9,low\n")
+    _, data = read(given(categorical=[]))
+    assert np.allclose(data.x, 0, atol=1e-9)
+    assert np.allclose(data.test_x, [[0.01, 2]])
+
+
+def test_labels_that_are_texts_in_training_may_all_look_like_numbers_in_testing(tmp_path, given):
+    (tmp_path / "people.csv").write_text("age,floor\n1,1\n2,2\n3,top\n4,1\n")
+    (tmp_path / "test.csv").write_text("age,floor\n5,2\n6,1\n")
+    _, data = read(given(label="floor", categorical=[]))
+    assert data.label_names == ("1", "2", "top")
+    assert data.test_y.tolist() == [1, 0]
+
+
 def test_clients_by_a_function_of_a_row(tmp_path, given):
     (tmp_path / "data.py").write_text("def decade(row):\n    return row['age'] // 20\n")
     info, data = read(given({"name": "natural", "by": "data.py:decade"}, 3, features=["age"], categorical=[]))
@@ -121,6 +138,17 @@ def test_a_label_of_floats_is_a_value(tmp_path):
         ({}, {"people.csv": "age,town\n1,2,3\n"}, "people.csv cannot be read"),
         ({}, {"people.csv": PEOPLE.replace("40,", "nan,")}, 'column "age", row 2: found nan'),
         ({"name": "parquet"}, {}, "people.csv cannot be read"),
+        ({}, {"test.csv": "town,user,income\nOslo,a,low\n"}, 'test.csv: no column "age"; accepted: income, town, user'),
+        (
+            {"target": "class"},
+            {"people.csv": PEOPLE.replace("low", "0").replace("high", "1")},
+            'labels of training samples are numbers, of test samples texts such as "low"',
+        ),
+        (
+            {"target": "value"},
+            {"people.csv": PEOPLE.replace("low", "0.5").replace("high", "1.5")},
+            'labels of training samples are numbers, of test samples texts such as "low"',
+        ),
         ({"test": None, "test_share": 0.01}, {}, "test_share: 0.01 of 5 samples is none"),
         ({"weights": "user"}, {}, 'column "user" holds string'),
     ],
