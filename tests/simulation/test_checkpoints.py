@@ -170,6 +170,13 @@ def test_a_damaged_part_is_named_and_the_one_before_is_used_when_asked(broken, t
     assert_same(tmp_path / "whole", broken)
 
 
+def test_versions_are_in_one_order_whether_they_are_numbers_or_texts(tmp_path):
+    """In JSON 2 and 10 are "2" and "10", which sort the other way round."""
+    aside = {2: [3], 10: [4, 5]}
+    checkpoint.save(tmp_path, checkpoint.Checkpoint(11, {}, ".", {}, "", {}, quarantined=aside), None)
+    assert checkpoint.load(tmp_path).quarantined == aside
+
+
 def test_a_damaged_file_of_client_states_is_named(tmp_path):
     run(scenario_of("server.algorithm=scaffold"), tmp_path / "run", stop_after=2)
     shard = max((tmp_path / "run/checkpoint/round-00000002").glob("clients-*"))

@@ -191,7 +191,8 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def _digest_of(header: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+    as_read = json.loads(json.dumps(header))  # numbers that are keys become texts, which sort in another order
+    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()
 
 
 def _sync(path: Path) -> None:
