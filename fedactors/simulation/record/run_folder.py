@@ -64,10 +64,11 @@ _File = TypeVar("_File", FileIO, BinaryIO)
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
-_WRITTEN = (
-    SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
-    STAGES, "windows.parquet", SUMMARY, "report.html", _MODEL, BEST,
+_AT_THE_END = (
+    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, "wall.parquet", "windows.parquet",
+    SUMMARY, "report.html",
 )  # fmt: skip
+_WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
 
 
 class RunFolder:
@@ -214,11 +215,14 @@ def _new(path: Path) -> FileIO:
 
 
 def _again(path: Path, past: int) -> FileIO:
-    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes."""
+    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes.
+
+    What was written at a former end knows of rounds that are cut off, and is removed.
+    """
     file = _claim(appending(path / METRICS), path)
     file.truncate(past)
     _mend(path / FAULTS)
-    for stale in (SUMMARY, "report.html"):
+    for stale in _AT_THE_END:
         (path / stale).unlink(missing_ok=True)
     return file
 
