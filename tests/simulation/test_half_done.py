@@ -1,6 +1,6 @@
 """What a run leaves that is killed, or fails, in the middle of something: nothing that passes for what it is not."""
 
-import json
+import errno
 import os
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from fedactors import Scenario
 from fedactors.report import html
 from fedactors.run_files.records import read
+from fedactors.run_files.writer_note import scenario_folder
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.replay import replay
 from tests.fleet.conftest import QUICKSTART
@@ -49,3 +50,20 @@ def test_a_report_of_tables_without_rounds_is_drawn(replayed):
     (replayed / "summary.json").unlink()
     html.write(replayed)
     assert "<html" in (replayed / "report.html").read_text()
+
+
+def fails_in(folder, scenario, before):
+    """Have the writer of a folder fail as on a full disk, after `before` was called with it."""
+    with pytest.raises(OSError, match="No space left"), RunFolder(folder, scenario) as writer:
+        before(writer)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_run_that_fails_before_its_first_checkpoint_still_knows_where_its_paths_start(tmp_path):
+    """A checkpoint, or a summary, knows it too: from then on the note is that of a writer alone."""
+    scenario = Scenario.load(QUICKSTART)
+    fails_in(tmp_path / "at once", scenario, lambda writer: None)
+    assert scenario_folder(tmp_path / "at once") == QUICKSTART.parent
+    fails_in(tmp_path / "saved", scenario, lambda one: (one.path / "checkpoint/round-00000000").mkdir(parents=True))
+    fails_in(tmp_path / "ended", scenario, lambda writer: writer.summary({}))
+    assert [note.parent.name for note in tmp_path.glob("*/writer.json")] == ["at once"]

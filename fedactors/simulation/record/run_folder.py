@@ -14,7 +14,7 @@
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
-    writer.json                    while a run goes on: its process and machine
+    writer.json                    while a run goes on, or if it ended before its first checkpoint: its process
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -53,7 +53,7 @@ from fedactors.run_files.tables import (
     WEIGHT_COLUMNS,
     ParquetTable,
 )
-from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
+from fedactors.run_files.writer_note import forget_writer, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
@@ -158,7 +158,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Complete the tables."""
-        (self.path / WRITER).unlink(missing_ok=True)  # before the folder is free for another writer
+        forget_writer(self.path)  # before the folder is free for another writer
         self._metrics.close()
         self._plans.close()
         self._orders.close()
