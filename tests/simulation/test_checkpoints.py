@@ -120,6 +120,11 @@ def test_it_can_be_stopped_again_and_again(tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "broken")
 
 
+def test_a_run_that_has_done_more_rounds_than_it_is_to_do_goes_no_further(broken):
+    summary = resume(broken, fleet="local", report=False, stop_after=2).summary
+    assert (summary["plans"], summary["ended_because"]) == (4, "stopped after 4 rounds, as asked")
+
+
 class Interrupting(Silent):
     def __init__(self, at):
         self.at, self.notes = at, []
