@@ -52,7 +52,7 @@ class Checkpoint:
     plans: int
     scenario: Mapping[str, Any]  # resolved, every default shown
     folder: str  # where the scenario's relative paths start
-    devices: Mapping[str, str]  # device type of "clients" and "server": bits depend on them
+    devices: Mapping[str, str]  # device type of "clients", "server", "central": bits depend on them
     data: str  # digest of the samples
     made_with: Mapping[str, str]  # versions of programs: bits may depend on them
     code: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file of the user
