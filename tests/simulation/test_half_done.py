@@ -7,12 +7,16 @@ from contextlib import suppress
 import pytest
 
 from fedactors import Scenario
+from fedactors.errors import RunFolderError
 from fedactors.report import html
 from fedactors.run_files.records import read
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.replay import replay
+from fedactors.simulation.resume import checkpoint
+from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
+from tests.simulation.test_checkpoints import assert_same, run, scenario_of
 
 TABLES = ("plans", "orders", "weights", "stages", "wall", "windows")
 
@@ -68,3 +72,16 @@ def test_a_run_that_fails_before_its_first_checkpoint_still_knows_where_its_path
     fails_in(tmp_path / "saved", scenario, lambda one: (one.path / "checkpoint/round-00000000").mkdir(parents=True))
     fails_in(tmp_path / "ended", scenario, lambda writer: writer.summary({}))
     assert [note.parent.name for note in tmp_path.glob("*/writer.json")] == ["at once"]
+
+
+def test_a_resume_from_the_checkpoint_before_that_is_killed_at_once_says_how_to_go_on(tmp_path):
+    """Lines have been cut off, and the last checkpoint, which has more of them, is still there."""
+    run(scenario_of(), tmp_path / "whole")
+    run(scenario_of(), tmp_path / "cut", stop_after=4)
+    kept = checkpoint.load(tmp_path / "cut", previous=True).metrics_bytes
+    dies_in(lambda: RunFolder(tmp_path / "cut", scenario_of(), past=kept))
+    hint = r"not the 4 lines that the checkpoint was written with; the checkpoint before it may fit: --previous"
+    with pytest.raises(RunFolderError, match=hint):
+        resume(tmp_path / "cut", fleet="local")
+    resume(tmp_path / "cut", fleet="local", report=False, previous=True)
+    assert_same(tmp_path / "whole", tmp_path / "cut")

@@ -158,7 +158,9 @@ def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     for row in rows:
         digests.metrics(row)
     if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
-        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with")
+        last, *others = checkpoints(run)
+        hint = "; the checkpoint before it may fit: --previous" if others and last.name == start.path.name else ""
+        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with{hint}")
     return rows
 
 
