@@ -100,6 +100,7 @@ class Execution:
         scenario = self._prepared.scenario
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
+                stop = None if stop is None else max(stop, len(recorded_rows))
                 return self._conclude(self._played(recorded_rows, stop))
         finally:
             self._pipeline.close()
@@ -149,8 +150,8 @@ class Execution:
         """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
         most = 1 if self.clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
-            if stop is not None and plan.version >= stop:
-                return self._drain() or cut_short(plan.version)
+            if plan.version == stop:
+                return self._drain() or cut_short(stop)
             if self._objective and self._objective.asks(plan) and (ended := self._drain()):
                 return ended
             with self._watch.during("submit"):

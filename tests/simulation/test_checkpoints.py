@@ -120,8 +120,9 @@ def test_it_can_be_stopped_again_and_again(tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "broken")
 
 
-def test_a_run_that_has_done_more_rounds_than_it_is_to_do_goes_no_further(broken):
-    summary = resume(broken, fleet="local", report=False, stop_after=2).summary
+@pytest.mark.parametrize("asked", [0, 2])
+def test_a_run_that_has_done_more_rounds_than_it_is_to_do_goes_no_further(broken, asked):
+    summary = resume(broken, fleet="local", report=False, stop_after=asked).summary
     assert (summary["plans"], summary["ended_because"]) == (4, "stopped after 4 rounds, as asked")
 
 
