@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedactors.errors import RunFolderError
-from fedactors.run_files.files import object_of
+from fedactors.run_files.files import CHECKPOINT, SUMMARY, object_of
 from fedactors.run_files.writing import write
 
 WRITER = "writer.json"
@@ -21,6 +21,12 @@ def note_writer(run: Path, scenario: Path) -> None:
     """Note that this process writes to `run`, from a scenario in the folder `scenario`. Raises OSError."""
     said = {"process": os.getpid(), "machine": os.uname().nodename, "scenario_folder": str(scenario.resolve())}
     write(run / WRITER, json.dumps(said) + "\n")
+
+
+def forget_writer(run: Path) -> None:
+    """Remove the note; not that of a run without a checkpoint and a summary, which needs it to start again."""
+    if (run / SUMMARY).exists() or any((run / CHECKPOINT).glob("round-*")):
+        (run / WRITER).unlink(missing_ok=True)
 
 
 def writer_of(run: Path) -> str:

@@ -192,7 +192,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_pending_folders(parent: Path, name: str) -> None:
-    """Remove folders that `replacing_folder` has not finished, of targets in `parent` whose names fit a pattern."""
+    """Remove folders in `parent` that `replacing_folder` or `remove` has left, of targets whose names fit a pattern."""
     names = _leftover_names(name)
     for entry in os.scandir(parent):
         if names.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
@@ -200,8 +200,13 @@ def remove_pending_folders(parent: Path, name: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove what is at `path`, as far as that is possible: a folder with all it holds; of a link, only the link."""
+    """Remove what is at `path`, as far as that is possible: a folder with all it holds; of a link, only the link.
+
+    A folder loses its name first, so that nobody takes what is left of it for the whole.
+    """
     if path.is_dir() and not path.is_symlink():
+        with suppress(OSError):
+            path = path.rename(_beside(path))
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -53,9 +53,14 @@ def spike(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return ratio if ratio >= _SPIKE else None
 
 
-def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None) -> str:
-    """Return why a run has to end whose loss went beyond `threshold`; nothing if it goes on."""
-    loss = rows[-1].get("train_loss") if rows else None
-    if threshold is None or loss is None or loss <= threshold:
+def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None, *, trained: bool) -> str:
+    """Return why a run has to end whose loss went beyond `threshold`; nothing if it goes on.
+
+    Where the last round has `trained`, a loss that it lacks is NaN or Inf.
+    """
+    if threshold is None or not rows:
         return ""
-    return f"{DIVERGED}: train loss {loss:.4g} in round {rows[-1]['round']} is above {threshold:g}"
+    loss, where = rows[-1].get("train_loss"), f"in round {rows[-1]['round']}"
+    if loss is None:
+        return f"{DIVERGED}: train loss {where} is no finite number" if trained else ""
+    return f"{DIVERGED}: train loss {loss:.4g} {where} is above {threshold:g}" if loss > threshold else ""

@@ -27,7 +27,7 @@ from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
-from fedactors.simulation.divergence import complaint, diverged, quarantined, refuse_bad, spike
+from fedactors.simulation.divergence import complaint, quarantined, refuse_bad, spike
 from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
 from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
@@ -100,6 +100,7 @@ class Execution:
         scenario = self._prepared.scenario
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
+                stop = None if stop is None else max(stop, len(recorded_rows))
                 return self._conclude(self._played(recorded_rows, stop))
         finally:
             self._pipeline.close()
@@ -128,8 +129,7 @@ class Execution:
             self._recall(row, made, last)
         self._recorder.check_recorded(self._start)
         self._stop.settled()
-        ended = diverged(self._recorder.rows.last, self._prepared.scenario.server.divergence_threshold)
-        if ended := ended or self._stop.reason:
+        if ended := self._recorder.diverged() or self._stop.reason:
             return ended
         if ended := self._new_rounds(plans, stop) or self._drain():
             return ended
@@ -213,8 +213,7 @@ class Execution:
             self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
         self._feed_back(row)
         self._progress.round(row)
-        ended = diverged([row], server.divergence_threshold)
-        return ended or self._stop.after(row, partial(self._pipeline.state, self._recorder.plans))
+        return self._recorder.diverged() or self._stop.after(row, partial(self._pipeline.state, self._recorder.plans))
 
     def _record(self, due: _Due, outcomes: Outcomes) -> None:
         """Enter a round that is done: its plan, its task, and what was learned."""

@@ -8,8 +8,9 @@ A tensor with more than two dimensions is a matrix of its first dimension by all
 factors would not make smaller, travel whole. The first Q is drawn at random, the same for all senders. With error
 feedback (the default, as in the paper) a sender adds what was left last time.
 
-Deviation: in the paper P and Q are averaged over all workers in the middle of a step. Clients here are heard at
-different times, so each compresses by itself, and keeps its own Q.
+Deviations: in the paper P and Q are averaged over all workers in the middle of a step. Clients here are heard at
+different times, so each compresses by itself, and keeps its own Q. A column of Q that an update of a lower rank left at
+0 is drawn again. The authors' code adds 1e-8 to norms, which loses small updates; here nothing is added.
 """  # noqa: D205 - the citation takes two lines
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from fedactors.transforms.base import Vectors
 
-_SMALL = 1e-8  # added to norms, as in the authors' code
+_SPANNED = 1e-5  # of a column's norm: if less is left of it, that is rounding
 
 
 class LowRank(Compressor):
@@ -64,7 +65,6 @@ class LowRank(Compressor):
         if "q" not in kept:
             return rows, {}
         first = shared_normal(given.draws.seed, Purpose.UPLINK, kept["q"].shape[1]).to(rows)
-        before = kept["q"].where(kept["q"].any(1, keepdim=True), first)
         sent: list[Tensor] = []
         renewed: list[Tensor] = []
         place = at = 0
@@ -73,10 +73,13 @@ class LowRank(Compressor):
             place += part.size
             if self._factored(part):
                 height, width = _matrix(part)
-                old = before[:, at : at + width * self.rank].reshape(-1, width, self.rank)
+                old, new = (
+                    columns[:, at : at + width * self.rank].reshape(-1, width, self.rank)
+                    for columns in (kept["q"], first[None])
+                )
                 at += width * self.rank
                 matrix = mine.reshape(-1, height, width)
-                p = orthogonal(matrix @ old)
+                p = orthogonal(matrix @ _columns_to_try(old, new))
                 q = matrix.transpose(1, 2) @ p
                 mine = (p @ q.transpose(1, 2)).flatten(1)
                 renewed.append(q.flatten(1))
@@ -93,14 +96,31 @@ def _matrix(part: TensorPart) -> tuple[int, int]:
     return part.shape[0], part.size // part.shape[0]
 
 
+def _columns_to_try(old: Tensor, new: Tensor) -> Tensor:
+    """Return Q of the last message, `(rows, width, rank)`, with `new` columns in place of those that are 0.
+
+    Each is scaled to a largest entry of 1, so that its product with a tiny or a huge update is a 32-bit number.
+    """
+    columns = old.where(old.any(1, keepdim=True), new)
+    return columns / columns.abs().amax(1, keepdim=True)
+
+
 def orthogonal(columns: Tensor) -> Tensor:
-    """Return orthonormal columns of `(rows, n, r)` by the modified method of Gram and Schmidt."""
+    """Return orthonormal columns of `(rows, n, r)` by the modified method of Gram and Schmidt, applied twice.
+
+    A column that those before it span, up to rounding, becomes 0. In one pass what is left of a column that they nearly
+    span is not orthogonal to them (Giraud, Langou, Rozloznik, The loss of orthogonality in the Gram-Schmidt
+    orthogonalization process, 2005).
+    """
     import torch
 
     done: list[Tensor] = []
     for number in range(columns.shape[2]):
         column = columns[:, :, number]
-        for other in done:
+        whole = row_norms(column)
+        for other in done * 2:
             column = column - (other * column).sum(1, keepdim=True) * other
-        done.append(column / (row_norms(column) + _SMALL))
+        left = row_norms(column)
+        there = left > _SPANNED * whole
+        done.append((column / left.where(there, left.new_ones(1))).where(there, column.new_zeros(1)))
     return torch.stack(done, 2)

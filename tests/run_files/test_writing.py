@@ -170,3 +170,18 @@ def test_folders_left_by_a_writer_that_was_killed_are_removed_and_links_stay(run
     remove_pending_folders(run, r"round-\d")
     assert sorted(path.name for path in run.iterdir()) == [link, "round-2"]
     assert (outside / "kept").read_text() == "kept"
+
+
+def test_no_half_of_a_folder_keeps_its_name_when_its_removal_is_killed(run, monkeypatch):
+    def killed(*args, **more):
+        raise KeyboardInterrupt
+
+    (run / "round-1").mkdir()
+    (run / "round-1/state").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove(run / "round-1")
+    assert not (run / "round-1").exists()
+    remove_pending_folders(run, r"round-\d")
+    assert not [*run.iterdir()]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS
 from fedactors.simulation.inspect.audit import audit
+from fedactors.simulation.inspect.difference import diff
 from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.replay import replay
 from tests.fleet.conftest import QUICKSTART
@@ -75,6 +77,84 @@ def test_weights_of_an_objective_that_moves_are_worked_out_again_too(tmp_path):
 def test_a_replay_is_audited_too(tmp_path):
     replay(Scenario.load(QUICKSTART, ["server.rounds=20"]), tmp_path / "replay")
     found = audit(tmp_path / "replay")
+    assert found["sound"], found
+
+
+INTERRUPTED = {
+    "name": "again",
+    "seed": 1,
+    "task": {"dataset": "digits", "model": "logistic", "partition": "iid"},
+    "population": [
+        {
+            "name": "interrupted",
+            "count": 2,
+            "on_interruption": "abort",
+            "availability": {"name": "synthetic", "mean_on": "10min", "mean_off": "5min"},
+            "compute": {"per_sample": "1min"},
+        },
+        {"name": "fast", "count": 4, "compute": {"per_sample": "4s"}},
+    ],
+    "server": {
+        "rounds": 3,
+        "timing": {"name": "fedbuff", "concurrency": 6, "buffer": 2},
+        "local": {"epochs": 1, "batch": 5},
+        "schedule": {"name": "constant", "lr": 0.1},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def asked_again(tmp_path_factory):
+    """Return a folder in which a client was asked again, before the next version, since its trip came to nothing."""
+    folder = tmp_path_factory.mktemp("again") / "run"
+    run(Scenario.from_data(INTERRUPTED, "again.yaml"), folder)
+    trips = [
+        (one["version"], one["client"], one["base"]) for one in pq.read_table(folder / "orders.parquet").to_pylist()
+    ]
+    assert len(set(trips)) < len(trips)
+    return folder
+
+
+def change_orders(folder, change):
+    """Have `change` work on the rows of orders.parquet."""
+    path = folder / "orders.parquet"
+    whole = pq.read_table(path)
+    rows = whole.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, whole.schema), path)
+
+
+def test_a_client_may_be_asked_again_from_the_same_version(asked_again):
+    found = audit(asked_again)
+    assert found["sound"], found
+
+
+def test_a_difference_in_any_trip_of_a_client_is_told(asked_again, tmp_path):
+    changed = shutil.copytree(asked_again, tmp_path / "changed")
+    rows = pq.read_table(changed / "orders.parquet").to_pylist()
+    first = next(k for k, (one, other) in enumerate(pairwise(rows)) if asked(one) == asked(other))
+    change_orders(changed, lambda rows: rows[first].update(down=rows[first]["down"] + 1))
+    apart = diff(asked_again, changed)["plans"]["first"]["apart"]
+    assert list(apart) == [f"client {rows[first]['client']}"]
+
+
+def asked(row):
+    return row["version"], row["client"]
+
+
+def test_a_client_that_was_heard_twice_from_one_version_is_found(copy):
+    def repeat(rows):
+        heard = next(k for k, row in enumerate(rows) if row["outcome"] == "complete")
+        rows[heard + 1] = dict(rows[heard])
+
+    change_orders(copy, repeat)
+    assert any("clients out of order" in text for check in audit(copy)["checks"] for text in check["wrong"])
+
+
+def test_the_records_of_a_regression_are_sound(tmp_path):
+    changes = ["server.rounds=3", "server.local.epochs=1", "server.cohort=3", "population.phones.count=6"]
+    run(Scenario.load(QUICKSTART.with_name("regression.yaml"), changes), tmp_path / "run")
+    found = audit(tmp_path / "run")
     assert found["sound"], found
 
 

@@ -166,6 +166,36 @@ def test_a_run_ends_once_its_loss_is_beyond_the_threshold_also_when_resumed(tmp_
     assert resume(tmp_path / "run", fleet="local", report=False).summary["ended_because"] == said
 
 
+@pytest.fixture
+def endless(monkeypatch):
+    """Let the train loss of the third round be Inf, while its updates are finite."""
+    original = Pipeline.outcomes
+
+    def outcomes(self):
+        found = original(self)
+        return found._replace(loss=np.inf) if found.version == 2 else found
+
+    monkeypatch.setattr(Pipeline, "outcomes", outcomes)
+
+
+def test_a_run_ends_at_a_loss_beyond_all_numbers_if_it_has_a_threshold(tmp_path, endless):
+    said = "diverged: train loss in round 3 is no finite number"
+    scenario = scenario_of("server.divergence_threshold=99")
+    assert run(scenario, tmp_path / "run").summary["ended_because"] == said
+    assert losses(tmp_path / "run")[2:] == [None]
+    assert resume(tmp_path / "run", fleet="local", report=False).summary["ended_because"] == said
+    assert run(scenario_of(), tmp_path / "without").summary["plans"] == ROUNDS
+
+
+def test_a_round_in_which_nobody_trains_is_beyond_no_threshold(tmp_path):
+    """Under scheme A partial work counts for nothing: steps that have no weight, and no loss."""
+    changes = ("server.participation=A", "server.divergence_threshold=99", "server.rounds=2", "server.deadline=2500ms")
+    result = run(scenario_of(*changes, "server.local.epochs=500"), tmp_path / "run")
+    assert result.summary["plans"] == 2
+    assert [bool(row["steps"]) for row in result.metrics] == [True, True]
+    assert losses(tmp_path / "run") == [None, None]
+
+
 def test_a_loss_that_jumps_is_told(tmp_path, notes, monkeypatch):
     monkeypatch.setattr("fedactors.simulation.divergence._BEFORE", 2)
     monkeypatch.setattr("fedactors.simulation.divergence._SPIKE", 1.05)

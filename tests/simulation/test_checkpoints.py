@@ -120,6 +120,12 @@ def test_it_can_be_stopped_again_and_again(tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "broken")
 
 
+@pytest.mark.parametrize("asked", [0, 2])
+def test_a_run_that_has_done_more_rounds_than_it_is_to_do_goes_no_further(broken, asked):
+    summary = resume(broken, fleet="local", report=False, stop_after=asked).summary
+    assert (summary["plans"], summary["ended_because"]) == (4, "stopped after 4 rounds, as asked")
+
+
 class Interrupting(Silent):
     def __init__(self, at):
         self.at, self.notes = at, []
@@ -168,6 +174,13 @@ def test_a_damaged_part_is_named_and_the_one_before_is_used_when_asked(broken, t
     resume(broken, fleet="local", report=False, previous=True)
     run(scenario_of(), tmp_path / "whole")
     assert_same(tmp_path / "whole", broken)
+
+
+def test_versions_are_in_one_order_whether_they_are_numbers_or_texts(tmp_path):
+    """In JSON 2 and 10 are "2" and "10", which sort the other way round."""
+    aside = {2: [3], 10: [4, 5]}
+    checkpoint.save(tmp_path, checkpoint.Checkpoint(11, {}, ".", {}, "", {}, quarantined=aside), None)
+    assert checkpoint.load(tmp_path).quarantined == aside
 
 
 def test_a_damaged_file_of_client_states_is_named(tmp_path):

@@ -20,7 +20,8 @@ import sys
 from pathlib import Path
 from fedactors.simulation.record.run_folder import RunFolder
 from tests.simulation.test_checkpoints import scenario_of
-with RunFolder(Path(sys.argv[1]), scenario_of()):
+with RunFolder(Path(sys.argv[1]), scenario_of()) as folder:
+    folder.summary({})
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -158,3 +158,41 @@ def test_a_matrix_of_low_rank_arrives_whole():
     sent, _ = transform.apply(rows, zeros(transform, only), given(only))
     torch.testing.assert_close(sent, rows, rtol=1e-4, atol=1e-4)
     assert torch.equal(sent[:, -5:], rows[:, -5:])  # a vector travels as it is
+
+
+def messages(updates, transform, only):
+    """Return what arrives of updates that one sender sends one after the other, `(messages, values)`."""
+    kept, found = zeros(transform, only), []
+    for round, update in enumerate(updates):
+        sent, kept = transform.apply(update, kept, given(only, round=round))
+        found.append(sent)
+    return torch.cat(found)
+
+
+def test_a_matrix_that_once_did_not_change_travels_again_beside_one_that_did():
+    transform, two = LowRank(rank=2, error_feedback=False), layout((20, 20), (20, 20))
+    one = (normal(1, 20, 2) @ normal(1, 2, 20, seed=1)).flatten(1)
+    still = torch.zeros_like(one)
+    sent = messages([torch.cat([still, one], 1), torch.cat([one, still], 1), torch.cat([one, one], 1)], transform, two)
+    torch.testing.assert_close(sent[0, 400:], one[0], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(sent[1], torch.cat([one, still], 1)[0], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(sent[2], torch.cat([one, one], 1)[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("norm", [1e15, 1e4, 1.0, 1e-4, 1e-8, 1e-20, 1e-30])
+@pytest.mark.parametrize("rank", [1, 2, 4, 8])
+def test_a_matrix_of_a_lower_rank_arrives_whole_whatever_its_norm(rank, norm):
+    """Its product with Q has columns that those before them span: nothing is left of them but what is rounded off."""
+    transform, only = LowRank(rank=rank, error_feedback=False), layout((30, 20))
+    row = (normal(1, 30, 1) @ normal(1, 1, 20, seed=1)).flatten(1)
+    row = row / row.norm() * norm
+    sent = messages([row] * 4, transform, only) / norm
+    torch.testing.assert_close(sent, (row / norm).expand(4, -1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_bad_number_in_a_matrix_is_not_lost():
+    transform, only = LowRank(rank=2), layout((12, 9))
+    for bad in (float("nan"), float("inf")):
+        row = normal(1, 108)
+        row[0, 40] = bad
+        assert not transform.apply(row, zeros(transform, only), given(only))[0].isfinite().all()

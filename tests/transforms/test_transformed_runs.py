@@ -31,7 +31,7 @@ BOTH = (UPLINK, DOWNLINK)
 CASES = {
     "fedavg": BOTH,
     "scaffold": (*BOTH, "server.algorithm=scaffold"),
-    "feddyn": (*BOTH, "server.algorithm=feddyn"),
+    "feddyn": (UPLINK.replace("0.01}", "0.01, added: clients}"), DOWNLINK, "server.algorithm=feddyn"),
     "fednova": (*BOTH, "server.algorithm=fednova"),
     "buffered": (*BOTH, *BUFFERED),
     "mixing": (*BOTH, *BUFFERED, "server.timing={name: fedasync, concurrency: 10}"),
@@ -234,6 +234,10 @@ def test_models_with_statistics_send_them_as_they_are(tmp_path):
         (
             {"aggregation": "median", "uplink": [{"name": "clip", "norm": 1.0}, {"name": "gaussian", "multiplier": 1}]},
             "is added to a sum",
+        ),
+        (
+            {"algorithm": "feddyn", "uplink": [{"name": "clip", "norm": 1.0}, {"name": "gaussian", "multiplier": 1.0}]},
+            'server.uplink: gaussian is added to one sum, and "feddyn" sums each update twice',
         ),
         ({"secure": {"group": 4, "threshold": 0.5}, "uplink": ["signs"]}, "secure aggregation sums whole vectors"),
     ],

@@ -200,5 +200,7 @@ def _strip(records: Records, unit: int) -> dict[str, Any]:
 
 
 def _ready(records: Records, x: Floats) -> Floats:
-    """Return the virtual seconds at which the rounds numbered `x` were over."""
+    """Return the virtual seconds at which the rounds numbered `x` were over; 0 where no round is recorded."""
+    if not records.rounds:
+        return np.zeros(len(x))
     return np.interp(x, records.metrics["round"], records.metrics["virtual_seconds"])

@@ -22,6 +22,7 @@ def check_transforms(prepared: Prepared) -> None:
             raise ScenarioError(f"server.{chain.way}: everything stays at the clients (accepted: none)")
     if prepared.scenario.server.privacy is not None:
         _check_privacy(prepared)
+    _check_sums(prepared)
     if prepared.scenario.server.timing.deviation:
         _check_deviation(prepared)
 
@@ -48,6 +49,19 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
         raise ScenarioError(
             "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
             " place of adaptive-clip, or timing synchronous and aggregation mean)"
+        )
+
+
+def _check_sums(prepared: Prepared) -> None:
+    """Refuse noise of the server where updates are summed a second time, without it. Raises ScenarioError."""
+    chain, algorithm = prepared.uplink, prepared.scenario.server.algorithm
+    if chain is None or chain.noise is None:
+        return
+    further = set(algorithm.plain) - set(algorithm.changes)
+    if further and algorithm.payload(prepared.setting).up <= len(algorithm.changes):  # no vector travels for these sums
+        raise ScenarioError(
+            f'server.uplink: {chain.noise.name} is added to one sum, and "{algorithm.name}" sums each update twice, by'
+            " weights and as it is (accepted: gaussian or laplace with added: clients)"
         )
 
 

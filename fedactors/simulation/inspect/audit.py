@@ -78,9 +78,10 @@ def _conservation(records: Recorded) -> Iterator[str]:
 
 def _orders(plan: Plan) -> Iterator[str]:
     """Yield what is wrong with the orders of a plan: their sequence, outcomes, steps and bases."""
-    trips = [(order.client, order.base) for order in plan.orders]
-    if trips != sorted(set(trips)):
-        yield ": clients out of order, or one of them twice"
+    trips = [(order.client, order.started) for order in plan.orders]
+    heard = [(order.client, order.base) for order in plan.heard()]  # who is not heard may be asked again from a version
+    if trips != sorted(trips) or len(set(heard)) < len(heard):
+        yield ": clients out of order, or one of them heard twice"
     for order in plan.orders:
         if not _fits(order) or not 0 <= order.base <= plan.version:
             yield f", client {order.client}: {order.outcome}, {order.steps} of {order.wanted} steps"
@@ -158,7 +159,7 @@ def _model(run: Path) -> str:
 
 def _final(records: Recorded) -> Iterator[str]:
     """Compare the final figures with the last evaluation."""
-    rows = [row for row in records.rows if "accuracy" in row]
+    rows = [row for row in records.rows if "loss" in row]
     final = records.summary.get("final")
     if records.scenario.server.selection.steers:
         return  # the last round was not known in advance: it may have been evaluated afterwards

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,16 @@ def _made_with(folder: Path) -> Mapping[str, Any]:
 
 
 def _plans(folder: Path) -> Rows:
-    """Return one row for each plan, its orders by client among the keys."""
+    """Return one row for each plan, its orders by client, and by trip of those asked again, among the keys."""
     plans = columns_of(folder / "plans.parquet", PLAN_COLUMNS)
     orders = columns_of(folder / "orders.parquet", ORDER_COLUMNS)
     try:
         rows = {plan["version"]: dict(plan) for plan in plans.to_pylist()}
+        trips: Counter[tuple[int, int]] = Counter()
         for order in orders.to_pylist():
-            rows[order["version"]][f"client {order['client']}"] = {k: v for k, v in order.items() if k != "client"}
+            trips[who := (order["version"], order["client"])] += 1
+            again = f", trip {trips[who]}" if trips[who] > 1 else ""
+            rows[who[0]][f"client {who[1]}{again}"] = {k: v for k, v in order.items() if k != "client"}
     except (ValueError, KeyError) as error:
         raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
     return [rows[version] for version in sorted(rows)]

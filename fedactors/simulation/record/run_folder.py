@@ -14,7 +14,7 @@
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
-    writer.json                    while a run goes on: its process and machine
+    writer.json                    while a run goes on, or if it ended before its first checkpoint: its process
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -53,7 +53,7 @@ from fedactors.run_files.tables import (
     WEIGHT_COLUMNS,
     ParquetTable,
 )
-from fedactors.run_files.writer_note import WRITER, note_writer, writer_of
+from fedactors.run_files.writer_note import forget_writer, note_writer, writer_of
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
@@ -64,10 +64,11 @@ _File = TypeVar("_File", FileIO, BinaryIO)
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
-_WRITTEN = (
-    SCENARIO, "plans.parquet", "orders.parquet", "clients.parquet", "weights.parquet", "wall.parquet",
-    STAGES, "windows.parquet", SUMMARY, "report.html", _MODEL, BEST,
+_AT_THE_END = (
+    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, "wall.parquet", "windows.parquet",
+    SUMMARY, "report.html",
 )  # fmt: skip
+_WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
 
 
 class RunFolder:
@@ -157,7 +158,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Complete the tables."""
-        (self.path / WRITER).unlink(missing_ok=True)  # before the folder is free for another writer
+        forget_writer(self.path)  # before the folder is free for another writer
         self._metrics.close()
         self._plans.close()
         self._orders.close()
@@ -214,11 +215,14 @@ def _new(path: Path) -> FileIO:
 
 
 def _again(path: Path, past: int) -> FileIO:
-    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes."""
+    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes.
+
+    What was written at a former end knows of rounds that are cut off, and is removed.
+    """
     file = _claim(appending(path / METRICS), path)
     file.truncate(past)
     _mend(path / FAULTS)
-    for stale in (SUMMARY, "report.html"):
+    for stale in _AT_THE_END:
         (path / stale).unlink(missing_ok=True)
     return file
 

@@ -15,6 +15,7 @@ from fedactors.plan import Plan
 from fedactors.privacy.guarantee import spending_of
 from fedactors.run_files.files import METRICS
 from fedactors.simulation.checks.remarks import remarks
+from fedactors.simulation.divergence import diverged
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
@@ -34,6 +35,7 @@ class RunRecorder:
         self.folder = folder
         self.rows = MetricRows(folder.path / METRICS)
         self.whole = True  # no round has been entered in part
+        self._trained = False  # whether the last round had local steps that counted
         self.final: Figures | None = None  # null where a measure is no number
         self._totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
         self._prepared = prepared
@@ -73,6 +75,7 @@ class RunRecorder:
         self._tabulate(plan, task)
 
     def _tabulate(self, plan: Plan, task: RoundTask) -> None:
+        self._trained = _steps(task) > 0
         self.folder.plan(plan)
         clients, bases = (_column(task, name).astype(np.int64) for name in ("clients", "trips"))
         self.folder.weights(plan.version, clients, bases, _column(task, "weights"))
@@ -84,6 +87,11 @@ class RunRecorder:
         clients = _column(task, "clients").astype(np.int64)
         self._privacy.add(task.facts.version, clients, _column(task, "weights").astype(np.float64))
         return {"epsilon": self._privacy.epsilon}
+
+    def diverged(self) -> str:
+        """Return why the run has to end after its last round, whose loss went too far; nothing if it goes on."""
+        threshold = self._prepared.scenario.server.divergence_threshold
+        return diverged(self.rows.last, threshold, trained=self._trained)
 
     def check_recorded(self, start: Checkpoint) -> None:
         """Raise RunFolderError if the rounds recalled are not those before the checkpoint."""
@@ -121,8 +129,13 @@ def _column(task: RoundTask, name: str) -> NDArray[Any]:
     return np.array(list(chain.from_iterable(getattr(chunk, name) for chunk in task.chunks)))
 
 
+def _steps(task: RoundTask) -> int:
+    """Return the local steps of a task."""
+    return sum(chunk.cost for chunk in task.chunks)
+
+
 def _learned(outcomes: Outcomes, task: RoundTask) -> dict[str, Any]:
     """Return the columns of a metrics row that come from training."""
-    steps = sum(chunk.cost for chunk in task.chunks)
+    steps = _steps(task)
     row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
     return row | (outcomes.evaluated or {}) | (outcomes.dissimilarity or {})

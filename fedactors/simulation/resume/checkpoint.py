@@ -52,7 +52,7 @@ class Checkpoint:
     plans: int
     scenario: Mapping[str, Any]  # resolved, every default shown
     folder: str  # where the scenario's relative paths start
-    devices: Mapping[str, str]  # device type of "clients" and "server": bits depend on them
+    devices: Mapping[str, str]  # device type of "clients", "server", "central": bits depend on them
     data: str  # digest of the samples
     made_with: Mapping[str, str]  # versions of programs: bits may depend on them
     code: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file of the user
@@ -191,7 +191,8 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def _digest_of(header: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+    as_read = json.loads(json.dumps(header))  # numbers that are keys become texts, which sort in another order
+    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()
 
 
 def _sync(path: Path) -> None:

@@ -38,6 +38,7 @@ def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
         devices={
             "clients": "cuda" if cluster.gpus_per_actor else "cpu",
             "server": "cuda" if cluster.server_gpus else "cpu",
+            "central": "cuda" if cluster.central_gpus else "cpu",
         },
         data=_data_digest(data),
         code=code_digests(scenario),
@@ -137,10 +138,10 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
 def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[[str], None]) -> None:
     """Raise RunFolderError if the data or the device types are not those of the checkpoint; note other programs."""
     for part, found in now.devices.items():
-        if found != start.devices.get(part):
+        if found != (before := start.devices.get(part, found)):  # older checkpoints say nothing of "central"
             raise RunFolderError(
-                f"{run}: computed on {start.devices.get(part)} so far, not on {found} ({part}): bits would differ"
-                " (accepted: cluster.gpus_per_actor and server_gpus as they were)"
+                f"{run}: computed on {before} so far, not on {found} ({part}): bits would differ"
+                " (accepted: cluster.gpus_per_actor, server_gpus and central_gpus as they were)"
             )
     if now.data != start.data:
         raise RunFolderError(f"{run}: the data set is not the one of the checkpoint (accepted: the same files)")
@@ -157,7 +158,9 @@ def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
     for row in rows:
         digests.metrics(row)
     if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
-        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with")
+        last, *others = checkpoints(run)
+        hint = "; the checkpoint before it may fit: --previous" if others and last.name == start.path.name else ""
+        raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with{hint}")
     return rows
 
 
