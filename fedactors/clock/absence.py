@@ -24,9 +24,13 @@ def stay_by_absence(a: Availability, stay: Stay, after: Time) -> Stay:
     last_seen = _next(marks, moving, arrive[moving])
     depart[moving] = np.minimum(depart[moving], np.minimum(last_seen, NEVER - after - 1) + 1 + after)
     never = (arrive >= NEVER) | (arrive >= stay.depart)
-    arrive[never] = NEVER
-    depart[never] = NEVER
-    return Stay(arrive, depart)
+    return Stay(np.where(never, NEVER, arrive), np.where(never, NEVER, depart))
+
+
+def without_those_gone_before(stay: Stay) -> Stay:
+    """Return a `stay` in which devices that would join only after they leave neither arrive nor depart."""
+    never = stay.arrive >= stay.depart
+    return Stay(np.where(never, NEVER, stay.arrive), np.where(never, NEVER, stay.depart))
 
 
 def _last_sights(a: Availability, after: Time) -> RecordingColumns:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock import ontime
-from fedactors.clock.absence import stay_by_absence
+from fedactors.clock.absence import stay_by_absence, without_those_gone_before
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, from_first_sight, join
 from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
@@ -176,12 +176,8 @@ def _within_stay(present: _Presence, group: GroupOptions) -> _Presence:
     if group.departs_after is not None:
         availability = Availability(present.windows, present.row, present.shift, present.period)
         stay = stay_by_absence(availability, stay, group.departs_after)
-    gone_before = stay.arrive >= stay.depart  # such a device never belongs to the population
-    return replace(
-        present,
-        arrive=np.where(gone_before, NEVER, stay.arrive),
-        depart=np.where(gone_before, NEVER, stay.depart),
-    )
+    stay = without_those_gone_before(stay)
+    return replace(present, arrive=stay.arrive, depart=stay.depart)
 
 
 def _leaves(group: GroupOptions) -> Time:
