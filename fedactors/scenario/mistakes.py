@@ -86,7 +86,8 @@ def _message(detail: ErrorDetails) -> str:
         return _shortened(message)
     if detail["type"] == "string_pattern_mismatch":
         message = _PATTERNS.get(detail["ctx"]["pattern"], message)
-    message = _OF_YAML.get(detail["type"], message).format(**detail.get("ctx", {}))
+    if wording := _OF_YAML.get(detail["type"]):
+        message = wording.format(**detail.get("ctx", {}))
     return f"found {_shown(detail['input'])}, {_shortened(message)}"
 
 

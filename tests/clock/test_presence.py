@@ -28,7 +28,7 @@ def test_the_bitmap_agrees_with_every_device(population, times, slab):
             assert shown.next_on() == (later[0] if later else NEVER)
 
 
-@drawn(300)
+@drawn(100)
 @given(
     st.lists(devices(), min_size=1, max_size=5),
     st.lists(st.integers(0, 300), min_size=1, max_size=12),

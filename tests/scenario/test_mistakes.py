@@ -37,6 +37,10 @@ WRONG = {
     "unknown data set": (("task.dataset", "digit"), ["task.dataset", 'did you mean "digits"?']),
     "unknown model": (("task.model", "mpl"), ["task.model", 'did you mean "mlp"?']),
     "unknown partition": (("task.partition", "idd"), ["task.partition", 'did you mean "iid"?']),
+    "a mapping for a name": (
+        ("population.1.availability", {"name": {"name": []}}),
+        ["population.1.availability", "does not match any of", "'trace'"],
+    ),
     "unknown scheme": (("server.participation", "D"), ["server.participation", "accepted"]),
     "unknown schedule": (("server.schedule", {"name": "stairs", "lr": 1.0}), ['did you mean "staircase"?']),
     "unknown availability": (("population.0.availability", "sometimes"), ["population.0.availability", "always"]),
