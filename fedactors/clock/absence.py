@@ -23,8 +23,7 @@ def stay_by_absence(a: Availability, stay: Stay, after: Time) -> Stay:
     marks = Availability(_last_sights(a, after), a.row, a.shift, a.period)
     last_seen = _next(marks, moving, arrive[moving])
     depart[moving] = np.minimum(depart[moving], np.minimum(last_seen, NEVER - after - 1) + 1 + after)
-    never = (arrive >= NEVER) | (arrive >= stay.depart)
-    return Stay(np.where(never, NEVER, arrive), np.where(never, NEVER, depart))
+    return without_those_gone_before(Stay(arrive, depart))
 
 
 def without_those_gone_before(stay: Stay) -> Stay:

@@ -173,10 +173,11 @@ def _arrivals(present: Sequence[_Presence], behaving: Sequence[BehavingGroup]) -
 def _within_stay(present: _Presence, group: GroupOptions) -> _Presence:
     """Return the presence of a group, from the later arrival to the earlier departure of recording and scenario."""
     stay = Stay(np.maximum(present.arrive, group.arrive), np.minimum(present.depart, _leaves(group)))
-    if group.departs_after is not None:
+    if group.departs_after is None:
+        stay = without_those_gone_before(stay)
+    else:
         availability = Availability(present.windows, present.row, present.shift, present.period)
         stay = stay_by_absence(availability, stay, group.departs_after)
-    stay = without_those_gone_before(stay)
     return replace(present, arrive=stay.arrive, depart=stay.depart)
 
 
