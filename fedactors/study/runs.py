@@ -205,11 +205,11 @@ def end_with(watched: Connection) -> None:
     What a run has written stays whole: each file appears at once. A terminal's Ctrl-C is left to the process above.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watch(watched)
+    end_when_closed(watched)
 
 
-def watch(watched: Connection) -> None:
-    """End this worker when the other end of `watched` is closed."""
+def end_when_closed(watched: Connection) -> None:
+    """End this worker at once when the other end of `watched` is closed, which it also is when its process ends."""
 
     def wait() -> None:
         with suppress(OSError, EOFError):

@@ -21,7 +21,7 @@ from fedactors.papers.grid import measures
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.model import Scenario
-from fedactors.study.runs import StudyRun, complete, failure, finished, folder_of, fresh, watch
+from fedactors.study.runs import StudyRun, complete, end_when_closed, failure, finished, folder_of, fresh
 from fedactors.version import ENGINE
 
 Tell = Callable[[str], None]
@@ -211,7 +211,7 @@ def _executor(jobs: int) -> Iterator[Executor]:
         return
     context = get_context("spawn")
     watched, held = context.Pipe(duplex=False)  # workers see its end when this process ends, however it does
-    with ProcessPoolExecutor(jobs, context, initializer=watch, initargs=(watched,)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=end_when_closed, initargs=(watched,)) as pool:
         try:
             yield pool
         finally:
