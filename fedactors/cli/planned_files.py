@@ -12,7 +12,10 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 
 def refuse_unwritable(option: str, path: str | Path, made: Path | None = None) -> None:
-    """Raise UsageError if no file can be written to `path`, which `option` names; `made` is what the command makes."""
+    """Raise UsageError if no file can be written to `path`, which `option` names.
+
+    `made` is a folder that the command makes before it writes: it need not be there yet.
+    """
     folder = Path(path).parent
     why = ""
     if Path(path).is_dir():
@@ -28,7 +31,7 @@ def refuse_unwritable(option: str, path: str | Path, made: Path | None = None) -
 
 
 def refuse_undrawable(option: str, path: str, made: Path) -> None:
-    """Raise UsageError if matplotlib cannot draw a picture into `path`; for the others see `refuse_unwritable`."""
+    """Raise UsageError if matplotlib cannot draw a picture into `path`; arguments as for `refuse_unwritable`."""
     if Path(path).suffix.lower() not in _PICTURES:
         raise UsageError(f"{option} {path} (accepted: a file that ends in .png, .pdf or .svg)")
     refuse_unwritable(option, path, made)
