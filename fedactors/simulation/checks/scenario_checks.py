@@ -82,8 +82,9 @@ def check_reallocation(scenario: Scenario, info: Info, sizes: NDArray[np.int64])
         "server.evaluation.fine_tune": server.evaluation and server.evaluation.fine_tune,
         "server.dissimilarity_every": server.dissimilarity_every,
     }
-    if keys := [key for key, wanted in needs_data_that_stay.items() if wanted]:
-        raise ScenarioError(f"{keys[0]} looks at data that stay with a client (accepted: without partition.reallocate)")
+    for key, wanted in needs_data_that_stay.items():
+        if wanted:
+            raise ScenarioError(f"{key} looks at data that stay with a client (accepted: without partition.reallocate)")
     asked = scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
     partition.check_rounds(info, sizes, asked)
 

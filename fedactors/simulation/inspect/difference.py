@@ -77,9 +77,11 @@ def _plans(folder: Path) -> Rows:
         rows = {plan["version"]: dict(plan) for plan in plans.to_pylist()}
         trips: Counter[tuple[int, int]] = Counter()
         for order in orders.to_pylist():
-            trips[who := (order["version"], order["client"])] += 1
-            again = f", trip {trips[who]}" if trips[who] > 1 else ""
-            rows[who[0]][f"client {who[1]}{again}"] = {k: v for k, v in order.items() if k != "client"}
+            version, client = order["version"], order["client"]
+            trips[version, client] += 1
+            number = trips[version, client]
+            name = f"client {client}, trip {number}" if number > 1 else f"client {client}"
+            rows[version][name] = {k: v for k, v in order.items() if k != "client"}
     except (ValueError, KeyError) as error:
         raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
     return [rows[version] for version in sorted(rows)]
