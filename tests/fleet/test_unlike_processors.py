@@ -6,17 +6,9 @@ import fedactors
 from fedactors import Scenario, bits
 from fedactors.fleet.local import LocalFleet
 from fedactors.simulation import runner
-from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
-
-
-class Told(Silent):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
+from tests.noting import Noting
 
 
 class OnOtherNodes(LocalFleet):
@@ -35,9 +27,9 @@ def said(folder, wanted, kinds, monkeypatch):
     monkeypatch.setattr(bits, "processor", lambda: "EPYC")
     monkeypatch.setattr(runner, "open_fleet", lambda *args, **options: OnOtherNodes({wanted: kinds}))
     scenario = Scenario.load(QUICKSTART, ["server.rounds=2", f"cluster.bits={wanted}"])
-    first = Told()
+    first = Noting()
     fedactors.run(scenario, folder, report=False, progress=first, stop_after=1)
-    second = Told()
+    second = Noting()
     resume(folder, report=False, progress=second)
     notes = [[note for note in told.notes if "unlike" in note] for told in (first, second)]
     assert notes[0] == notes[1]

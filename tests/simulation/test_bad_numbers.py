@@ -14,10 +14,10 @@ from fedactors.plan import Orders, Outcome
 from fedactors.simulation import runner
 from fedactors.simulation.divergence import spike
 from fedactors.simulation.prepare import prepare
-from fedactors.simulation.progress import Silent
 from fedactors.simulation.resume import checkpoint
 from fedactors.simulation.runner import resume
 from fedactors.simulation.tasks import task_of
+from tests.noting import Noting
 from tests.simulation.test_checkpoints import ROUNDS, assert_same, run, scenario_of
 
 BAD = (19, 70)  # clients whose samples hold NaN
@@ -39,14 +39,7 @@ def poisoned(monkeypatch):
 
 
 @pytest.fixture
-def notes():
-    class Noting(Silent):
-        def __init__(self):
-            self.said = []
-
-        def note(self, text):
-            self.said.append(text)
-
+def noting():
     return Noting()
 
 
@@ -85,10 +78,10 @@ def test_an_update_set_aside_leaves_what_an_inactive_device_leaves(algorithm, we
 SCAFFOLD = ("server.algorithm=scaffold", "server.bad_updates=quarantine", "server.cohort=30")
 
 
-def test_set_aside_after_a_resume_to_the_same_bits(tmp_path, poisoned, notes):
+def test_set_aside_after_a_resume_to_the_same_bits(tmp_path, poisoned, noting):
     scenario = scenario_of(*SCAFFOLD)
-    run(scenario, tmp_path / "whole", progress=notes)
-    assert any("NaN or Inf in the update of client" in said and said.endswith("set aside") for said in notes.said)
+    run(scenario, tmp_path / "whole", progress=noting)
+    assert any("NaN or Inf in the update of client" in said and said.endswith("set aside") for said in noting.notes)
     run(scenario, tmp_path / "broken", stop_after=4)
     assert checkpoint.load(tmp_path / "broken").quarantined
     resume(tmp_path / "broken", fleet="local", report=False)
@@ -196,11 +189,11 @@ def test_a_round_in_which_nobody_trains_is_beyond_no_threshold(tmp_path):
     assert losses(tmp_path / "run") == [None, None]
 
 
-def test_a_loss_that_jumps_is_told(tmp_path, notes, monkeypatch):
+def test_a_loss_that_jumps_is_told(tmp_path, noting, monkeypatch):
     monkeypatch.setattr("fedactors.simulation.divergence._BEFORE", 2)
     monkeypatch.setattr("fedactors.simulation.divergence._SPIKE", 1.05)
-    run(scenario_of("server.schedule.lr=1.0"), tmp_path / "run", progress=notes)
-    assert any("times that of the rounds before" in said for said in notes.said)
+    run(scenario_of("server.schedule.lr=1.0"), tmp_path / "run", progress=noting)
+    assert any("times that of the rounds before" in said for said in noting.notes)
 
 
 def test_a_jump_is_three_times_the_median_of_ten_rounds():

@@ -19,6 +19,7 @@ from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.resume import checkpoint
 from fedactors.simulation.runner import resume
 from tests.fleet.conftest import QUICKSTART
+from tests.noting import Noting
 
 ROUNDS = 7
 
@@ -246,14 +247,6 @@ def change_header(run_folder, **changes):
     known = json.loads(header.read_text()) | changes
     del known["sha256"]
     header.write_text(json.dumps(known | {"sha256": checkpoint._digest_of(known)}))
-
-
-class Noting(Silent):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 def test_other_programs_and_another_processor_are_told_and_the_run_goes_on(broken):

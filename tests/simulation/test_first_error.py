@@ -8,22 +8,12 @@ from fedactors.clock.synchronous import _Round
 from fedactors.errors import ConservationError
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.simulation import execution
-from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import resume
+from tests.noting import Noting
 from tests.simulation.test_checkpoints import assert_same, run, scenario_of
 
 SMALL = ("server.cohort=2", "task.model=logistic")
 FAULTS = [ConservationError("books do not balance"), ValueError("boom"), KeyboardInterrupt()]
-
-
-class Notes(Silent):
-    """Keeps what is noted."""
-
-    def __init__(self):
-        self.said = []
-
-    def note(self, text):
-        self.said.append(text)
 
 
 def failing(self):
@@ -86,9 +76,9 @@ def test_whatever_fails_while_a_folder_is_closed_is_noted_beside_the_first_error
     def broken(self, version):
         raise RuntimeError("no tensors")
 
-    notes = Notes()
+    noting = Noting()
     monkeypatch.setattr(execution.Execution, "_settle", failing)
     monkeypatch.setattr(Pipeline, "state", broken)
     with pytest.raises(ValueError, match="boom"):
-        run(scenario, tmp_path / "run", progress=notes)
-    assert any("not all could be saved: RuntimeError: no tensors" in said for said in notes.said), notes.said
+        run(scenario, tmp_path / "run", progress=noting)
+    assert any("not all could be saved: RuntimeError: no tensors" in said for said in noting.notes), noting.notes
