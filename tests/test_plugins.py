@@ -78,6 +78,11 @@ def test_a_wrong_plugin_is_named(tmp_path, monkeypatch, kind, code, named):
             'from fedactors.traces.format_registry import Format\nA = Format("mine", "weather", "", None)',
             "not a whole format",
         ),
+        (
+            "from fedactors.traces.format_registry import Format\nfrom fedactors.traces.formats import flash\n"
+            'A = Format("flash", "availability", "", flash)',
+            'called "flash", like one of ours (accepted: a name of its own)',
+        ),
         ("A = 1 / 0", "cannot be imported: ZeroDivisionError"),
     ],
 )

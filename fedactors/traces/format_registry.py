@@ -119,6 +119,8 @@ def _added() -> Iterable[Format]:
         if found.gives not in _TYPES or not all(able):
             accepted = f"gives: {', '.join(_TYPES)}; a reader with looks_like and read"
             raise ScenarioError(f"{who} is not a whole format (accepted: {accepted})")
+        if found.name in BUILT_IN:
+            raise ScenarioError(f'{who} is called "{found.name}", like one of ours (accepted: a name of its own)')
         yield found
 
 

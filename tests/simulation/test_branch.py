@@ -96,6 +96,19 @@ def test_a_branch_needs_the_rounds_that_were_recorded(recorded, tmp_path):
         branch(tmp_path / "run", 3, [], tmp_path / "out", fleet="local")
 
 
+def test_replays_are_compared_by_their_plans(recorded, tmp_path, capsys):
+    scenario = str(recorded / "scenario.yaml")
+    assert main(["replay", scenario, "--out", str(tmp_path / "one")]) == 0
+    assert main(["replay", scenario, "--set", "server.deadline=9s", "--out", str(tmp_path / "other")]) == 0
+    capsys.readouterr()
+    assert main(["diff", str(tmp_path / "one"), str(tmp_path / "other")]) == 0
+    said = capsys.readouterr().out
+    assert "now 9" in said
+    assert "not the same; in round 1:" in said
+    assert "model      none in a replay" in said
+    assert diff(recorded, tmp_path / "one")["model_equal"] is None
+
+
 def test_mistakes_are_told(tmp_path, capsys):
     assert main(["diff", str(tmp_path), str(tmp_path)]) == 2
     assert "scenario.yaml: not there" in capsys.readouterr().err

@@ -16,6 +16,8 @@ from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
 
 _MOST = 20  # differences of one kind that are listed
+_CLIENT = "client "  # begins the key of an order among a plan's
+_MODELS = {True: "the same bits", False: "differs", None: "none in a replay"}
 
 Rows = list[dict[str, Any]]
 
@@ -25,21 +27,22 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
 
     {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
     "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]};
-    `first` is the first round that differs, with what it has in each run, or None.
+    `first` is the first round that differs, with what it has in each run, or None. `model_equal` is None if one of them
+    is a replay, which has no model.
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
     metrics = [lines_of(folder / METRICS) for folder in folders]
     plans = [_plans(folder) for folder in folders]
-    ends = [_end(folder) for folder in folders]
+    finals, models = zip(*map(_end, folders), strict=True)
     return {
         "runs": [str(folder) for folder in folders],
         "scenario": list(differences(before, now)),
         "rounds": [len(rows) for rows in metrics],
         "plans": _parting(*plans),
         "metrics": _parting(*metrics),
-        "final": [final for final, _ in ends],
-        "model_equal": ends[0][1] == ends[1][1],
+        "final": list(finals),
+        "model_equal": None if None in models else models[0] == models[1],
         "made_with": list(differences(_made_with(folders[0]), _made_with(folders[1]))),
     }
 
@@ -54,11 +57,12 @@ def _parting(one: Rows, other: Rows) -> dict[str, Any]:
     return {"equal_rounds": min(len(one), len(other)), "first": None}
 
 
-def _end(folder: Path) -> tuple[dict[str, float] | None, str]:
-    """Return the last figures of a run, None if it was never evaluated, and the digest of its model."""
+def _end(folder: Path) -> tuple[dict[str, float] | None, str | None]:
+    """Return the last figures of a run, None if it was never evaluated, and the digest of its model; a replay has none."""
     found = summary_of(folder)
     try:
-        return found["final"], found["digests"]["model"]
+        digests = found["digests"]
+        return (found["final"], digests["model"]) if "model" in digests else (None, None)
     except (KeyError, TypeError) as error:
         raise damaged(folder / SUMMARY, f"no final figures and digests ({error})") from None
 
@@ -80,7 +84,7 @@ def _plans(folder: Path) -> Rows:
             version, client = order["version"], order["client"]
             trips[version, client] += 1
             number = trips[version, client]
-            name = f"client {client}, trip {number}" if number > 1 else f"client {client}"
+            name = f"{_CLIENT}{client}, trip {number}" if number > 1 else f"{_CLIENT}{client}"
             rows[version][name] = {k: v for k, v in order.items() if k != "client"}
     except (ValueError, KeyError) as error:
         raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
@@ -97,11 +101,12 @@ def text(found: Mapping[str, Any]) -> str:
         if first is None:
             lines.append(f"  {kind:<10} the same in {equal} rounds")
             continue
-        lines.append(f"  {kind:<10} the same until round {equal}; in round {first['round']}:")
-        lines += [f"    {key}: {_short(a)}, now {_short(b)}" for key, (a, b) in first["apart"].items()]
+        before = f"the same until round {equal}" if equal else "not the same"
+        lines.append(f"  {kind:<10} {before}; in round {first['round']}:")
+        lines += [f"    {key}: {_change(key, *pair)}" for key, pair in first["apart"].items()]
     for rounds, final in zip(found["rounds"], found["final"], strict=True):
         lines.append(f"  end        after {rounds} rounds: {_figures(final)}")
-    lines.append(f"  model      {'the same bits' if found['model_equal'] else 'differs'}")
+    lines.append(f"  model      {_MODELS[found['model_equal']]}")
     lines += [f"  made with  {change}" for change in found["made_with"]]
     return "\n".join(lines)
 
@@ -112,6 +117,16 @@ def _figures(final: Mapping[str, float] | None) -> str:
         if not final
         else ", ".join(f"{key} {'unknown' if value is None else format(value, '.4f')}" for key, value in final.items())
     )
+
+
+def _change(key: str, before: Any, now: Any) -> str:
+    """Return what differs; of two orders, which have ten columns and more, the columns that do."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        apart = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        return "; ".join(f"{name} {_short(before.get(name))}, now {_short(now.get(name))}" for name in apart)
+    if key.startswith(_CLIENT):
+        return "not asked, now asked" if before is None else "asked, now not asked"
+    return f"{_short(before)}, now {_short(now)}"
 
 
 def _short(value: Any) -> str:
