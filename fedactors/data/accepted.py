@@ -38,6 +38,9 @@ def accepted(data: Any, name: str, *, whole: bool = True) -> Data:
     for which, samples, labels in (("training", found.x, found.y), ("test", found.test_x, found.test_y)):
         if len(samples) != len(labels):
             raise DataError(f'data set "{name}": {len(samples)} {which} samples and {len(labels)} labels')
+    if found.weights is not None and np.shape(found.weights) != (len(found.y),):
+        problem = f"weights of shape {np.shape(found.weights)}"
+        raise DataError(f'data set "{name}": {problem} (accepted: one for each of {len(found.y)} samples)')
     if not np.isfinite(found.test_x).all():
         first = int(np.flatnonzero(~np.isfinite(found.test_x).reshape(len(found.test_x), -1).all(axis=1))[0])
         raise DataError(f'data set "{name}": test samples: NaN or Inf in sample {first} (accepted: finite numbers)')

@@ -55,6 +55,14 @@ class Info:
         return max(1, prod(self.label_shape)) if self.kind == "value" else self.classes
 
 
+class LabelledSamples(NamedTuple):
+    """Samples of one owner: the server, a central learner or a client."""
+
+    x: Float32  # (n, *input_shape)
+    y: LabelArray  # (n,)
+    weights: Float32 | None = None  # (n,), how much each counts in its batch; None if all count the same
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
     """A data set in memory.
@@ -62,7 +70,8 @@ class Data:
     `x` is `(n, *input_shape)` float32, `y` is `(n,)` int64 with labels below `classes`. Data that come by
     client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
     the test samples those between `test_clients[k]` and `test_clients[k + 1]`. Data of two sources have further samples
-    for a central learner, `central_x` and `central_y`; `test_central` says which test samples are like those.
+    for a central learner, `central_x`, `central_y` and their weights; `test_central` says which test samples are like
+    those.
 
     Labels of the kind "value" are float32, `(n,)` or `(n, values)`, those of the kind "multi-label" float32 of 0 and 1,
     `(n, classes)`, those of the kind "sequence" int64, `(n, places)`.
@@ -80,6 +89,7 @@ class Data:
     test_central: NDArray[np.bool_] | None = None  # (test samples,)
     kind: LabelKind = "class"
     weights: Float32 | None = None  # (n,), of training samples
+    central_weights: Float32 | None = None  # (n_0,)
     client_names: tuple[str, ...] = ()  # what the data call their clients, in order
     label_names: tuple[str, ...] = ()  # what the data call their labels, in order
     variants: Float32 | None = None  # (variants * n, *input_shape): training samples transformed at random, see `task`
@@ -98,6 +108,20 @@ class Data:
         """Return the same for any labels of these data."""
         found: Int64 = y.astype(np.int64, copy=False) if self.strata_count > 1 else np.zeros(len(y), np.int64)
         return found
+
+    def samples(self, rows: Int64) -> LabelledSamples:
+        """Return copies of training samples."""
+        return LabelledSamples(self.x[rows], self.y[rows], None if self.weights is None else self.weights[rows])
+
+
+def joined_weights(*parts: tuple[Float32 | None, int]) -> Float32 | None:
+    """Return the weights of parts one after the other, each given with its samples; None if no part has any.
+
+    Samples of a part without weights count by 1.
+    """
+    if all(weights is None for weights, _ in parts):
+        return None
+    return np.concatenate([np.ones(count, np.float32) if weights is None else weights for weights, count in parts])
 
 
 class Dataset(Protocol):

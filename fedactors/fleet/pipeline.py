@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
+from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.base import Fault, Fleet, Handle, UserCallError, WorkerClass
@@ -35,7 +36,7 @@ class Pipeline:
         training_task: the constants of the run.
         samples: training data.
         test: what models are evaluated on.
-        own: the server's samples and labels.
+        own: the server's samples.
         on_fault: called with every fault, and the version it occurred at.
         saved: where to continue; by default the algorithm starts.
         host_worker: the class of a client host and the arguments of its constructor, if it is not `ClientHost`.
@@ -48,7 +49,7 @@ class Pipeline:
         training_task: TrainingTask,
         samples: TrainingData,
         test: EvaluationSet,
-        own: tuple[Any, Any],
+        own: LabelledSamples,
         on_fault: Callable[[int, Fault], None] = lambda version, fault: None,
         saved: SavedState | None = None,
         host_worker: tuple[WorkerClass, tuple[Any, ...]] | None = None,
@@ -59,20 +60,20 @@ class Pipeline:
         task = fleet.put(training_task)
         data = fleet.put(samples)
         evaluation_set = fleet.put(test)
-        x, y = (fleet.put(part) for part in own)
-        self._constants = (task, data, evaluation_set, x, y)  # an actor that restarts is given them again
+        servers = fleet.put(own)
+        self._constants = (task, data, evaluation_set, servers)  # an actor that restarts is given them again
         self._keeps = training_task.keeps_state
         self._states = ClientStates()
         worker, made_of = host_worker or (CLIENT_HOST, (task, data, fleet.device))
         self._hosts = Hosts(fleet, worker, made_of, self._states if self._keeps else None)
-        self.server = ServerStub.started(fleet, task, x, y)
+        self.server = ServerStub.started(fleet, task, servers)
         self.evaluator = EvaluatorStub.started(
             fleet, task, evaluation_set, None if training_task.fine_tuning is None else data
         )
         self._centre = training_task.algorithm.centre
         self.central: list[CentralHostStub] = []  # the central learner, if the algorithm has one
         if self._centre in ("before", "beside"):
-            self.central = [CentralHostStub.started(fleet, task, x, y)]
+            self.central = [CentralHostStub.started(fleet, task, servers)]
         kept = self._states if training_task.evaluates_own and self._keeps else None
         self._measurements = Measurements(fleet, self.evaluator, self.server, self.central, self._hosts, kept)
         self._models = ModelHandles()

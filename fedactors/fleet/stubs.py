@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Actor, Fleet, Handle
 from fedactors.fleet.lazy_workers import CENTRAL_HOST, EVALUATOR, SERVER
@@ -88,16 +89,10 @@ class ServerStub(WorkerStub):
     """The stub of `ServerWorker`."""
 
     @classmethod
-    def started(
-        cls,
-        fleet: Fleet,
-        task: Handle[TrainingTask],
-        x: Handle[NDArray[np.float32]],
-        y: Handle[NDArray[np.int64]],
-    ) -> ServerStub:
-        """Start a server with samples `x` and labels `y` of its own."""
+    def started(cls, fleet: Fleet, task: Handle[TrainingTask], own: Handle[LabelledSamples]) -> ServerStub:
+        """Start a server with samples of its `own`."""
         device = "cuda" if fleet.server_gpus else "cpu"
-        return cls(fleet, fleet.start(SERVER, task, x, y, device, gpus=fleet.server_gpus))
+        return cls(fleet, fleet.start(SERVER, task, own, device, gpus=fleet.server_gpus))
 
     def start(self) -> tuple[Handle[Vectors], Handle[Vectors]]:
         """Return the public and private state before the first round."""
@@ -134,16 +129,10 @@ class CentralHostStub(WorkerStub):
     """The stub of `CentralHost`."""
 
     @classmethod
-    def started(
-        cls,
-        fleet: Fleet,
-        task: Handle[TrainingTask],
-        x: Handle[NDArray[np.float32]],
-        y: Handle[NDArray[np.int64]],
-    ) -> CentralHostStub:
-        """Start the central learner with samples `x` and labels `y`."""
+    def started(cls, fleet: Fleet, task: Handle[TrainingTask], own: Handle[LabelledSamples]) -> CentralHostStub:
+        """Start the central learner with samples of its `own`."""
         device = "cuda" if fleet.central_gpus else "cpu"
-        return cls(fleet, fleet.start(CENTRAL_HOST, task, x, y, device, gpus=fleet.central_gpus))
+        return cls(fleet, fleet.start(CENTRAL_HOST, task, own, device, gpus=fleet.central_gpus))
 
     def contribute(self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]) -> Handle[Contribution]:
         """Return what the central learner computes in a round."""

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from fedactors.bits import stay_in_one_thread
+from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet import freed_memory
 from fedactors.fleet.base import ChunkError, UserCallError
@@ -166,10 +167,10 @@ class ClientHost(Worker):
 class CentralHost(Worker):
     """The central learner: it has data and a loss of its own, and works before the clients or beside them."""
 
-    def __init__(self, task: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, own: LabelledSamples, device: str = "cpu") -> None:
         super().__init__(device)
         self._algorithm = task.algorithm
-        self._central = CentralLearner(task.central_model, task.seed, x, y, device)
+        self._central = CentralLearner(task.central_model, task.seed, own, device)
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner compute in a round."""
@@ -189,16 +190,16 @@ class CentralHost(Worker):
 
 
 class ServerWorker(Worker):
-    """Computes the next model from the clients' sums, and learns from data (x, y) of its own if the algorithm does.
+    """Computes the next model from the clients' sums, and learns from samples of its `own` if the algorithm does.
 
     Its state has two parts: the public one is sent to clients, the private one is not.
     """
 
-    def __init__(self, task: TrainingTask, x: np.ndarray, y: np.ndarray, device: str = "cpu") -> None:
+    def __init__(self, task: TrainingTask, own: LabelledSamples, device: str = "cpu") -> None:
         super().__init__(device)
         self._task = task
         around = partial(noted, self, "central learning")
-        self._central = CentralLearner(task.model, task.seed, x, y, device, around)
+        self._central = CentralLearner(task.model, task.seed, own, device, around)
 
     def start(self) -> tuple[Vectors, Vectors]:
         """Return the state before the first round, after pretraining if there is any."""

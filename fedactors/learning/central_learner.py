@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data import batches
-from fedactors.engines.client_batch import ClientBatch, DeviceDataset
+from fedactors.data.base import LabelledSamples
+from fedactors.engines.client_batch import ClientBatch
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.full_gradient import full_gradient, training_gradient
 from fedactors.engines.local_work import LocalWork
+from fedactors.learning.device_samples import dataset_of
 from fedactors.models import dropout
 from fedactors.models.layers import Model
 from fedactors.models.precision import rounding
@@ -32,28 +34,23 @@ _BEFORE = -2
 
 
 class CentralLearner:
-    """Learns from (x, y), `(n_0, *shape)` and `(n_0,)`, on one device. Without data it leaves models as they are.
+    """Learns from `samples` on one device. Without data it leaves models as they are.
 
-    `weights`, `(n_0,)`, say how much each sample counts in its batch; all the same if there are none. Local steps are
-    taken in a context that `around` returns: for measuring when they are taken.
+    Local steps are taken in a context that `around` returns: for measuring when they are taken.
     """
 
     def __init__(
         self,
         model: Model,
         seed: int,
-        x: NDArray[np.float32],
-        y: NDArray[np.int64],
+        samples: LabelledSamples,
         device: str = "cpu",
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
-        weights: NDArray[np.float32] | None = None,
     ) -> None:
         self._seed = seed
         self._device = torch.device(device)
         self._around = around
-        counted = None if weights is None else torch.from_numpy(weights).to(device)
-        inputs = torch.from_numpy(x).to(device)
-        self._dataset = DeviceDataset(model, inputs, torch.from_numpy(y).to(device), weights=counted)
+        self._dataset = dataset_of(model, samples, self._device)
         # corrections come and go from call to call, so the engine must be one that takes them
         self._engine = choose(LocalWork(model, corrects=True), device)
 

@@ -30,14 +30,12 @@ class FineTuner(NamedTuple):
 
         `version` is that of the model before the round that is evaluated; it names the batches.
         """
-        held = self.samples.split.of(client)
-        if not len(held):
+        mine = self.samples.of(client)
+        if not len(mine.y):
             return flat
         options = self.options
-        work = workload(len(held), options.batch, epochs=options.epochs, steps=options.steps)
-        mine = self.samples
-        weights = None if mine.weights is None else mine.weights[held]
-        learner = CentralLearner(self.task.model, self.task.seed, mine.x[held], mine.y[held], weights=weights)
+        work = workload(len(mine.y), options.batch, epochs=options.epochs, steps=options.steps)
+        learner = CentralLearner(self.task.model, self.task.seed, mine)
         return learner.tuned(torch.from_numpy(flat), options.lr, work, client, version).numpy()
 
 

@@ -27,15 +27,12 @@ def local_optimum(
     `rounds` of its usual work, from the rate `lr`; a round that does not lower the loss is taken back, and the rate
     halved. Samples with weights count by them, as in training.
     """
-    held = samples.split.of(client)
-    if not len(held):
+    mine = samples.of(client)
+    if not len(mine.y):
         return {"loss_device": 0.0, "loss_alone": 0.0, "loss_first": 0.0}
-    x = samples.x[held]
-    y = samples.y[held]
     work = task.workloads[client]
-    weights = None if samples.weights is None else samples.weights[held]
-    learner = CentralLearner(task.model, task.seed, x, y, weights=weights)
-    evaluator = ModelEvaluator(task.model, EvaluationSet(x, y, weights=weights))
+    learner = CentralLearner(task.model, task.seed, mine)
+    evaluator = ModelEvaluator(task.model, EvaluationSet(mine.x, mine.y, weights=mine.weights))
     model = torch.from_numpy(flat)
     before = evaluator.evaluate(flat)["loss"]
     least = first = before

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from fedactors.data import batches
-from fedactors.engines.client_batch import DeviceDataset, SecondLoss
+from fedactors.engines.client_batch import SecondLoss
+from fedactors.learning.device_samples import dataset_of
 from fedactors.learning.training_task import Chunk, ServerExamples, TrainingTask
 from fedactors.streams import Purpose
 from fedactors.workload import workload
@@ -16,10 +17,9 @@ class SentExamples:
     """Central samples that clients are sent besides their models: batches of their own for every step."""
 
     def __init__(self, task: TrainingTask, central: ServerExamples, device: torch.device) -> None:
-        x, y = (torch.from_numpy(part).to(device) for part in (central.x, central.y))
-        self._dataset, self._seed = DeviceDataset(task.central_model, x, y), task.seed
+        self._dataset, self._seed = dataset_of(task.central_model, central.samples, device), task.seed
         self._replaced = task.setting.with_replacement
-        self._batch, self._weight = min(central.batch, len(y)), task.algorithm.central_share
+        self._batch, self._weight = min(central.batch, len(central.samples.y)), task.algorithm.central_share
 
     def to(self, chunk: Chunk) -> SecondLoss:
         """Return what the clients of `chunk` are sent."""

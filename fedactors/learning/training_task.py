@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clip import Clip
+from fedactors.data.base import LabelledSamples, joined_weights
 from fedactors.data.holdings import Holdings, SharedHoldings
 from fedactors.data.on_demand import OnDemandSplit, row_bytes
 from fedactors.engines.local_work import LocalWork
@@ -195,8 +196,7 @@ class TrainingTask:
 class ServerExamples(NamedTuple):
     """Samples that every client is sent besides its model."""
 
-    x: NDArray[np.float32]  # (n_0, *shape)
-    y: NDArray[np.int64]  # (n_0,)
+    samples: LabelledSamples
     batch: int  # of a step
 
 
@@ -228,9 +228,14 @@ class TrainingData:
         """Return at most `count` samples, `(count, *shape)`, and their labels, always the same ones."""
         return self.x[:count], self.y[:count]
 
+    def of(self, client: int) -> LabelledSamples:
+        """Return what a client holds."""
+        held = self.split.of(client)
+        return LabelledSamples(self.x[held], self.y[held], None if self.weights is None else self.weights[held])
+
     def signature(self) -> Iterator[bytes]:
-        """Yield what these samples are known again by: shapes, all labels, and some of the samples."""
-        yield from signature(self.x, self.y)
+        """Yield what these samples are known again by: shapes, all labels and weights, and some of the samples."""
+        yield from signature(self.x, self.y, self.weights)
 
 
 @dataclass(frozen=True)
@@ -264,21 +269,25 @@ def on_demand_data(split: OnDemandSplit) -> OnDemandData:
     return OnDemandData(split.x, split.y, split)
 
 
-def signature(x: NDArray[np.float32], y: NDArray[np.int64]) -> Iterator[bytes]:
-    """Yield what samples are known again by: shapes, all labels, and some of the samples."""
+def signature(
+    x: NDArray[np.float32], y: NDArray[np.int64], weights: NDArray[np.float32] | None = None
+) -> Iterator[bytes]:
+    """Yield what samples are known again by: shapes, all labels and weights, and some of the samples."""
     yield f"{x.shape} {y.shape}".encode()
     yield np.ascontiguousarray(y).tobytes()
     yield np.ascontiguousarray(x[::_SIGNED]).tobytes()
+    if weights is not None:
+        yield np.ascontiguousarray(weights).tobytes()
 
 
-def share(samples: TrainingData, x: NDArray[np.float32], y: NDArray[np.int64]) -> TrainingData:
-    """Return `samples` with (x, y) at every client besides its own; nothing is copied per client."""
-    further = np.arange(len(samples.y), len(samples.y) + len(y), dtype=np.int64)
-    weights = None if samples.weights is None else np.concatenate([samples.weights, np.ones(len(y), np.float32)])
+def share(samples: TrainingData, shared: LabelledSamples) -> TrainingData:
+    """Return `samples` with the `shared` ones at every client besides its own; nothing is copied per client."""
+    further = np.arange(len(samples.y), len(samples.y) + len(shared.y), dtype=np.int64)
+    weights = joined_weights((samples.weights, len(samples.y)), (shared.weights, len(shared.y)))
     return replace(
         samples,
-        x=np.concatenate([samples.x, x]),
-        y=np.concatenate([samples.y, y]),
+        x=np.concatenate([samples.x, shared.x]),
+        y=np.concatenate([samples.y, shared.y]),
         split=SharedHoldings(samples.split, further),
         central=None,
         weights=weights,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.actor_tracks import collect
@@ -46,8 +47,7 @@ from fedactors.simulation.resume.run_saver import RunSaver
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock, task_of
 
-Labelled = tuple[NDArray[np.float32], NDArray[np.int64]]  # samples (n, *shape) and labels (n,)
-Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, Labelled]  # and the server's own samples
+Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, LabelledSamples]  # and the server's own samples
 
 
 class _Due(NamedTuple):

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedactors.data.accepted import accepted
-from fedactors.data.base import Data
+from fedactors.data.base import Data, LabelledSamples
 from fedactors.data.on_demand import OnDemandSplit
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
+from fedactors.errors import ScenarioError
 from fedactors.learning.chunks import most_together
 from fedactors.learning.training_task import SampleVariants, TrainingData, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
@@ -19,7 +20,6 @@ from fedactors.scenario.server_options import ServerOptions
 from fedactors.workload import FineTuning
 
 if TYPE_CHECKING:
-    from fedactors.simulation.execution import Labelled
     from fedactors.simulation.prepared import Prepared
 
 
@@ -65,10 +65,21 @@ def holds_out(server: ServerOptions) -> bool:
     return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
 
 
-def own_of(server: ServerOptions, data: Data, split: Split | ReassignedSplit | None, seed: int) -> Labelled:
-    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing."""
+def own_of(prepared: Prepared, data: Data, split: Split | ReassignedSplit | None) -> LabelledSamples:
+    """Return the samples of the server or the central learner; a regulariser looks at one that says nothing.
+
+    Raises ScenarioError if samples have weights that the central loss does not know.
+    """
+    server = prepared.scenario.server
     if server.algorithm.central_loss in REGULARISERS:
-        return np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64)
+        return LabelledSamples(np.zeros((1, *data.x.shape[1:]), np.float32), np.zeros((1, *data.y.shape[1:]), np.int64))
     if server.data is None or not isinstance(split, Split):  # `prepare` refuses a scenario that has both
-        return data.x[:0], data.y[:0]
-    return server.data.draw(data, split, seed)
+        return LabelledSamples(data.x[:0], data.y[:0])
+    own = LabelledSamples(*server.data.draw(data, split, prepared.scenario.seed))
+    loss = server.algorithm.central_loss or prepared.model.loss
+    if own.weights is not None and not isinstance(loss, LossDescription):
+        raise ScenarioError(
+            f"server.data: samples have weights, of which the loss {loss} knows nothing (accepted: samples without"
+            " weights, task.loss: cross_entropy, or no other loss for the central learner)"
+        )
+    return own

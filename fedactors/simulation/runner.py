@@ -230,9 +230,9 @@ def load(prepared: Prepared) -> Loaded:
     task = scenario.task
     server = scenario.server
     data, split, samples = clients_data(prepared)
-    own = own_of(server, data, split, scenario.seed)
+    own = own_of(prepared, data, split)
     if server.algorithm.centre == "at clients":
-        samples = replace(samples, central=ServerExamples(*own, server.algorithm.central_work(prepared.setting).batch))
+        samples = replace(samples, central=ServerExamples(own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
     evaluation = server.evaluation
     training_task = TrainingTask(
@@ -258,7 +258,7 @@ def load(prepared: Prepared) -> Loaded:
         downlink=prepared.downlink,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
-    return training_task, share(samples, *own) if server.algorithm.shares else samples, evaluation_set, own
+    return training_task, share(samples, own) if server.algorithm.shares else samples, evaluation_set, own
 
 
 def _single_rule(prepared: Prepared) -> Aggregation | None:

@@ -1,5 +1,7 @@
 """Server learning and client state in whole runs: what is charged, what is trained, and what composes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,9 @@ import fedactors
 from fedactors import Scenario, registry
 from fedactors.data.batches import bounds, sequence
 from fedactors.errors import ScenarioError
+from fedactors.models.loss_description import LossDescription
 from fedactors.models.network import initial
+from fedactors.simulation.loaded_data import clients_data, own_of
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.replay import play
 from fedactors.simulation.runner import load
@@ -83,7 +87,7 @@ def test_a_round_of_fsl_is_an_aggregate_and_the_servers_sgd(tmp_path):
         tmp_path, "a", rounds=1, local=local, algorithm=algorithm("fedavg", global_lr=5**0.5), participation="uniform"
     )
     found = run(tmp_path, "b", rounds=1, local=local, algorithm=algorithm("fsl", server_batch=7, server_epochs=2))
-    _, _, _, (x, y) = load(prepare(scenario(rounds=1, local=local, algorithm="fsl")))
+    _, _, _, (x, y, _) = load(prepare(scenario(rounds=1, local=local, algorithm="fsl")))
     work = workload(50, 7, epochs=2, steps=None)
     order = sequence(5, -1, 0, np.arange(50), work, work.wanted, Purpose.SERVER_BATCH)
     rate = 5**0.5 * 0.1 * 10 / work.wanted  # K = 10, K_0 = 16
@@ -102,13 +106,13 @@ def test_pretraining_is_centralised_sgd_before_any_algorithm(name, tmp_path):
     assert none.summary["digests"] == calm.summary["digests"]
     assert some.summary["virtual_seconds"] == pytest.approx(calm.summary["virtual_seconds"] + 150)
     prepared = prepare(scenario(pretraining={"epochs": 3, "lr": 0.2, "batch": 9}, **options))
-    task, _, _, (x, y) = load(prepared)
+    task, _, _, own = load(prepared)
     from fedactors.learning.central_learner import CentralLearner
 
     start, work = initial(task.model, 5), task.pretraining.work
     order = sequence(5, -2, 0, np.arange(50), work, work.wanted, Purpose.SERVER_BATCH)
-    moved = CentralLearner(task.model, 5, x, y).pretrain(torch.from_numpy(start), 0.2, work)
-    np.testing.assert_allclose(moved, torch_sgd(start, x, y, order, work, 0.2), rtol=1e-4, atol=1e-5)
+    moved = CentralLearner(task.model, 5, own).pretrain(torch.from_numpy(start), 0.2, work)
+    np.testing.assert_allclose(moved, torch_sgd(start, own.x, own.y, order, work, 0.2), rtol=1e-4, atol=1e-5)
 
 
 def replayed(**server):
@@ -140,7 +144,7 @@ def test_shared_samples_are_charged_once_per_client():
 
 def test_shared_samples_join_every_clients_own():
     prepared = prepare(scenario(algorithm="ds"))
-    task, samples, _, (x, y) = load(prepared)
+    task, samples, _, (x, y, _) = load(prepared)
     assert prepared.sizes.tolist() == [40] * 10
     assert [work.wanted for work in task.workloads] == [-(-90 // 8)] * 10
     plain = load(prepare(scenario(algorithm="fedavg")))[1]
@@ -149,6 +153,17 @@ def test_shared_samples_join_every_clients_own():
         assert np.array_equal(held[:40], plain.split.of(client))
         assert np.array_equal(samples.x[held[40:]], x)
         assert np.array_equal(samples.y[held[40:]], y)
+
+
+def test_weights_of_the_servers_samples_need_a_loss_that_knows_them():
+    prepared = prepare(scenario(algorithm="fsl"))
+    data, split, _ = clients_data(prepared)
+    weighed = replace(data, weights=np.ones(len(data.y), np.float32))
+    assert own_of(prepared, data, split).weights is None
+    with pytest.raises(ScenarioError, match=r"server\.data: samples have weights, of which the loss cross_entropy"):
+        own_of(prepared, weighed, split)
+    able = replace(prepared, model=replace(prepared.model, loss=LossDescription("cross_entropy", "class")))
+    assert own_of(able, weighed, split).weights.tolist() == [1.0] * 50
 
 
 def test_scaffold_moves_twice_as_much():
@@ -212,7 +227,7 @@ def test_dissimilarities_are_those_of_full_gradients(tmp_path):
     """xi^2 and G^2 at the models that rounds 1 and 3 start from, against autograd on all samples at once."""
     result = run(tmp_path, dissimilarity_every=2)
     assert ["xi2" in row for row in result.metrics] == [True, False, True]
-    task, samples, _, (x, y) = load(prepare(scenario()))
+    task, samples, _, (x, y, _) = load(prepare(scenario()))
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
     nn.utils.vector_to_parameters(torch.from_numpy(initial(task.model, 5)), net.parameters())
 

@@ -1,16 +1,21 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fedactors import registry
-from fedactors.data.base import Data, Info
+from fedactors.data.base import Data, Info, LabelledSamples
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.dirichlet import DirichletPartition
+from fedactors.data.partitions.label_split import LabelSplit
 from fedactors.data.partitions.partition import ClassPartition, IidPartition
-from fedactors.data.server.server_data import ClientServerData, IidServerData
+from fedactors.data.partitions.pooled import Pooled
+from fedactors.data.server.server_data import CentralServerData, ClientServerData, IidServerData
 from fedactors.data.sets.digits import Digits
 from fedactors.errors import ScenarioError
+from fedactors.learning.training_task import TrainingData, share
 
 CLASSES = 5
 seeds = st.integers(0, 2**32)
@@ -37,6 +42,33 @@ def world(labels, partition, clients, seed):
 
 def rows(drawn):
     return drawn[0][:, 0].astype(np.int64)
+
+
+def test_weights_go_with_their_samples():
+    """Sample i weighs i: at the server, in the part of a central learner, in a pool, and beside a client's own."""
+    data = numbered(np.arange(20) % CLASSES)
+    data = replace(data, weights=np.arange(20, dtype=np.float32))
+    split = IidPartition().split(data.y, CLASSES, IidPartition().sizes(Info("toy", 20, 0, (1,), CLASSES), 2, 0), 0)
+    parted = LabelSplit(central=(1, 3)).apply(data)
+    pool = Pooled().apply(parted)
+    held = TrainingData(data.x, data.y, split, weights=data.weights)
+    shared = share(held, LabelledSamples(data.x[3:6], data.y[3:6], data.weights[3:6]))
+    weighed = [
+        IidServerData(samples=7).draw(data, split, 0),
+        ClientServerData(clients=2, samples=3).draw(data, split, 0),
+        CentralServerData().draw(parted, split, 0),
+        CentralServerData(samples=3).draw(parted, split, 0),
+        held.of(1),
+        *(LabelledSamples(part.x, part.y, part.weights) for part in (parted, pool, shared)),
+    ]
+    for samples in weighed:
+        assert len(samples.y) > 2
+        assert samples.x[:, 0].tolist() == samples.weights.tolist()
+    unweighed = replace(held, weights=None)
+    assert share(unweighed, LabelledSamples(data.x[:2], data.y[:2])).weights is None
+    beside = share(unweighed, LabelledSamples(data.x[3:5], data.y[3:5], data.weights[3:5]))
+    assert beside.weights.tolist() == [1.0] * 20 + [3.0, 4.0]
+    assert len({b"".join(some.signature()) for some in (held, unweighed, replace(held, weights=data.weights + 1))}) == 3
 
 
 @given(label_lists, partitions, st.integers(1, 12), seeds, st.integers(1, 40), st.booleans())

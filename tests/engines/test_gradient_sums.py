@@ -10,6 +10,7 @@ from torch.func import functional_call
 from fedactors.algorithms.feddyn import FedDyn
 from fedactors.algorithms.scaffold import Scaffold
 from fedactors.data import batches
+from fedactors.data.base import LabelledSamples
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.engines.conv_sequential import ConvSequentialEngine
 from fedactors.engines.cuda_graph import CudaGraphEngine
@@ -120,7 +121,7 @@ def test_the_central_learner_gives_its_gradients_with_all_digits():
     model = Mlp(hidden=[200]).build((1, 28, 28), 10)
     draws = np.random.default_rng(0)
     x, y = draws.normal(size=(20, 1, 28, 28)).astype(np.float32), draws.integers(0, 10, 20)
-    central = CentralLearner(model, 1, x, y)
+    central = CentralLearner(model, 1, LabelledSamples(x, y))
     start = torch.from_numpy(initial(model, 1))
     gf = torch.from_numpy(draws.normal(size=model.parameters).astype(np.float32)) * 0.01
     one = workload(20, 20, epochs=None, steps=1)

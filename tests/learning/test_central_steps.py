@@ -1,10 +1,14 @@
 """Steps of the central learner by an optimiser are those of its engine, whatever a model does in training."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from fedactors.data.base import LabelledSamples
 from fedactors.learning.central_learner import CentralLearner
+from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_description import described
 from fedactors.models.module_layer import InputSpec, ModuleMaker
 from fedactors.models.network import initial
@@ -33,6 +37,18 @@ def models(tmp_path):
     }
 
 
+def test_samples_count_by_their_weights(models):
+    """In a batch of all samples, 12 of which weigh 2 and the others nothing, the mean is that of the 12."""
+    model, draws = replace(models["plain"], loss=LossDescription("cross_entropy", "class")), np.random.default_rng(2)
+    x, y = draws.normal(size=(30, 12)).astype(np.float32), draws.integers(0, 3, 30)
+    weights = np.where(np.arange(30) < 12, 2.0, 0.0).astype(np.float32)
+    start = torch.from_numpy(initial(model, 1))
+    few = CentralLearner(model, 3, LabelledSamples(x[:12], y[:12]))
+    weighed = CentralLearner(model, 3, LabelledSamples(x, y, weights))
+    found = weighed.learn(start, 0.2, workload(30, 30, epochs=None, steps=1), 5)
+    torch.testing.assert_close(found, start - 0.2 * few.gradient(start))
+
+
 @pytest.mark.parametrize(
     ("name", "count", "batch"),
     [("plain", 87, 9), ("dropout", 87, 9), ("dropout", 1300, 700), ("images", 20, 6), ("module", 87, 9)],
@@ -40,7 +56,7 @@ def models(tmp_path):
 def test_sgd_as_an_optimiser_is_the_rate_alone(models, name, count, batch):
     model, draws = models[name], np.random.default_rng(1)
     x, y = draws.normal(size=(count, *model.input_shape)).astype(np.float32), draws.integers(0, 3, count)
-    central = CentralLearner(model, 3, x, y)
+    central = CentralLearner(model, 3, LabelledSamples(x, y))
     start, work = torch.from_numpy(initial(model, 1)), workload(count, batch, epochs=None, steps=4)
     along = 0.01 * torch.linspace(-1, 1, len(start))
     for correction in (None, along):

@@ -14,6 +14,7 @@ from torchmetrics.functional.classification import binary_auroc, multiclass_accu
 
 from fedactors.algorithms.example_transfer import ExampleTransfer
 from fedactors.algorithms.fedavg import FedAvg
+from fedactors.data.base import LabelledSamples
 from fedactors.data.partitions.label_split import LabelSplit
 from fedactors.data.sets.digits import Digits
 from fedactors.engines.dense_batched import DenseBatchedEngine
@@ -55,7 +56,7 @@ def both_losses(engine, weight, loss="cross_entropy"):
     """A chunk trained on its own and on central samples: all of those in every step."""
     model = replace(MODELS["mlp"], loss=loss)
     data, further = samples(model), samples(model, seed=9)
-    data = replace(data, central=ServerExamples(further.x[:6], further.y[:6], 6))
+    data = replace(data, central=ServerExamples(LabelledSamples(further.x[:6], further.y[:6]), 6))
     algorithm = ExampleTransfer(central_weight=weight)
     training_task = replace(task(model), algorithm=algorithm)
     trained = with_engine(engine, training_task, data).learn(chunk((10, 1, 7, 2, 1)), [{"x": initial(model, 1)}])
@@ -88,7 +89,7 @@ def test_two_losses_are_the_weighted_sum_in_torch():
     nn.utils.vector_to_parameters(torch.from_numpy(initial(model, 1)), net.parameters())
     own = torch.from_numpy(data.split.of(3))
     loss = 0.7 * nn.functional.cross_entropy(net(torch.from_numpy(data.x)[own]), torch.from_numpy(data.y)[own])
-    x, y, _ = data.central
+    (x, y, _), _ = data.central
     (loss + 0.3 * nn.functional.cross_entropy(net(torch.from_numpy(x)), torch.from_numpy(y))).backward()
     expected = -0.1 * torch.cat([p.grad.flatten() for p in net.parameters()])
     np.testing.assert_allclose(found.sums["delta"], expected, rtol=1e-4, atol=1e-6)
@@ -97,7 +98,7 @@ def test_two_losses_are_the_weighted_sum_in_torch():
 def test_the_central_learner_takes_weighted_and_corrected_steps_with_any_optimiser():
     """Plain SGD through the engine against Momentum with beta = 0, which goes through gradients."""
     model, data = MODELS["mlp"], samples(MODELS["mlp"])
-    central = CentralLearner(model, 3, data.x, data.y)
+    central = CentralLearner(model, 3, LabelledSamples(data.x, data.y))
     x, work = torch.from_numpy(initial(model, 1)), workload(len(data.y), 9, epochs=None, steps=12)
     along = torch.linspace(-0.1, 0.1, len(x))
     plain = central.learn(x, 0.2, work, 4, weight=0.4, correction=along)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from fedactors.data.base import LabelledSamples
 from fedactors.data.partitions.assignment import contiguous
 from fedactors.data.sets.mnist import Mnist
 from fedactors.engines.dense_batched import DenseBatchedEngine
@@ -68,11 +69,11 @@ def test_the_server_learns_as_its_clients_do():
     """One client that holds the server's samples: its steps from the same batches are the central learner's."""
     model, data = bf16(MODELS["mlp"]), samples(MODELS["mlp"])
     x, work = torch.from_numpy(initial(model, 1)), workload(len(data.y), 9, epochs=None, steps=3)
-    central = CentralLearner(model, 3, data.x, data.y)
+    central = CentralLearner(model, 3, LabelledSamples(data.x, data.y))
     one = workload(len(data.y), 9, epochs=None, steps=1)
     stepped = central.learn(x, 0.2, one, 4)
     torch.testing.assert_close(stepped, x - 0.2 * central.sample(x, one, 4), rtol=1e-2, atol=1e-3)
-    exact = CentralLearner(MODELS["mlp"], 3, data.x, data.y)
+    exact = CentralLearner(MODELS["mlp"], 3, LabelledSamples(data.x, data.y))
     assert not torch.equal(central.learn(x, 0.2, work, 4), exact.learn(x, 0.2, work, 4))
     assert not torch.equal(central.gradient(x), exact.gradient(x))
 

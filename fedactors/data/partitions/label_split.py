@@ -62,6 +62,8 @@ class LabelSplit(Options):
             classes=2 if self.positive else data.classes,
             central_x=data.x[central],
             central_y=merged[central],
+            weights=None if data.weights is None else data.weights[~central],
+            central_weights=None if data.weights is None else data.weights[central],
             test_central=self._of(data.test_y, self.central),
         )
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedactors.data.base import Data, Info, Int64
+from fedactors.data.base import Data, Info, Int64, joined_weights
 from fedactors.options import Options
 
 
@@ -31,8 +31,10 @@ class Pooled(Options):
 
     def apply(self, data: Data) -> Data:
         """Return the pool, the clients' samples first; test samples stay, each known by its source."""
-        x, y = data.x, data.y
+        x, y, weights = data.x, data.y, data.weights
         if data.central_x is not None and data.central_y is not None:
             x, y = np.concatenate([x, data.central_x]), np.concatenate([y, data.central_y])
+            weights = joined_weights((data.weights, len(data.y)), (data.central_weights, len(data.central_y)))
         bounds: Int64 = np.array([0, len(y)], dtype=np.int64)
-        return replace(data, x=x, y=y, clients=bounds, test_clients=None, central_x=None, central_y=None)
+        pool = replace(data, x=x, y=y, weights=weights, clients=bounds, test_clients=None)
+        return replace(pool, central_x=None, central_y=None, central_weights=None)

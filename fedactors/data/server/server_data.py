@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from pydantic import PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, Int64
+from fedactors.data.base import Data, Float32, Info, Int64, LabelledSamples
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.sizes import even
 from fedactors.errors import ScenarioError
@@ -35,8 +35,8 @@ class ServerData(Protocol):
         """Look for what is needed besides the clients' data. Raises DataError if it is missing."""
         ...
 
-    def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
-        """Return samples `(n_0, *input_shape)` and labels `(n_0,)`, a pure function of the arguments.
+    def draw(self, data: Data, split: Split, seed: int) -> LabelledSamples | tuple[Float32, Int64]:
+        """Return samples `(n_0, *input_shape)` and labels `(n_0,)`, perhaps weights, a pure function of the arguments.
 
         `split` says which of `data` lies at which client. Raises ScenarioError if there are too few samples,
         DataError if a file cannot be read.
@@ -66,7 +66,7 @@ class IidServerData(Options):
     def check(self) -> None:
         """Look for nothing: the samples come from the clients' data."""
 
-    def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
+    def draw(self, data: Data, split: Split, seed: int) -> LabelledSamples:
         """Return the samples, label after label; see `ServerData.draw`."""
         held = np.zeros(len(data.y), dtype=bool)
         held[split.indices] = True
@@ -79,7 +79,7 @@ class IidServerData(Options):
                 for label, share in enumerate(shares.tolist())
             ]
         )
-        return data.x[rows], data.y[rows]
+        return data.samples(rows)
 
     def _shares(self, available: Int64) -> Int64:
         """Return the samples of each label, `(classes,)`. Raises ScenarioError if fewer are available."""
@@ -115,14 +115,15 @@ class CentralServerData(Options):
     def check(self) -> None:
         """Look for nothing: the samples come with the clients' data."""
 
-    def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
+    def draw(self, data: Data, split: Split, seed: int) -> LabelledSamples:
         """Return the samples; see `ServerData.draw`."""
         assert data.central_x is not None
         assert data.central_y is not None
         if self.samples is None:
-            return data.central_x, data.central_y
+            return LabelledSamples(data.central_x, data.central_y, data.central_weights)
         rows = np.sort(stream(seed, Purpose.SERVER_DATA).permutation(len(data.central_y))[: self.samples])
-        return data.central_x[rows], data.central_y[rows]
+        weights = None if data.central_weights is None else data.central_weights[rows]
+        return LabelledSamples(data.central_x[rows], data.central_y[rows], weights)
 
 
 class ClientServerData(Options):
@@ -159,7 +160,7 @@ class ClientServerData(Options):
             )
         return np.sort(stream(seed, Purpose.SERVER_DATA).permutation(able)[: self.clients])
 
-    def draw(self, data: Data, split: Split, seed: int) -> tuple[Float32, Int64]:
+    def draw(self, data: Data, split: Split, seed: int) -> LabelledSamples:
         """Return the samples, client after client; see `ServerData.draw`."""
         rows = np.concatenate(
             [
@@ -167,4 +168,4 @@ class ClientServerData(Options):
                 for client in self.chosen(split, seed).tolist()
             ]
         )
-        return data.x[rows], data.y[rows]
+        return data.samples(rows)

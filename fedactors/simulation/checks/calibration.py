@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedactors.data.base import Info
+from fedactors.data.base import Info, LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
@@ -80,7 +80,7 @@ def measure(
         step = _step_seconds(trainer, chunk, _sent(prepared))
         sample = step / prepared.workloads[chunk.clients[0]].batch
     evaluated = _evaluated(prepared, x, y, device)
-    return Speeds(step, _central(prepared, training_task, x, y, device), evaluated, sample)
+    return Speeds(step, _central(prepared, training_task, LabelledSamples(x, y), device), evaluated, sample)
 
 
 def _noise(info: Info) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -202,13 +202,14 @@ def _cut(chunk: Chunk, most: int) -> Chunk:
     return chunk._replace(steps=tuple(min(steps, most) for steps in chunk.steps))
 
 
-def _central(prepared: Prepared, training_task: TrainingTask, x: NDArray[Any], y: NDArray[Any], device: str) -> float:
+def _central(prepared: Prepared, training_task: TrainingTask, noise: LabelledSamples, device: str) -> float:
     """Return the seconds that the server learns in a round."""
     work = training_task.algorithm.central_work(prepared.setting)
     if not work.wanted:
         return 0.0
     size = min(max(1, prepared.setting.central), _SAMPLES)  # a regulariser looks at one sample
-    learner = CentralLearner(training_task.central_model, 0, x[:size], y[:size], device)
+    few = LabelledSamples(noise.x[:size], noise.y[:size])
+    learner = CentralLearner(training_task.central_model, 0, few, device)
     start = torch.from_numpy(initial(prepared.model, 0))
 
     def learn(batch: int) -> None:

@@ -58,7 +58,7 @@ def _parting(one: Rows, other: Rows) -> dict[str, Any]:
 
 
 def _end(folder: Path) -> tuple[dict[str, float] | None, str | None]:
-    """Return the last figures of a run, None if it was never evaluated, and the digest of its model; a replay has none."""
+    """Return the last figures of a run, None if never evaluated, and the digest of its model; a replay has neither."""
     found = summary_of(folder)
     try:
         digests = found["digests"]
