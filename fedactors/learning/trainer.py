@@ -16,6 +16,7 @@ from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, Upd
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
 from fedactors.learning.algorithm import Algorithm, ClientResult
+from fedactors.learning.attackers import attacked
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
@@ -83,7 +84,8 @@ class Trainer:
             return False
         algorithm = self._task.algorithm
         differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
-        rows = self._task.aggregation is not None or self._task.uplink is not None  # each client's are wanted
+        task = self._task
+        rows = task.aggregation is not None or task.uplink is not None or task.attackers  # each client's are wanted
         return differences and not self._task.keeps_state and not rows
 
     def _may_join(self) -> bool:
@@ -216,7 +218,8 @@ class Trainer:
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
-            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
+            sent = attacked(self._task, one, slices(uploads, mine))
+            own, fresh = uplink(self._task, one, sent, kept, result.sent)
             keeps |= fresh
             if self._task.aggregation is None:
                 found = summed(one, own, its_losses, self._task.plain)

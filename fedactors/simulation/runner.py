@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fedactors import bits
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Fleet
+from fedactors.learning.attackers import with_wrong_labels
 from fedactors.learning.combining import Aggregation
 from fedactors.learning.traffic.deviation import DeviationWeights
 from fedactors.learning.training_task import (
@@ -231,6 +232,9 @@ def load(prepared: Prepared) -> Loaded:
     server = scenario.server
     data, split, samples = clients_data(prepared)
     own = own_of(prepared, data, split)
+    relabelling = [group for group in prepared.attackers if group.attack.relabels]
+    if relabelling:
+        samples = with_wrong_labels(samples, relabelling, data.classes)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
@@ -256,6 +260,7 @@ def load(prepared: Prepared) -> Loaded:
         given=server.algorithm.given(prepared.model.parameters),
         uplink=prepared.uplink,
         downlink=prepared.downlink,
+        attackers=tuple(group for group in prepared.attackers if not group.attack.relabels),
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, own) if server.algorithm.shares else samples, evaluation_set, own
