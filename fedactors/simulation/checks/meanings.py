@@ -20,11 +20,18 @@ _SHARES = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses,
+    About attackers, schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses,
     what noise guarantees, and a server's rate that is not that of federated averaging.
     """
-    found = [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    found = [*_attackers(scenario), *_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
     return [*found, *sentences(scenario.server), *rate_of_one(scenario)]
+
+
+def _attackers(scenario: Scenario) -> list[str]:
+    """Return a sentence about each group of attackers."""
+    groups = [group for group in scenario.population if group.attack is not None]
+    count = f"of {scenario.devices:,} devices"
+    return [f"population.{one.name}: {one.count:,} {count} attack ({one.attack.name})" for one in groups]
 
 
 def _shares(scenario: Scenario) -> list[str]:
