@@ -16,7 +16,6 @@ from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, Upd
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
 from fedactors.learning.algorithm import Algorithm, ClientResult
-from fedactors.learning.attackers import attacked
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
@@ -82,11 +81,10 @@ class Trainer:
         """Whether nothing is wanted of a client's trip but its share of a weighted sum of differences."""
         if self._device.type != "cpu" or self._task.model.buffer_values:
             return False
-        algorithm = self._task.algorithm
-        differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
         task = self._task
+        differences = type(task.algorithm).upload is Algorithm.upload and not task.algorithm.plain
         rows = task.aggregation is not None or task.uplink is not None or task.attackers  # each client's are wanted
-        return differences and not self._task.keeps_state and not rows
+        return differences and not task.keeps_state and not rows
 
     def _may_join(self) -> bool:
         """Whether chunks may be trained together: what clients keep is loaded and stored a chunk at a time."""
@@ -218,8 +216,7 @@ class Trainer:
         keeps = algorithm.keep(result) | personal
         learned = []
         for one, mine, its_losses in parts_of(chunks, losses):
-            sent = attacked(self._task, one, slices(uploads, mine))
-            own, fresh = uplink(self._task, one, sent, kept, result.sent)
+            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
             keeps |= fresh
             if self._task.aggregation is None:
                 found = summed(one, own, its_losses, self._task.plain)

@@ -81,13 +81,18 @@ class Prepared:
         if not isinstance(dataset, MadeByClient) or not isinstance(task.partition, NaturalPartition):
             return None
         further = server.data is not None or server.dissimilarity_every is not None
-        relabelled = any(group.attack.relabels for group in self.attackers)
-        changed = task.split is not None or task.transform is not None or relabelled
-        if further or changed or self.scenario.cluster.gpus_per_actor:
+        if further or self._alters_samples or self.scenario.cluster.gpus_per_actor:
             return None
         large = self.info.train_size * row_bytes(self.info.input_shape) > _LARGE
         rare = self._asked <= self.scenario.devices
         return dataset.on_demand(self.scenario.seed, self.scenario.devices) if large or rare else None
+
+    @property
+    def _alters_samples(self) -> bool:
+        """Whether samples are not learnt from as the data set gives them."""
+        task = self.scenario.task
+        relabelled = any(group.attack.relabels for group in self.attackers)
+        return task.split is not None or task.transform is not None or relabelled
 
     @property
     def train_bytes(self) -> int:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from fedactors import bits
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Fleet
-from fedactors.learning.attackers import with_wrong_labels
 from fedactors.learning.combining import Aggregation
 from fedactors.learning.traffic.deviation import DeviationWeights
 from fedactors.learning.training_task import (
@@ -232,9 +231,6 @@ def load(prepared: Prepared) -> Loaded:
     server = scenario.server
     data, split, samples = clients_data(prepared)
     own = own_of(prepared, data, split)
-    relabelling = [group for group in prepared.attackers if group.attack.relabels]
-    if relabelling:
-        samples = with_wrong_labels(samples, relabelling, data.classes)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(own, server.algorithm.central_work(prepared.setting).batch))
     before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None

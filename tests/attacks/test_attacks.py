@@ -12,8 +12,8 @@ from fedactors.attacks.label_flip import LabelFlip
 from fedactors.attacks.update_attacks import Boost, RandomUpdates, SignFlip
 from fedactors.cli.main import main
 from fedactors.data.partitions.assignment import Split
-from fedactors.learning.attackers import with_wrong_labels
 from fedactors.learning.training_task import TrainingData
+from fedactors.simulation.loaded_data import with_wrong_labels
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
 from fedactors.streams import Purpose

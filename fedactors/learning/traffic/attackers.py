@@ -1,23 +1,21 @@
-"""What attackers send in place of their updates, and which labels they learn from."""
+"""What attackers send in place of their updates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.attacks.base import Attack, Attackers
-from fedactors.data.partitions.assignment import Split
+from fedactors.attacks.base import Attack
 from fedactors.streams import Purpose
 from fedactors.transforms.draws import SenderDraws
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
+    from fedactors.learning.training_task import Chunk, TrainingTask
 
 
 def attacked(task: TrainingTask, chunk: Chunk, uploads: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -58,25 +56,3 @@ def _staying(task: TrainingTask) -> NDArray[np.int64]:
     """Return the positions that no attack alters: what stays at clients, and buffers."""
     buffers = np.arange(task.model.parameters - task.model.buffer_values, task.model.parameters)
     return buffers if task.personal is None else np.union1d(buffers, task.personal)
-
-
-def with_wrong_labels(samples: TrainingData, attackers: Iterable[Attackers], classes: int) -> TrainingData:
-    """Return the samples with copies of those that attackers hold, with the labels that they learn from.
-
-    Others that hold the same samples keep the right labels. Raises ScenarioError if the data have no such label.
-    """
-    x, y, weights = [samples.x], [samples.y], [samples.weights]
-    assert isinstance(samples.split, Split)
-    offsets, indices = samples.split.offsets, samples.split.indices.copy()
-    end = len(samples.y)
-    for group in attackers:
-        mine = slice(int(offsets[group.first]), int(offsets[group.last]))
-        held = indices[mine]
-        x.append(samples.x[held])
-        y.append(group.attack.labels(samples.y[held], classes))
-        weights.append(None if samples.weights is None else samples.weights[held])
-        indices[mine] = np.arange(end, end + len(held))
-        end += len(held)
-    counted = None if samples.weights is None else np.concatenate([one for one in weights if one is not None])
-    split = Split(offsets, indices)
-    return replace(samples, x=np.concatenate(x), y=np.concatenate(y), weights=counted, split=split)
