@@ -67,7 +67,7 @@ def with_wrong_labels(samples: TrainingData, attackers: Sequence[Attackers], cla
     """
     split = samples.split
     assert isinstance(split, Split)
-    indices = split.indices.copy()
+    indices = np.array(split.indices)
     y = [samples.y]
     copied = [np.arange(len(samples.y))]
     for group in attackers:
