@@ -131,11 +131,11 @@ class _Server:
         return "nobody who can be asked can ever report" if self.unreachable else "nobody can be asked any more"
 
     def _ask(self) -> None:
-        """Send the newest model to as many clients as there is room for; between periods, only when they begin."""
+        """Send the newest model to as many clients as there is room for; of a period, only when it begins."""
         world, rules = self.world, self.rules
         now = world.now
         room = rules.concurrency - len(self.flights)
-        if not room or (rules.every is not None and self.turn):
+        if not room or (rules.every is not None and self._in_period):
             return
         if self.unreachable_at != now:
             self.unreachable_at = now
@@ -208,6 +208,11 @@ class _Server:
     def _begun(self) -> bool:
         """Whether anybody was asked since the last aggregation, or is still at work."""
         return bool(self.flights or self.inbox or self.failed)
+
+    @property
+    def _in_period(self) -> bool:
+        """Whether a period has begun for which clients were asked, or could have been."""
+        return self.turn > 0 or (self._begun and self.world.now > self.opened)
 
     def _fresh(self, order: Order) -> bool:
         bound = self.rules.max_staleness
