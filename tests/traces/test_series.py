@@ -139,6 +139,19 @@ def test_irish_repairs(written):
     }
 
 
+def test_irish_gaps_between_measurements_are_told(written):
+    """Nothing is logged from 24 to 35. What comes before the first measurement, and after the last, is cut off."""
+    text = irish((1, 8, 8, "I"), (14, 8, 8, "D"), (24, 0, 0, "I"), (35, 16, 8, "D"), (40, 0, 0, "I"), (59, 0, 0, "I"))
+    source = written(text)
+    series = read_series(source)
+    assert pieces(series, 0) == [(0, 21, 1000), (21, 22, 2000)]
+    assert [(repair.kind, repair.count, repair.first) for repair in series.repairs] == [
+        ("gap in the log, the last rate holds", 1, "line 5")
+    ]
+    with pytest.raises(TraceError, match=r"line 5: gap in the log, the last rate holds \(11 s\)"):
+        read_series(source, strict=True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
