@@ -171,12 +171,14 @@ class _Server:
 
     def _next_candidate(self) -> Time:
         """Return when a free client can be asked; while others work, a time at which that is possible."""
-        world, rules = self.world, self.rules
-        if self.flights:
-            return world.next_candidate(rules.among)
+        world, among = self.world, self.rules.among
         free = ~self.busy
+        if self.flights:
+            busy = len(self.flights) + len(self.inbox)
+            soon = world.next_of(np.flatnonzero(free), among) if len(free) < 2 * busy else world.now
+            return soon if soon > world.now else world.next_candidate(among)  # which may be a busy one
         free[list(self.unreachable)] = False
-        soon = world.next_of(np.flatnonzero(free), rules.among)
+        soon = world.next_of(np.flatnonzero(free), among)
         return min(soon, world.next_change()) if self.unreachable else soon
 
     def _land(self) -> None:

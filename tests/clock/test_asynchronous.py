@@ -127,6 +127,20 @@ def test_clients_are_asked_when_a_period_begins(concurrency):
     assert [len(plan.orders) for plan in plans] == [0, concurrency] * 3
 
 
+@pytest.mark.parametrize("others", [[], [{**QUICK, "windows": [(0, 1)]}]])
+def test_windows_of_those_at_work_cost_nothing(others):
+    """Of three devices at work each has a million windows on its trip; `play` allows for thousands of events.
+
+    A window of 20 ns of each 30: a step takes 9 ms, three of them 27 ms, which is 40.5 ms of virtual time.
+    """
+    people = [{"per_sample": 9_000_000, "windows": [(0, 20)], "period": 30}] * 3 + others
+    plans, why = run(people, replace(RULES, updates=3, concurrency=len(people), rounds=3))
+    assert why == "all rounds done"
+    heard = [plan.heard() for plan in plans]
+    assert [len(orders) for orders in heard] == [3, 3, 3]
+    assert heard[0][0].finished == pytest.approx(40_500_000, rel=1e-3)
+
+
 def test_a_deadline_is_one_of_each_trip():
     """20 ns are too few for one step of the slow client; it is asked again with the next version."""
     plans, _ = run([QUICK, SLOW], replace(RULES, deadline=20, rounds=2))
