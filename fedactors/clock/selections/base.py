@@ -48,12 +48,23 @@ class Clients(NamedTuple):
     history: History = NOTHING_SEEN  # when they were on, until now
     groups: tuple[tuple[str, int], ...] = ()  # name and devices of each population group, in the order of clients
 
+    def of(self, members: Int64) -> Clients:
+        """Return what is known of some clients, ascending, who then have numbers of their own; without a history."""
+        stages = self.stages and Stages(*(column[members] for column in self.stages))
+        ends = np.cumsum([count for _, count in self.groups])
+        counts = np.diff(np.searchsorted(members, ends), prepend=0).tolist()
+        groups = tuple((name, n) for (name, _), n in zip(self.groups, counts, strict=True) if n)
+        return Clients(self.samples[members], self.times[members], stages, self.deadline, groups=groups)
+
 
 class Selector(Protocol):
     """A selection at work in one run."""
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
-        """Return at most `count` of `candidates`, which are ascending and not empty; in any order."""
+        """Return at most `count` of `candidates`, which are ascending and not empty; in any order.
+
+        `version` is the number of the model that they get; at an edge, of the edge's rounds that asked before.
+        """
         ...
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
