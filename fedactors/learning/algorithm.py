@@ -80,6 +80,7 @@ class Round(NamedTuple):
     steps: int = 0  # local steps behind the updates received: sum of K_i
     server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
     largest: float = 0.0  # of the aggregation weights
+    heard_before: int = 0  # rounds before this one in which an update counted
 
 
 class CentralData(Protocol):

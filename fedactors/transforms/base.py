@@ -48,6 +48,8 @@ class UpdateTransform(Options):
     """Whether it may go on the downlink, where it is given models, not updates."""
     differs: ClassVar[bool] = False
     """Whether messages of the downlink are differences from the last ones; see `difference`."""
+    skips_empty_rounds: ClassVar[bool] = False
+    """Whether the server, where it applies it, gives rounds without updates no number."""
 
     name: str
 
