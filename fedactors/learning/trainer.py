@@ -268,10 +268,12 @@ class Trainer:
         return MemoryLimit(most, same is True)
 
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
-        """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
-        steps = [min(1, steps) for steps in rows.steps]
-        alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, clip=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
+        """Return the gradient of each row's first batch at its start, as SGD takes it; zeros for a row without steps."""
+        sgd = rows.optimizer if rows.optimizer.follows_gradient else PLAIN
+        alone = replace(rows, corrections=None, prox=0.0, optimizer=sgd, state=NO_STATE, weight=1.0, second_loss=None)
+        once = replace(
+            alone, phases=None, sums_gradients=False, steps=[min(1, steps) for steps in rows.steps], lr=1.0, prepared=[]
+        )
         return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
 
     def _rows(self, chunks: Sequence[Chunk], chunk: Chunk, starts: Tensor) -> ClientBatch:
