@@ -268,7 +268,7 @@ class Trainer:
         return MemoryLimit(most, same is True)
 
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
-        """Return the gradient of each row's first batch at its start, as SGD takes it; zeros for a row without steps."""
+        """Return the gradient of each row's first batch at its start, as SGD takes it; zeros where no step is taken."""
         sgd = rows.optimizer if rows.optimizer.follows_gradient else PLAIN
         alone = replace(rows, corrections=None, prox=0.0, optimizer=sgd, state=NO_STATE, weight=1.0, second_loss=None)
         once = replace(

@@ -44,6 +44,8 @@ def by_rule(
     server = prepared.scenario.server
     if objective.size == 1:
         return Verdict(False, {"members": 1})  # the objective would be empty
+    if (share := objective.share(client)) >= 1:
+        return Verdict(False, {"share": share})  # the others hold no samples: there would be nothing to learn
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
@@ -51,7 +53,6 @@ def by_rule(
     seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
-    share = objective.share(client)
     rough = local["loss_first"] > local["loss_device"]
     c = constants(course, steps, done - base, _rounds(prepared, rows, done) - base, share, gap, rough=rough)
     numbers = {"share": share, "gamma_l": gap, "rough": rough, **local, "floor": course.floor, **c._asdict()}

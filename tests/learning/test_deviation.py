@@ -69,7 +69,7 @@ def test_where_nothing_can_be_compared_ages_alone_count(ages, first, beta):
 def test_a_run_in_which_nothing_but_deviation_counts_has_rounds_without_fresh_updates(tmp_path):
     """A round of two updates, while ten devices work: some rounds hear late updates alone."""
     timing = "server.timing={name: fedbuff, buffer: 2, concurrency: 10, staleness: {name: refl, beta: 1.0}}"
-    scenario = scenario_of("server.cohort=all", timing, "server.rounds=18")
+    scenario = scenario_of("server.cohort=all", "server.participation=uniform", timing, "server.rounds=18")
     plans = list(prepare(scenario).clock())
     assert any(len(plan.heard()) and (plan.heard().base < plan.version).all() for plan in plans)
     found = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False)
