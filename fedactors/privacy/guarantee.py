@@ -76,7 +76,9 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
     departures = getattr(server.membership, "departures", "")
     reasons = {
         f'"{algorithm.name}" uploads more than what noise is added to': (
-            uploads > len(algorithm.changes) or not _names_all(type(algorithm))
+            uploads > len(algorithm.changes)
+            or bool(set(algorithm.plain) - set(algorithm.changes))
+            or not names_changes(type(algorithm))
         ),
         f"departures: {departures} decides by losses of devices, which have no noise": departures
         in ("auto", "lookahead"),
@@ -119,8 +121,8 @@ def _telling(transforms: Sequence[UpdateTransform]) -> str:
     return next((one.name for one in transforms if one.first_told is not None), "")
 
 
-def _names_all(algorithm: type[object]) -> bool:
-    """Whether an algorithm that says what a client uploads also says which of that are changes, which get noise."""
+def names_changes(algorithm: type[object]) -> bool:
+    """Whether an algorithm that says what a client uploads also says which of that are changes."""
     upload, changes = (next(one for one in algorithm.__mro__ if name in vars(one)) for name in ("upload", "changes"))
     return issubclass(changes, upload)
 

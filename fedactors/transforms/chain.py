@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fedactors.errors import ScenarioError
 from fedactors.transforms.base import Given, UpdateTransform
-from fedactors.transforms.wire import Layout, Wire
+from fedactors.transforms.wire import FLOAT, Layout, Wire
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,6 +51,12 @@ class Chain:
     def bytes(self) -> int:
         """Bytes of one vector on the wire."""
         return self.wires[-1].bytes
+
+    @property
+    def sums_whole(self) -> bool:
+        """Whether what travels is all values at full size, whatever numbers come beside them."""
+        last = self.wires[-1]
+        return (last.values, last.bits, last.factors) == (self.layout.size, FLOAT, False)
 
     @property
     def differs(self) -> bool:

@@ -45,6 +45,9 @@ def chain(*transforms, way="uplink", of=LAYOUT):
         ((Signs(), TopK(share=0.01, error_feedback=True)), 57),  # with sums of signs: 320 + 100 + 32 bits
         ((TopK(share=0.01), Quantize(bits=8), ClipUpdates(norm=1.0), GaussianNoise(multiplier=1.1)), 27),
         ((TopK(share=0.01), ClipUpdates(norm=1.0), GaussianNoise(multiplier=1.1, added="clients")), 4000),
+        ((AdaptiveClip(), GaussianNoise(multiplier=1.1)), 4001),  # a bit says whether the update was short
+        ((AdaptiveClip(), GaussianNoise(multiplier=1.1, added="clients")), 4001),
+        ((AdaptiveClip(), LowRank(rank=2)), 4 * (2 * (100 + 9) + 100) + 1),
     ],
 )
 def test_bytes_by_hand(transforms, expected):
