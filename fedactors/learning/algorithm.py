@@ -211,7 +211,7 @@ class Algorithm(Options):
     @property
     def sums_updates_only(self) -> bool:
         """Whether all that is summed over clients are the updates of their models, as a mean."""
-        own = type(self).upload is Algorithm.upload and not self.keeps and not self.plain
+        own = type(self).upload is Algorithm.upload and not self.plain
         return own and self.centre not in ("before", "beside")
 
     @property
