@@ -159,6 +159,19 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+def only(name: str) -> BeforeValidator:
+    """Return what lets a bare `name` stand for the optimiser of that name, and refuses others with a ValueError."""
+
+    def one(value: Any) -> Any:
+        found = _named(value)
+        asked = found.get("name", name) if isinstance(found, Mapping) else getattr(found, "name", found)
+        if asked != name:
+            raise ValueError(f'found "{asked}" (accepted: {name}, or its options)')
+        return found
+
+    return BeforeValidator(one)
+
+
 ServerOptimizer = Annotated[
     Annotated[Sgd | ServerMomentum | ServerAdam | Yogi | Adagrad, Field(discriminator="name")], BeforeValidator(_named)
 ]

@@ -255,7 +255,7 @@ def test_secure_aggregation_adds_up_the_counts_of_a_clip_that_adapts(added):
     uplink = [{"name": "adaptive-clip"}, {"name": "gaussian", "multiplier": 1.0, "added": added}]
     secure = {"group": 4, "threshold": 0.5}
     plain, counted = (prepare(small(secure=secure, uplink=one)).wire for one in ([], uplink))
-    assert counted["up"] == plain["up"] + 1
+    assert 0 < counted["up"] - plain["up"] <= 2  # a whole byte, of masked values that end between two
 
 
 CHANGES = {
