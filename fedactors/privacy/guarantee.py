@@ -12,6 +12,7 @@ from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
 
 if TYPE_CHECKING:
+    from fedactors.learning.algorithm import Algorithm
     from fedactors.scenario.server_options import ServerOptions
 
 _HOLDS = "for all data of a device, if who takes part when, with which weight and after how many steps is known to all"
@@ -75,11 +76,7 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         )
     departures = getattr(server.membership, "departures", "")
     reasons = {
-        f'"{algorithm.name}" uploads more than what noise is added to': (
-            uploads > len(algorithm.changes)
-            or bool(set(algorithm.plain) - set(algorithm.changes))
-            or not names_changes(type(algorithm))
-        ),
+        f'"{algorithm.name}" uploads more than what noise is added to': (_uploads_more(algorithm, uploads)),
         f"departures: {departures} decides by losses of devices, which have no noise": departures
         in ("auto", "lookahead"),
         "the model has buffers, such as BatchNorm's statistics, which travel without noise": buffers > 0,
@@ -119,6 +116,12 @@ def _bits_without_noise(uplink: Sequence[UpdateTransform]) -> str:
 def _telling(transforms: Sequence[UpdateTransform]) -> str:
     """Return the first transform that has clients send a number besides their updates; nothing if none does."""
     return next((one.name for one in transforms if one.first_told is not None), "")
+
+
+def _uploads_more(algorithm: Algorithm, uploads: float) -> bool:
+    """Whether clients send, or the server sums, more than what is said to be changes."""
+    further = set(algorithm.plain) - set(algorithm.changes)
+    return uploads > len(algorithm.changes) or bool(further) or not names_changes(type(algorithm))
 
 
 def names_changes(algorithm: type[object]) -> bool:

@@ -69,6 +69,11 @@ class Chain:
         last = self.transforms[-1] if self.transforms else None
         return last if last is not None and last.at_server else None
 
+    @property
+    def noise_skips_empty_rounds(self) -> bool:
+        """Whether the server numbers the rounds of its noise by those in which an update counted."""
+        return self.noise is not None and self.noise.skips_empty_rounds
+
     def keeps(self, vectors: Iterable[str]) -> dict[str, int]:
         """Return the length of each vector that a sender of some `vectors` keeps, by name."""
         return {

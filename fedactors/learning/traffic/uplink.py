@@ -58,7 +58,7 @@ def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str,
     if chain is None or not sums:
         return found
     told = _told(task, state)
-    round = facts.heard_before if chain.noise is not None and chain.noise.skips_empty_rounds else facts.version
+    round = facts.heard_before if chain.noise_skips_empty_rounds else facts.version
     for number, vector in enumerate(algorithm.changes):
         draws = SenderDraws(task.seed, Purpose.NOISE, [number], [round])
         largest = 1.0 if vector in algorithm.plain else facts.largest
