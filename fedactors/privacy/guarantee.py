@@ -12,7 +12,6 @@ from fedactors.transforms.noise import Noise
 from fedactors.transforms.tree_noise import TreeNoise
 
 if TYPE_CHECKING:
-    from fedactors.learning.algorithm import Algorithm
     from fedactors.scenario.server_options import ServerOptions
 
 _HOLDS = "for all data of a device, if who takes part when, with which weight and after how many steps is known to all"
@@ -76,7 +75,7 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         )
     departures = getattr(server.membership, "departures", "")
     reasons = {
-        f'"{algorithm.name}" uploads more than what noise is added to': (_uploads_more(algorithm, uploads)),
+        f'"{algorithm.name}" uploads more than what noise is added to': (_uploads_more(server, uploads)),
         f"departures: {departures} decides by losses of devices, which have no noise": departures
         in ("auto", "lookahead"),
         "the model has buffers, such as BatchNorm's statistics, which travel without noise": buffers > 0,
@@ -118,8 +117,9 @@ def _telling(transforms: Sequence[UpdateTransform]) -> str:
     return next((one.name for one in transforms if one.first_told is not None), "")
 
 
-def _uploads_more(algorithm: Algorithm, uploads: float) -> bool:
+def _uploads_more(server: ServerOptions, uploads: float) -> bool:
     """Whether clients send, or the server sums, more than what is said to be changes."""
+    algorithm = server.algorithm
     further = set(algorithm.plain) - set(algorithm.changes)
     return uploads > len(algorithm.changes) or bool(further) or not names_changes(type(algorithm))
 
