@@ -25,7 +25,6 @@ from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
-from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint, quarantined, refuse_bad, spike
@@ -44,8 +43,9 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
 from fedactors.simulation.resume.resume import programs
 from fedactors.simulation.resume.run_saver import RunSaver
+from fedactors.simulation.run_tasks import RunTasks
 from fedactors.simulation.stopwatch import Stopwatch, spent
-from fedactors.simulation.tasks import plans_of_clock, task_of
+from fedactors.simulation.tasks import plans_of_clock
 
 Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, LabelledSamples]  # and the server's own samples
 
@@ -71,7 +71,7 @@ class Execution:
         start: Checkpoint,
         began: float,
     ) -> None:
-        self._prepared = prepared
+        self._tasks = RunTasks(prepared, fleet.device)
         self._progress = progress
         self._start = start
         scenario = prepared.scenario
@@ -97,7 +97,7 @@ class Execution:
         Returns when the clock has ended and the last task is done. The summary is written before progress ends, which
         may wait for trackers: that is no time of the run.
         """
-        scenario = self._prepared.scenario
+        scenario = self._tasks.prepared.scenario
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 stop = None if stop is None else max(stop, len(recorded_rows))
@@ -124,7 +124,7 @@ class Execution:
 
     def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
         """Play all rounds; return why the run ended."""
-        plans = self._watch.each("clock", plans_of_clock(self.clock, self._prepared.scenario.server.rounds))
+        plans = self._watch.each("clock", plans_of_clock(self.clock, self._tasks.prepared.scenario.server.rounds))
         for row, (made, last) in zip(recorded_rows, plans, strict=False):
             self._recall(row, made, last)
         self._recorder.check_recorded(self._start)
@@ -141,7 +141,8 @@ class Execution:
         """Take in a round that was recorded before: its `row` of metrics, and the plan that the clock made again."""
         objective_state = self._objective.at(made, recorded(row)) if self._objective else None
         plan = quarantined(made, self._aside.get(made.version, ()))
-        self._recorder.recall(plan, self._task(plan, objective_state, last=last), row)
+        task = self._tasks.next(plan, objective_state, last=last, aside=plan is not made)
+        self._recorder.recall(plan, task, row)
         self._before = row
         self._stop.recall(row)
         self._feed_back(row)
@@ -173,7 +174,7 @@ class Execution:
     def _submit(self, plan: Plan, last: bool) -> None:
         """Submit a round; if its objective needs a decision, no other round is in flight."""
         objective_state = self._objective.at(plan, self._departure_decision()) if self._objective else None
-        task = self._task(plan, objective_state, last=last)
+        task = self._tasks.next(plan, objective_state, last=last)
         self._pipeline.submit(task)
         self._pending.append(_Due(plan, task, objective_state))
 
@@ -181,7 +182,7 @@ class Execution:
         """Return the function that decides about devices that left. No task may be in flight if the policy is open."""
         assert self._objective
         objective = self._objective.fork()
-        return departure_decision(self._prepared, self._pipeline, self._fleet.device, objective, self._recorder.rows)
+        return departure_decision(self._tasks, self._pipeline, objective, self._recorder.rows)
 
     def _drain(self) -> str:
         """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
@@ -190,13 +191,9 @@ class Execution:
                 return ended
         return ""
 
-    def _task(self, plan: Plan, objective_state: ObjectiveState | None, *, last: bool) -> RoundTask:
-        self._prepared = with_moves(self._prepared, plan)
-        return task_of(plan, self._prepared, self._fleet.device, last=last, objective_state=objective_state)
-
     def _settle(self) -> str:
         """Wait for the oldest task and record it; return why the run has to end here, nothing if it goes on."""
-        server = self._prepared.scenario.server
+        server = self._tasks.prepared.scenario.server
         outcomes = self._outcomes()
         if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
             return f"{DIVERGED}: {wrong}"
@@ -223,7 +220,7 @@ class Execution:
         if self.clock.steered:
             further |= noted(outcomes.losses)
         if outcomes.judged is not None:
-            further |= client_figures(outcomes.judged, self._prepared.scenario.population)
+            further |= client_figures(outcomes.judged, self._tasks.prepared.scenario.population)
         wall = self._wall() | {"bytes_reduced": outcomes.moved}
         with self._watch.during("write"):
             self._recorder.enter(due.plan, due.task, outcomes, further, wall)
@@ -244,7 +241,7 @@ class Execution:
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
         plan = quarantined(plan, clients)
-        task = self._task(plan, objective_state, last=task.evaluate)
+        task = self._tasks.instead(task, plan, objective_state)
         self._pending[0] = _Due(plan, task, objective_state)
         self._pipeline.amend(task)
         return self._outcomes()
@@ -264,10 +261,10 @@ class Execution:
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
-        scenario = self._prepared.scenario
+        scenario = self._tasks.prepared.scenario
         state = self._state()
-        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
-        said |= {"wire": self._prepared.wire, "notes": meanings(scenario)}
+        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._tasks.prepared.sampled}
+        said |= {"wire": self._tasks.prepared.wire, "notes": meanings(scenario)}
         if self._stop.best:
             said["best"] = self._stop.best
         said["made_with"] = programs(scenario)
@@ -276,7 +273,7 @@ class Execution:
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)
-        self._recorder.conclude_clients(self._prepared)
+        self._recorder.conclude_clients(self._tasks.prepared)
         self._recorder.folder.summary(summary)
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
@@ -290,7 +287,7 @@ class Execution:
             return {}
 
     def _wall(self) -> dict[str, float]:
-        price = self._prepared.scenario.cluster.price_per_node_hour
+        price = self._tasks.prepared.scenario.cluster.price_per_node_hour
         return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:

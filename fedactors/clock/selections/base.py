@@ -77,6 +77,8 @@ class Selection(Options):
 
     steers: ClassVar[bool] = False
     """Whether it looks at losses, so that a run has to wait for them."""
+    even: ClassVar[bool] = False
+    """Whether clients that can be asked are asked as often as each other."""
 
     name: str
 
@@ -87,17 +89,27 @@ class Selection(Options):
     def chances(self, clients: Clients, candidates: Int64, count: int) -> NDArray[np.float64] | None:
         """Return the probability with which each of `candidates` is among `count` that are asked.
 
-        None where that is not known, or the same for all.
+        None where that is not known, or the same for all: only `even` selections and those that say it go with weights
+        that are unbiased.
         """
         return None
 
     def problem(self, groups: Sequence[str], among: str, participation: Any) -> str:
         """Say why a selection does not fit the population groups, `server.among` or `server.participation`, if so."""
-        return ""
+        says_chances = type(self).chances is not Selection.chances
+        if self.even or says_chances or getattr(participation, "weights", "") != "unbiased":
+            return ""
+        return (
+            f"name: {self.name} asks some clients more often than others, and does not know by how much, so that"
+            " participation.weights: unbiased cannot make up for it (accepted: uniform, round-robin, importance, whose"
+            " option samples: 1.0 is for odds by samples)"
+        )
 
 
 class UniformSelection(Selection):
     """Everybody has the same chance."""
+
+    even: ClassVar[bool] = True
 
     name: Literal["uniform"] = "uniform"
 
@@ -118,6 +130,8 @@ class SampleSelection(Selection):
 
 class RoundRobinSelection(Selection):
     """Clients take turns by number; those that cannot be asked when it is their turn are passed over."""
+
+    even: ClassVar[bool] = True
 
     name: Literal["round-robin"] = "round-robin"
 

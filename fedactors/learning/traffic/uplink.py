@@ -60,8 +60,9 @@ def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str,
     if chain is None or not sums:
         return found
     told = _told(task, state)
+    round = facts.heard_before if chain.noise_skips_empty_rounds else facts.version
     for number, vector in enumerate(algorithm.changes):
-        draws = SenderDraws(task.seed, Purpose.NOISE, [number], [facts.version])
+        draws = SenderDraws(task.seed, Purpose.NOISE, [number], [round])
         largest = 1.0 if vector in algorithm.plain else facts.largest
         total = chain.received(vector, sums[vector], draws, largest, told)
         found |= {name: total for name, one in sums.items() if one is sums[vector]}
