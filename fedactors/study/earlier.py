@@ -17,7 +17,7 @@ from fedactors.report.variant_names import differing, flat
 from fedactors.run_files.files import problem, text_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.recorded_scenario import scenario_data
-from fedactors.study.runs import folder_of, replay_folder
+from fedactors.study.run_folders import folder_of, replay_folder
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 
 RUNS = "runs.csv"

@@ -15,7 +15,7 @@ from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
 from fedactors.simulation.record.learning_curve import rolling
-from fedactors.study.runs import failure
+from fedactors.study.run_folders import failure
 from fedactors.study.statistics import Interval, interval, share_interval
 from fedactors.study.study_cells import SEED, Label, StudyCell
 

@@ -18,7 +18,8 @@ from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.run_figures import figures
-from fedactors.study.runs import StudyRun, complete, failure, finished, on_cluster
+from fedactors.study.run_folders import complete, failure
+from fedactors.study.runs import StudyRun, finished, on_cluster
 from fedactors.study.study_cells import axis_of
 from tests.report.chromium import BINARY, opened
 
