@@ -22,7 +22,7 @@ from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of,
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
-from fedactors.study.study_cells import StudyAxis, StudyCell, axis, change, crossed
+from fedactors.study.study_cells import StudyAxis, StudyCell, axis, change, crossed, refuse_lost
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -148,6 +148,7 @@ def sweep(
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
+    refuse_lost(changes, axes, [name for name, _ in base.groups])
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
