@@ -56,7 +56,7 @@ def run_compare(options: argparse.Namespace) -> int:
     """Compare, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
-    from fedactors.study.comparison import compare
+    from fedactors.study.comparison import compare, seeds_of
 
     _check(options)
     base = Scenario.load(options.scenario, options.set)
@@ -64,7 +64,7 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.plot:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     axes = _axes(options, base)
-    _refuse_other(options, axes, out)
+    _refuse_other(options, axes, seeds_of(base, options.seeds), out)
     further = {"baseline": options.baseline, "confidence": options.confidence}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
@@ -96,6 +96,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
+    from fedactors.study.comparison import seeds_of
     from fedactors.study.sweep import axes_of, sweep
 
     _check(options)
@@ -104,7 +105,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.plot:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     further = _recordings(options, base)
-    _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], out)
+    seeds = seeds_of(base, base.sweep.seeds if base.sweep else 1)
+    _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], seeds, out)
     shown = options.measure
     found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
     text = sweep_page.text(found)
@@ -154,11 +156,11 @@ def _recordings(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
     return [recordings_axis(base, options.traces)] if options.traces else []
 
 
-def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], out: Path) -> None:
+def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], seeds: Sequence[int], out: Path) -> None:
     """Raise RunFolderError if the folder holds tables of a study of other runs; before anything runs."""
     from fedactors.study.earlier import StudyVariants, refuse_other
 
-    refuse_other(StudyVariants(options.scenario, options.set, axes, options.clock_only), out)
+    refuse_other(StudyVariants(options.scenario, options.set, axes, seeds, options.clock_only), out)
 
 
 def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Callable[[], str]]:

@@ -114,6 +114,17 @@ def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenari
     page.write(found, tmp_path / "page.html")
 
 
+def test_a_run_that_ends_as_it_diverges_has_no_figures(scenario, tmp_path):
+    rates = {"server.schedule.lr": [0.1, 1e3]}
+    found = compare(scenario, rates, 1, out=tmp_path, overrides=["server.divergence_threshold=20"], jobs=1)
+    bad = found.variants["1000.0"][0]
+    assert bad.failure.startswith("diverged: train loss")
+    assert complete(bad.folder)
+    assert {value for figures in found.figures("1000.0") for value in figures.values()} == {None}
+    assert f"Not finished: {bad.failure} ({bad.folder})" in comparison_tables.text(found)
+    assert found.figures("0.1")[0]["accuracy"] is not None
+
+
 def test_an_unfinished_run_is_gone_on_with(scenario, tmp_path):
     work = StudyRun(scenario, ("server.rounds=4",), tmp_path)
     whole = finished(work)
