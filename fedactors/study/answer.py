@@ -16,28 +16,38 @@ def best_variant(
 ) -> str:
     """Return which variant is best in a measure, and by how much, in pairs of runs with the same seed.
 
+    Variants that have a figure in more seeds come first, since those that lack one may have failed where it was hard.
     The best variant is compared with the baseline, if there is one, and with the second best. Without better and worse
     (`rises` is None), the highest one is named.
     """
-    means = {name: fmean(known) for name, seeds in values.items() if (known := _known(seeds))}
-    if not means:
+    known = {name: found for name, seeds in values.items() if (found := _known(seeds))}
+    if not known:
         return f"No variant has a figure of {measure.name}."
-    ranked = sorted(means, key=lambda name: means[name], reverse=rises is not False)
+    sign = -1 if rises is False else 1
+    ranked = sorted(known, key=lambda name: (len(known[name]), sign * fmean(known[name])), reverse=True)
     best = ranked[0]
-    word = "highest" if rises is not False else "lowest"
-    first = f"{best} has the {word} {measure.name}, {measure.show(means[best])}"
-    others = dict.fromkeys([*([baseline] if baseline in means else []), *ranked[1:2]])
+    word = "lowest" if rises is False else "highest"
+    uneven = len({len(found) for found in known.values()}) > 1
+    those = " of those that have one in the most seeds" if uneven else ""
+    first = f"{best} has the {word} {measure.name}{those}, {measure.show(fmean(known[best]))}{_few(values[best])}"
+    others = dict.fromkeys([*([baseline] if baseline in known else []), *ranked[1:2]])
     compared = [
         _against(values, best, other, measure, rises, confidence) for other in others if other not in (best, None)
     ]
     if not compared:
         return f"{first}; there is nothing to compare it with."
-    lucky = "; of many variants one is better by luck now and then" if len(means) > 2 else ""
+    lucky = "; of many variants one is better by luck now and then" if len(known) > 2 else ""
     return f"{first}. {' '.join(compared)[:-1]}{lucky}."
 
 
 def _known(seeds: Seeds) -> list[float]:
     return [value for value in seeds.values() if value is not None]
+
+
+def _few(seeds: Seeds) -> str:
+    """Return in how many seeds there is a figure, if not in all."""
+    count = len(_known(seeds))
+    return "" if count == len(seeds) else f" ({count} of {len(seeds)} seeds)"
 
 
 def _against(
@@ -47,6 +57,7 @@ def _against(
     seeds = [seed for seed in values[best] if seed in values[other]]
     mine, theirs = ([values[name][seed] for seed in seeds] for name in (best, other))
     found = paired(mine, theirs, confidence)
+    other = f"{other}{_few(values[other])}"
     if found is None:
         return f"Against {other}: no pairs of runs with the same seed."
     if found.half is None:

@@ -5,6 +5,7 @@ import csv
 import json
 import shutil
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -37,7 +38,7 @@ def test_variants_with_equal_traffic_face_the_same_trips_to_the_nanosecond(compa
         first, dear = (table.filter(table["version"].to_numpy() == 0) for table in map(orders, (fedavg, scaffold)))
         assert first["client"].equals(dear["client"])  # the same are asked; sending twice as much takes them longer
         assert np.all(dear["downloaded"].to_numpy() >= first["downloaded"].to_numpy())
-    assert comparison.unlike() == ["scaffold"]
+    assert comparison.alike() == {"fedavg": True, "fsl": True, "scaffold": False}
     assert comparison.seeds == [5, 6, 7]
 
 
@@ -67,6 +68,34 @@ def test_estimates_are_means_over_seeds_and_differences_seed_by_seed(comparison)
     assert found["fedavg", "accuracy"].difference is None
     assert found["scaffold", "bytes"].difference.mean > 0
     assert comparison.target == int(90 * np.mean(base)) / 100
+
+
+def test_figures_are_worked_out_once_for_each_run(comparison, monkeypatch):
+    called = []
+
+    def counted(row, *options):
+        called.append(row.folder)
+        return figures(row, *options)
+
+    monkeypatch.setattr("fedactors.study.compared.figures", counted)
+    comparison_tables.text(replace(comparison))
+    assert called == [row.folder for row in comparison.rows]
+
+
+def test_plans_are_compared_in_seeds_that_both_have_finished(comparison):
+    """SCAFFOLD's plans are others; a run that diverged has fewer, which says nothing of those faced."""
+
+    def noted(failed):
+        rows = {
+            name: [replace(row, failure="diverged" * ((name, row.seed) in failed)) for row in rows]
+            for name, rows in comparison.variants.items()
+            if name != "fsl"
+        }
+        return comparison_tables.notes(replace(comparison, variants=rows))
+
+    assert any(note.startswith("Plans other than") for note in noted([("scaffold", 5), ("fedavg", 6)]))
+    for failed in ([("scaffold", seed) for seed in (5, 6, 7)], [("scaffold", 5), ("fedavg", 6), ("scaffold", 7)]):
+        assert not [note for note in noted(failed) if "lans" in note]
 
 
 def test_tables_say_the_same_in_text_csv_and_latex(comparison):
