@@ -6,12 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedactors.cli import planned_files, shared_options
 from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
-from fedactors.study.study_cells import StudyAxis, axis_of
+
+if TYPE_CHECKING:
+    from fedactors.study.study_cells import StudyAxis
 
 _INTERRUPTED = 130
 
@@ -137,6 +139,7 @@ def _found(study: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
+    from fedactors.study.study_cells import axis_of
     from fedactors.study.sweep import axes_of
 
     recordings = _recordings(options, base)
@@ -181,12 +184,16 @@ def _check(options: argparse.Namespace) -> None:
         value = getattr(options, name, None)
         if value is not None and not low <= value <= high:
             raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    if not 0 < getattr(options, "confidence", 0.95) < 1:
+        raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.target is not None and not 0 < options.target <= 1:
+        raise ScenarioError(f"--target {options.target:g} (accepted: an accuracy above 0 and up to 1, such as 0.8)")
     _check_choices(options)
 
 
 def _check_choices(options: argparse.Namespace) -> None:
-    if not 0 < getattr(options, "confidence", 0.95) < 1:
-        raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.clock_only and options.plot and options.command is run_compare:
+        raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")

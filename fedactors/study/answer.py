@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from fedactors.study.run_figures import Measure
@@ -20,24 +20,35 @@ def best_variant(
     The best variant is compared with the baseline, if there is one, and with the second best. Without better and worse
     (`rises` is None), the highest one is named.
     """
-    known = {name: found for name, seeds in values.items() if (found := _known(seeds))}
+    known = _with_figures(values)
     if not known:
         return f"No variant has a figure of {measure.name}."
-    sign = -1 if rises is False else 1
-    ranked = sorted(known, key=lambda name: (len(known[name]), sign * fmean(known[name])), reverse=True)
-    best = ranked[0]
+    best, *rest = _ranked(known, rises)
     word = "lowest" if rises is False else "highest"
-    uneven = len({len(found) for found in known.values()}) > 1
-    those = " of those that have one in the most seeds" if uneven else ""
-    first = f"{best} has the {word} {measure.name}{those}, {measure.show(fmean(known[best]))}{_few(values[best])}"
-    others = dict.fromkeys([*([baseline] if baseline in known else []), *ranked[1:2]])
-    compared = [
-        _against(values, best, other, measure, rises, confidence) for other in others if other not in (best, None)
-    ]
-    if not compared:
+    shown = f"{measure.show(fmean(known[best]))}{_few(values[best])}"
+    first = f"{best} has the {word} {measure.name}{_those(known)}, {shown}"
+    others = dict.fromkeys(name for name in (baseline, *rest[:1]) if name in known and name != best)
+    if not others:
         return f"{first}; there is nothing to compare it with."
+    compared = " ".join(_against(values, best, other, measure, rises, confidence) for other in others)
     lucky = "; of many variants one is better by luck now and then" if len(known) > 2 else ""
-    return f"{first}. {' '.join(compared)[:-1]}{lucky}."
+    return f"{first}. {compared[:-1]}{lucky}."
+
+
+def _those(known: Mapping[str, Sequence[float]]) -> str:
+    """Return among which variants the best one is looked for, if not among all."""
+    uneven = len({len(found) for found in known.values()}) > 1
+    return " of those that have one in the most seeds" if uneven else ""
+
+
+def _ranked(known: Mapping[str, Sequence[float]], rises: bool | None) -> list[str]:
+    """Return variants, those with the most figures first, and of these the best."""
+    sign = -1 if rises is False else 1
+    return sorted(known, key=lambda name: (len(known[name]), sign * fmean(known[name])), reverse=True)
+
+
+def _with_figures(values: Mapping[str, Seeds]) -> dict[str, list[float]]:
+    return {name: found for name, seeds in values.items() if (found := _known(seeds))}
 
 
 def _known(seeds: Seeds) -> list[float]:

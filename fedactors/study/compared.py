@@ -59,9 +59,9 @@ class Compared:
     @cached_property
     def _estimates(self) -> Sequence[Estimate]:
         runs = [one for found in self._figures.values() for one in found]
-        known = {name for one in runs for name, value in one.items() if value is not None}
-        measures = [name for name in dict.fromkeys(name for one in runs for name in one) if name in known]
-        return [self._estimate(variant, measure) for variant in self.variants for measure in measures]
+        measures = dict.fromkeys(name for one in runs for name in one)
+        known = [name for name in measures if any(one.get(name) is not None for one in runs)]
+        return [self._estimate(variant, measure) for variant in self.variants for measure in known]
 
     def _estimate(self, variant: str, measure: str) -> Estimate:
         values, base = ([one.get(measure) for one in self._figures[name]] for name in (variant, self.baseline))

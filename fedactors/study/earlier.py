@@ -116,12 +116,17 @@ def _apart(row: Mapping[str, str], study: StudyVariants, here: Mapping[str, Cell
         return ""
     if replayed != study.clock_only:
         return ", by the clock alone (here with training)" if replayed else ", with training (here by the clock alone)"
-    recorded = _recorded(out / folder)
+    return _changed(out / folder, same[0])
+
+
+def _changed(run: Path, here: Scenario) -> str | None:
+    """Return how the scenario or the code of a run differs from `here`; None if it does not."""
+    recorded = _recorded(run)
     if not recorded:
         return ", with other settings, code or data"
-    if keys := _differences(recorded, same[0].dump()):
+    if keys := _differences(recorded, here.dump()):
         return f", with {keys}"
-    return None if recorded_digests(out / folder) == code_digests(same[0]) else ", with other code of yours"
+    return None if recorded_digests(run) == code_digests(here) else ", with other code of yours"
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:

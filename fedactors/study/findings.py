@@ -73,16 +73,19 @@ def _short(axis: str) -> str:
 
 def _verdict(finding: Finding, measure: Measure, rises: bool | None) -> str:
     value = finding.difference
-    few = "" if finding.pairs == finding.of else f"{finding.pairs} of {finding.of} pairs"
+    few = [] if finding.pairs == finding.of else [f"{finding.pairs} of {finding.of} pairs"]
     if value.mean == 0 and value.half == 0:
-        return f"makes no difference{few and f' ({few})'}"
+        return "makes no difference" + "".join(f" ({said})" for said in few)
     sign = "+" if value.mean >= 0 else ""
-    shown = f"({sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)}{few and f'; {few}'})"
+    shown = "; ".join([f"{sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)}", *few])
+    return f"is {_word(value, rises)} ({shown})"
+
+
+def _word(value: Interval, rises: bool | None) -> str:
     if not value.apart:
-        return f"is {TOO_CLOSE} {shown}"
+        return TOO_CLOSE
     up = value.mean > 0
-    word = ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
-    return f"is {word} {shown}"
+    return ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
 
 
 def _measured(found: Swept) -> dict[int, float]:

@@ -19,7 +19,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import MEASURES, Figures, StudyRow, figures, measure_of, rises_of
+from fedactors.study.run_figures import AT_CLIENTS, MEASURES, Figures, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
@@ -160,6 +160,7 @@ def sweep(
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     refuse_lost(changes, axes, [name for name, _ in base.groups])
+    _refuse_unmeasured(base, axes, shown, clock_only=clock_only)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
@@ -185,3 +186,26 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
         accepted = "(accepted: --target, an accuracy)"
         raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")
     return shown
+
+
+def _refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], shown: str, *, clock_only: bool) -> None:
+    """Raise ScenarioError if no run can have a figure of the measure `shown`."""
+    if clock_only and (learned(shown) or shown.endswith("_to")):
+        raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
+    changed = [change for one in axes for changes in one.values.values() for change in changes]
+    key, why = _lacking(base, shown)
+    if why and not any(change.startswith(key) for change in changed):
+        raise ScenarioError(f"{base.source}: sweep.measure: no run has a figure of {shown}: the scenario {why}")
+
+
+def _lacking(base: Scenario, shown: str) -> tuple[str, str]:
+    """Return by which key a scenario would get figures of a measure, and why it has none; nothing if it has."""
+    if shown in AT_CLIENTS and base.server.evaluation is None:
+        return "server.evaluation", "has no server.evaluation"
+    if shown == "epsilon" and base.server.privacy is None:
+        return "server.privacy", "has no server.privacy"
+    if shown in ("joules", "joules_to") and not any(group.energy for group in base.population):
+        return "population", "has no group with energy"
+    if shown in ("accuracy", "rounds_to", "seconds_to", "bytes_to") and base.task.has_accuracy is False:
+        return "task", "learns values, which have no accuracy"
+    return "", ""
