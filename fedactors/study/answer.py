@@ -38,7 +38,7 @@ def best_variant(
 def _those(known: Mapping[str, Sequence[float]]) -> str:
     """Return among which variants the best one is looked for, if not among all."""
     uneven = len({len(found) for found in known.values()}) > 1
-    return " of those that have one in the most seeds" if uneven else ""
+    return " of those with figures in the most seeds" if uneven else ""
 
 
 def _ranked(known: Mapping[str, Sequence[float]], rises: bool | None) -> list[str]:

@@ -89,8 +89,8 @@ def _refuse_double_counts(axes: Sequence[StudyAxis]) -> None:
             )
         if "cluster" in [first for first, *_ in keys]:
             raise ScenarioError(
-                f"{axis.name}: a cluster is not varied: results do not depend on it, and a process computes bits of one"
-                " kind (accepted: two studies, each with --set cluster.bits=… and a folder --out)"
+                f"{axis.name}: a cluster is not varied: results do not depend on it, but for its bits, of which a"
+                " process computes one kind (accepted: two studies, each with --set cluster.bits=… and a folder --out)"
             )
         if names.count(axis.name) > 1:
             raise ScenarioError(f"{axis.name}: varied twice (accepted: all of its values in one list)")

@@ -159,7 +159,7 @@ def test_the_best_place_is_one_that_most_seeds_reached(swept):
     found = Swept("s", [axis("lr", [0.1, 0.01])], rows, "bytes_to", 0.5, None)
     vars(found)["figures"] = [{"bytes_to": value} for value in (300.0, 400.0, 200.0, None)]
     assert sweep_page.best(found) == ["Best: lr = 0.1 with 350 B."]
-    assert "0.1 has the lowest bytes to target of those that have one in the most seeds" in sweep_page.text(found)
+    assert "0.1 has the lowest bytes to target of those with figures in the most seeds" in sweep_page.text(found)
     vars(found)["figures"] = [{"bytes_to": value} for value in (300.0, None, 200.0, None)]
     assert sweep_page.best(found) == ["Best: lr = 0.01 with 200 B (1 of 2 seeds)."]
 
