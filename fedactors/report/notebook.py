@@ -16,6 +16,7 @@ from fedactors.errors import RunFolderError
 from fedactors.extras import needed
 from fedactors.plan import NEVER, SECOND
 from fedactors.report import terminal_text
+from fedactors.run_files import client_metrics
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
 
@@ -46,6 +47,11 @@ class Frames:
         found["depart"] = found["depart"].where(found["depart"] < NEVER)
         found[["arrive", "depart"]] = found[["arrive", "depart"]] / SECOND
         return found
+
+    @cached_property
+    def client_metrics(self) -> Any:
+        """A row per client evaluated in a round, where the scenario has `server.evaluation`: samples and measures."""
+        return self._table(client_metrics.TABLE)
 
     @cached_property
     def metrics(self) -> Any:
