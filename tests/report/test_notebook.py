@@ -58,6 +58,17 @@ def test_curves_show_the_metrics(run, finished, against):
     assert len(axes.lines) == 2
 
 
+@pytest.mark.parametrize("name", ["accuracy", "loss", "participation", "steps", "hours", "timeline"])
+def test_labels_lie_within_the_picture(run, name):
+    axes = getattr(run, f"plot_{name}")()
+    axes.figure.canvas.draw()
+    page = axes.figure.bbox
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        box = label.get_window_extent()
+        assert page.x0 <= box.x0 < box.x1 <= page.x1
+        assert page.y0 <= box.y0 < box.y1 <= page.y1
+
+
 def test_bars_add_up(run):
     summary = run.summary
     for axes in (run.plot_participation(), run.plot_steps()):
