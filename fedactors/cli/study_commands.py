@@ -15,6 +15,7 @@ from fedactors.run_files.writing import write
 if TYPE_CHECKING:
     from fedactors.study.study_cells import StudyAxis
 
+AGAINST = ("round", "virtual", "bytes", "joules")
 _INTERRUPTED = 130
 
 
@@ -30,6 +31,7 @@ def extend_compare(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds for each variant (default: 5)")
     command.add_argument("--baseline", metavar="NAME", help="the variant others are compared with (default: the first)")
+    command.add_argument("--against", choices=AGAINST, help="what --plot draws accuracies against (default: round)")
     command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
 
 
@@ -83,14 +85,14 @@ def run_compare(options: argparse.Namespace) -> int:
          "difference": e.difference and e.difference._asdict()} for e in found.estimates()]  # fmt: skip
     said = {
         "answer": comparison_tables.answer(found),
-        "notes": list(found.rates),
+        "notes": comparison_tables.cautioned(found),
         "target": found.target,
         "baseline": found.baseline,
         "estimates": estimates,
     }
     _print(options, "compare", text, out / "comparison.html", said)
     if options.plot:
-        found.plot().figure.savefig(options.plot, dpi=160, bbox_inches="tight")
+        found.plot(against=options.against or "round").figure.savefig(options.plot, dpi=160)
     return code
 
 
@@ -194,6 +196,8 @@ def _check(options: argparse.Namespace) -> None:
 def _check_choices(options: argparse.Namespace) -> None:
     if options.clock_only and options.plot and options.command is run_compare:
         raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
+    if getattr(options, "against", None) and not options.plot:
+        raise ScenarioError(f"--against {options.against} says what a picture shows (accepted: with --plot FILE)")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")

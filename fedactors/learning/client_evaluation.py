@@ -40,7 +40,10 @@ def evaluate_clients(
     """
     found = []
     for client, model in zip(clients, models, strict=True):
-        measures = evaluator.evaluate(model, None if held_out is None else held_out.of(client))
+        rows = None if held_out is None else held_out.of(client)
+        measures = evaluator.evaluate(model, rows)
         if measures:
-            found.append(ClientMeasures(client, measures.get("accuracy"), measures["loss"]))
+            samples = evaluator.samples if rows is None else len(rows)
+            further = {name: value for name, value in measures.items() if name not in ("accuracy", "loss")}
+            found.append(ClientMeasures(client, samples, measures.get("accuracy"), measures["loss"], further))
     return tuple(found)

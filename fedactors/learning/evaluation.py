@@ -44,6 +44,11 @@ class ModelEvaluator:
         self._kind = kind_of(model, self._y)
         self._batch_size = evaluation_batch(model, device)
 
+    @property
+    def samples(self) -> int:
+        """How many test samples there are."""
+        return len(self._y)
+
     @torch.no_grad()
     def evaluate(self, flat: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> dict[str, float]:
         """Return measures of the model with parameters `flat`, `(parameters,)`; dropout is off.

@@ -68,8 +68,10 @@ class ClientMeasures(NamedTuple):
     """The measures of one client's model on that client's samples."""
 
     client: int
+    samples: int
     accuracy: float | None  # None where labels are no classes
     loss: float
+    further: dict[str, float]  # measures besides, by name
 
 
 class MemoryLimit(NamedTuple):

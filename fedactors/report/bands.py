@@ -34,6 +34,23 @@ def mean_curve(runs: Sequence[Records], column: str) -> tuple[Floats, Floats, di
     return means["round"], values, means
 
 
+def along(runs: Sequence[Records], column: str, against: str) -> tuple[Floats, Floats]:
+    """Return (progress, values of each run `(runs, points)`) of a `column` along an axis of `AXES` other than rounds.
+
+    A value stands until the next one is known, so a curve is a stair. There is nothing before every run has its first
+    value, and nothing beyond the end of the shortest.
+    """
+    stairs = [(progress(one)[against], one.metrics[column]) for one in runs]
+    stairs = [(x[known], y[known]) for x, y in stairs if (known := np.isfinite(x) & np.isfinite(y)).any()]
+    if len(stairs) < len(runs) or not runs:
+        return np.zeros(0), np.zeros((0, 0))
+    first, last = max(x[0] for x, _ in stairs), min(x[-1] for x, _ in stairs)
+    points = np.unique(np.concatenate([x for x, _ in stairs]))
+    points = points[(points >= first) & (points <= last)]
+    points = points[every(len(points), _POINTS)]
+    return points, np.array([y[np.searchsorted(x, points, side="right") - 1] for x, y in stairs])
+
+
 def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | None:
     """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated.
 

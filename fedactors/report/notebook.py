@@ -12,14 +12,20 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedactors.errors import RunFolderError
 from fedactors.extras import needed
-from fedactors.plan import NEVER, SECOND
+from fedactors.plan import NEVER, SECOND, Outcome, StageTimes
 from fedactors.report import terminal_text
-from fedactors.run_files.files import lines_of
+from fedactors.run_files import client_metrics
+from fedactors.run_files.files import METRICS, STAGES, SUMMARY, objects_in, whole_lines
 from fedactors.run_files.records import read
+from fedactors.run_files.summary_file import summary_of
 
 _LABEL = 12  # characters, with the spaces before and after it, of a line on a terminal
+_ARRIVED = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.STALE, Outcome.LOST, Outcome.QUARANTINED)
+_WHERE = {client_metrics.TABLE: "server.evaluation", STAGES: "energy that depends on stages"}
 _TIMES = ("opened", "closed", "ready", "started", "downloaded", "computed", "finished")
 
 
@@ -31,13 +37,17 @@ class Frames:
 
     @cached_property
     def plans(self) -> Any:
-        """A row per aggregation."""
-        return self._table("plans.parquet")
+        """A row per aggregation; `round` counts as in `metrics`."""
+        return _numbered(self._table("plans.parquet"))
 
     @cached_property
     def orders(self) -> Any:
-        """A row per client asked: what it was asked for, what it did, when, and what became of it."""
-        return self._table("orders.parquet")
+        """A row per client asked: what it was asked for, what it did, when, and what became of it.
+
+        `cut_in` is the stage in which a trip ended whose update did not arrive: "download", "compute" or "upload".
+        """
+        found = _numbered(self._table("orders.parquet"))
+        return found.assign(cut_in=_cut_in(found))
 
     @cached_property
     def clients(self) -> Any:
@@ -48,9 +58,27 @@ class Frames:
         return found
 
     @cached_property
+    def weights(self) -> Any:
+        """A row per update that counted: the version it started from, and its weight."""
+        return _numbered(self._table("weights.parquet"))
+
+    @cached_property
+    def stages(self) -> Any:
+        """A row per client asked, where energy depends on it: seconds that it was on in each stage of its trip."""
+        found = _numbered(self._table(STAGES))
+        found[list(StageTimes._fields)] /= SECOND
+        return found
+
+    @cached_property
+    def client_metrics(self) -> Any:
+        """A row per client evaluated in a round, where the scenario has `server.evaluation`: samples and measures."""
+        return self._table(client_metrics.TABLE)
+
+    @cached_property
     def metrics(self) -> Any:
         """A row per round; outcomes in columns of their own, "outcomes.partial"; indexed by round."""
-        rows = lines_of(self.folder / "metrics.jsonl")
+        path = self.folder / METRICS
+        rows = list(objects_in(path, whole_lines(path)))
         pandas = needed("pandas", "notebook")
         found = pandas.json_normalize(rows)
         outcomes = [name for name in found.columns if name.startswith("outcomes.")]
@@ -58,14 +86,40 @@ class Frames:
         return found.set_index("round") if len(found) else found
 
     def _table(self, name: str) -> Any:
+        """Return a table. Raises RunFolderError if it cannot be read; where it is not there, the error says why."""
         pandas = needed("pandas", "notebook")
         try:
             found = pandas.read_parquet(self.folder / name)
+        except FileNotFoundError:
+            raise RunFolderError(f"{self.folder / name}: not there: {self._absent(name)}") from None
         except (OSError, ValueError) as error:
             raise RunFolderError(f"{self.folder / name}: cannot be read: {error}") from None
         times = [column for column in _TIMES if column in found]
         found[times] = found[times] / SECOND
         return found
+
+    def _absent(self, name: str) -> str:
+        """Return why the folder lacks a table."""
+        if not (self.folder / SUMMARY).exists():
+            return f"this run was stopped before it was written, or still goes on; `fedactors resume {self.folder}`"
+        if "final" not in summary_of(self.folder):
+            return "a replay writes none"
+        return f"it is written where the scenario has {_WHERE[name]}" if name in _WHERE else "it was removed"
+
+
+def _numbered(table: Any) -> Any:
+    """Return a table with rounds, which count from 1, before its versions, which count from 0."""
+    table.insert(0, "round", table["version"] + 1)
+    return table
+
+
+def _cut_in(orders: Any) -> Any:
+    """Return in which stage each trip was cut short; nothing where the update arrived, whatever became of it."""
+    arrived = orders["outcome"].isin([one.value for one in _ARRIVED])
+    loading = orders["downloaded"] == orders["finished"]
+    computing = (orders["steps"] == 0) | (orders["computed"] == orders["finished"])
+    stages = np.array([None, "download", "compute", "upload"], dtype=object)
+    return stages[np.select([arrived, loading, computing], [0, 1, 2], 3)]
 
 
 class RunPlots:

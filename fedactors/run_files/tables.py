@@ -22,23 +22,24 @@ _LOOSE = 256  # rows that are kept as Python's objects, half a kilobyte each; as
 PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard", "arrived", "departed")
 ORDER_COLUMNS = ("version", *Order._fields)
 CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
+CLIENT_METRIC_COLUMNS = ("round", "client", "samples")  # and a measure in each further one
 ENERGY_COLUMNS = ("joules", "co2_grams")  # of a client, where they are counted, once the run has ended
 STAGE_COLUMNS = ("version", "client", *StageTimes._fields)
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 
 class ParquetTable:
-    """A Parquet file that grows by rows and appears when it is complete."""
+    """A Parquet file that grows by rows and appears when it is complete; `measures` are more columns, of numbers."""
 
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: tuple[str, ...], measures: tuple[str, ...] = ()) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         names = pa.dictionary(pa.int8(), pa.string())
         moves = pa.list_(pa.int64())
         kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves}
-        kinds |= dict.fromkeys(("weight", *ENERGY_COLUMNS), pa.float64())
-        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
+        kinds |= dict.fromkeys(("weight", *ENERGY_COLUMNS, *measures), pa.float64())
+        self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in (*columns, *measures)])
         self._pending = PendingFile(path)
         self._writer = pq.ParquetWriter(self._pending.file, self._schema)
         self._rows: list[tuple[Any, ...]] = []

@@ -144,6 +144,12 @@ def appending(path: Path, *, new: bool = False) -> FileIO:
     return file
 
 
+def write_all(file: FileIO, content: bytes) -> None:
+    """Write all of `content`: a disk that fills up takes part of it at first. Raises OSError if it takes no more."""
+    while content:
+        content = content[file.write(content) :]
+
+
 def _refuse_shared(path: Path, found: os.stat_result) -> None:
     """Raise RunFolderError if what was found at `path` is not a regular file with one name."""
     if not stat.S_ISREG(found.st_mode):

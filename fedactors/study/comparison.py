@@ -39,12 +39,16 @@ class Comparison(Compared):
 
         return as_html(self)
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw mean accuracies over rounds with their intervals; return the matplotlib axes. Needs matplotlib."""
+    def plot(self, axes: Any = None, against: str = "round") -> Any:
+        """Draw mean accuracies with their intervals against `round`, `virtual` time, `bytes` or `joules`.
+
+        Returns the matplotlib axes; needs matplotlib. Each seed's last value stands until its next one, and a variant
+        ends where its shortest run does. Raises RunFolderError if the runs do not count that.
+        """
         from fedactors.study.study_plots import accuracies
 
         runs = {name: [one.records for one in rows if not one.failure] for name, rows in self.variants.items()}
-        return accuracies(runs, self.confidence, self.name, axes)
+        return accuracies(runs, self.confidence, self.name, axes, against)
 
 
 def compare(

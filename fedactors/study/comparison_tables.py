@@ -11,10 +11,12 @@ from typing import Any
 
 from fedactors.study.answer import best_variant
 from fedactors.study.compared import Compared, Estimate
+from fedactors.study.equal_time import unequal_times
 from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.statistics import Interval
 
-_SHOWN = ("accuracy", "loss", "rounds_to", "seconds_to", "bytes_to", "joules_to")
+_OF_MODEL = ("accuracy", "loss")
+_SPENT = ("seconds", "rounds_to", "seconds_to", "bytes_to", "joules_to")
 _OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
 
@@ -23,8 +25,9 @@ def columns(comparison: Compared) -> list[str]:
     """Return the measures that a table shows, of those that there are."""
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES]
-    of_model = [*_those(_SHOWN[:2], there), *own, *_those(_SHOWN[2:], there)]
-    return of_model or _those(_OF_THE_CLOCK, there) or ["accuracy"]
+    if of_model := [*_those(_OF_MODEL, there), *own]:
+        return [*of_model, *_those(_SPENT, there)]
+    return _those(_OF_THE_CLOCK, there) or ["accuracy"]
 
 
 def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
@@ -35,7 +38,7 @@ def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
 def text(comparison: Compared) -> str:
     """Return the answer and the table as text, with what a reader has to know below."""
     table = aligned([heads(comparison), *lines(comparison)])
-    said = [title(comparison), answer(comparison), *rates(comparison)]
+    said = [title(comparison), answer(comparison), *cautions(comparison)]
     return "\n".join([*said, "", *table, "", *notes(comparison)])
 
 
@@ -46,7 +49,7 @@ def as_html(comparison: Compared) -> str:
         "<tr>" + "".join(f'<td style="{_side(k)}">{escape(cell)}</td>' for k, cell in enumerate(line)) + "</tr>"
         for line in lines(comparison)
     )
-    said = "<br>".join(escape(line) for line in [answer(comparison), *rates(comparison)])
+    said = "<br>".join(escape(line) for line in [answer(comparison), *cautions(comparison)])
     below = "<br>".join(map(escape, notes(comparison)))
     return (
         f"<b>{escape(title(comparison))}</b><p>{said}</p><table><thead><tr>{head}</tr></thead>"
@@ -58,9 +61,15 @@ def _side(column: int) -> str:
     return f"text-align: {'right' if column else 'left'}"
 
 
-def rates(comparison: Compared) -> list[str]:
-    """Return what stands below the answer: that rates of the server are compared as well, where they are."""
-    return [f"Note: {said}." for said in comparison.rates]
+def cautions(comparison: Compared) -> list[str]:
+    """Return what stands below the answer: what is compared as well, rates of the server or virtual times."""
+    return [f"Note: {said}." for said in cautioned(comparison)]
+
+
+def cautioned(comparison: Compared) -> list[str]:
+    """Return what is compared as well, as sentences."""
+    trained = any(map(learned, columns(comparison)))
+    return [*comparison.rates, *(unequal_times(comparison) if trained else ())]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -235,7 +244,7 @@ def sheet(rows: Sequence[Sequence[Any]]) -> str:
 def latex(comparison: Compared) -> str:
     r"""Return a `tabular` for `booktabs`; a difference in bold leaves out 0."""
     first, *rest = [heads(comparison), *lines(comparison)]
-    said = [f"% {line}" for line in [title(comparison), *rates(comparison), *notes(comparison)]]
+    said = [f"% {line}" for line in [title(comparison), *cautions(comparison), *notes(comparison)]]
     begin = [rf"\begin{{tabular}}{{l{'r' * (len(first) - 1)}}}", r"\toprule", _latex_line(first), r"\midrule"]
     return "\n".join([*said, *begin, *map(_latex_line, rest), r"\bottomrule", r"\end{tabular}", ""])
 

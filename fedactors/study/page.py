@@ -26,7 +26,7 @@ def write(comparison: Comparison, path: Path) -> Path:
         title=comparison.name,
         kind="comparison",
         lead=comparison_tables.title(comparison).partition(": ")[2] + ".",
-        answer=" ".join([comparison_tables.answer(comparison), *comparison_tables.rates(comparison)]),
+        answer=" ".join([comparison_tables.answer(comparison), *comparison_tables.cautions(comparison)]),
         sections=[
             Section("figures", "Side by side", (), (_sheet(comparison),)),
             *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from fedactors.extras import needed
-from fedactors.report.bands import mean_curve
+from fedactors.report.bands import along, mean_curve
+from fedactors.report.curves import ProgressAxis
 from fedactors.report.heat import SHADES
+from fedactors.report.measures import Floats
 from fedactors.report.palette import RUNS
+from fedactors.report.run_plots import new_axes, way
 from fedactors.run_files.records import Records
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import Measure
@@ -19,21 +22,36 @@ from fedactors.study.statistics import share_interval
 _ACROSS = 4  # heat maps side by side
 
 
-def accuracies(variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None) -> Any:
-    """Draw mean accuracies over rounds, each in the band of its confidence interval; return the axes."""
-    axes = axes or needed("matplotlib.pyplot", "notebook").figure(figsize=(6.4, 4)).subplots()
+def accuracies(
+    variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None, against: str = "round"
+) -> Any:
+    """Draw mean accuracies against progress, each in the band of its confidence interval; return the axes.
+
+    Over rounds they are lines through the rounds that all seeds have; see `along` for other axes. Raises RunFolderError
+    if the runs cannot be drawn against that.
+    """
+    axes = new_axes(axes, 4)
+    every_run = [one for runs in variants.values() for one in runs]
+    across = way(every_run, against) if every_run else ProgressAxis(against, against, against, 1.0)
+    step = None if against == "round" else "post"
     for k, (name, runs) in enumerate(variants.items()):
-        rounds, values, _ = mean_curve(runs, "accuracy") if runs else (np.zeros(0), np.zeros((0, 0)), {})
-        if not len(rounds):
+        x, values = _curve(runs, against)
+        if not len(x):
             continue
-        color = RUNS[k % len(RUNS)]
-        middle = values.mean(axis=0)
-        axes.plot(rounds, middle, color=color, label=name)
+        x, color = x / across.scale, RUNS[k % len(RUNS)]
+        axes.plot(x, values.mean(axis=0), color=color, label=name, drawstyle="steps-post" if step else "default")
         low, high = np.array([_ends(column.tolist(), confidence) for column in values.T]).T
-        axes.fill_between(rounds, low, high, color=color, alpha=0.16, linewidth=0)
-    axes.set(xlabel="round", ylabel="accuracy on the test set", title=title)
+        axes.fill_between(x, low, high, color=color, alpha=0.16, linewidth=0, step=step)
+    axes.set(xlabel=across.label, ylabel="accuracy on the test set", title=title)
     axes.legend(frameon=False)
     return axes
+
+
+def _curve(runs: Sequence[Records], against: str) -> tuple[Floats, Floats]:
+    """Return (progress, accuracies of each run `(runs, points)`); nothing where there are no runs."""
+    if not runs or against != "round":
+        return along(runs, "accuracy", against)
+    return mean_curve(runs, "accuracy")[:2]
 
 
 def _ends(values: list[float], confidence: float) -> tuple[float, float]:

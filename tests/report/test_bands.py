@@ -1,9 +1,11 @@
 """Differences from a baseline are drawn beside 0; a variant has one look wherever it is drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fedactors.report.bands import accuracy, differences
+from fedactors.report.bands import accuracy, along, differences
 from fedactors.report.palette import RUNS, run_line
 from fedactors.run_files.records import read
 from tests.report.conftest import made_up
@@ -42,3 +44,24 @@ def test_a_variant_that_was_never_evaluated_leaves_its_look_unused(tmp_path):
     chart = accuracy({"a": runs["a"], "b": [], "c": runs["c"]}, lambda values: (values[0], values[0]))
     lines = {one.name: one.glyph.line_color for one in chart.model.renderers if one.name}
     assert lines == {"a": RUNS[0], "c": RUNS[2]}
+
+
+def test_values_stand_until_the_next_is_known_and_nothing_goes_beyond_the_shortest_run(tmp_path):
+    """Seconds:  10   15   20   30   40    One run has .1 at 10, .3 at 20, .5 at 40; another .2 at 15 and .6 at 30.
+
+    one          .1   .1   .3   .3   .5    Both are known from 15 on, where the other begins, to 30, where it ends; the
+    other             .2   .2   .6         round at 25 in which it was not evaluated is no point.
+    """
+    run = read(made_up(tmp_path / "run", rounds=3, cohort=4, devices=9), tables=False)
+    one = with_values(run, [10, 20, 40], [0.1, 0.3, 0.5])
+    other = with_values(run, [15, 25, 30], [0.2, np.nan, 0.6])
+    points, values = along([one, other], "accuracy", "virtual")
+    assert points.tolist() == [15, 20, 30]
+    assert values.tolist() == [[0.1, 0.3, 0.3], [0.2, 0.2, 0.6]]
+    assert along([one, with_values(run, [1, 2, 3], [np.nan] * 3)], "accuracy", "virtual")[0].size == 0
+    assert along([], "accuracy", "virtual")[0].size == 0
+
+
+def with_values(run, seconds, values):
+    columns = {"virtual_seconds": np.array(seconds, float), "accuracy": np.array(values)}
+    return replace(run, metrics={**run.metrics, **columns})

@@ -1,12 +1,14 @@
 """Frames are the tables of the run folder, and pictures show their numbers."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import fedactors
+from fedactors import Scenario
 from fedactors.errors import RunFolderError
 from fedactors.report.measures import byte_unit, time_unit
 from fedactors.simulation.replay import Replay
@@ -56,6 +58,66 @@ def test_curves_show_the_metrics(run, finished, against):
     assert axes.get_xlabel().endswith(f"({unit})" if unit else "round")
     assert run.plot_loss(axes) is axes
     assert len(axes.lines) == 2
+
+
+@pytest.mark.parametrize("name", ["accuracy", "loss", "participation", "steps", "hours", "timeline"])
+def test_labels_lie_within_the_picture(run, name):
+    axes = getattr(run, f"plot_{name}")()
+    axes.figure.canvas.draw()
+    page = axes.figure.bbox
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        box = label.get_window_extent()
+        assert page.x0 <= box.x0 < box.x1 <= page.x1
+        assert page.y0 <= box.y0 < box.y1 <= page.y1
+
+
+CUT = """
+name: cut
+task: {dataset: digits, model: logistic, partition: iid}
+population:
+  - {name: done, count: 1, FAST, compute: {per_sample: 1ms}}
+  - {name: loads, count: 1, network: {down: 100 B/s, up: 1 MB/s, latency: 0s}, NAIVE, compute: {per_sample: 1ms}}
+  - {name: computes, count: 1, FAST, NAIVE, compute: {per_sample: 200ms}}
+  - {name: sends, count: 1, network: {down: 1 MB/s, up: 100 B/s, latency: 0s}, NAIVE, compute: {per_sample: 1ms}}
+  - {name: cannot, count: 1, FAST, compute: {per_sample: 3s}}
+server:
+  {rounds: 2, cohort: all, deadline: 10s, local: {epochs: 1, batch: 10}, data: {name: iid, samples: 50}}
+"""
+
+
+def test_rounds_and_the_stage_in_which_a_trip_was_cut(tmp_path):
+    """2,600 bytes (65 x 10 float32) take 26 s at 100 B/s, and 1,797 / 5 samples at 0.2 s take 72 s: more than 10 s.
+
+    A device that knows of the deadline does not begin with a step of 10 samples, which would take 30 s.
+    """
+    words = {"FAST": "network: {down: 1 MB/s, up: 1 MB/s, latency: 0s}", "NAIVE": "deadline_aware: false"}
+    file = tmp_path / "cut.yaml"
+    file.write_text(CUT.replace("FAST", words["FAST"]).replace("NAIVE", words["NAIVE"]))
+    frames = fedactors.replay(Scenario.load(file), tmp_path / "replay").frames
+    assert frames.plans["round"].tolist() == [1, 2]
+    assert frames.orders["round"].tolist() == [1] * 5 + [2] * 5
+    assert frames.orders.outcome[:5].tolist() == ["complete", "late", "late", "late", "too_slow"]
+    assert frames.orders.cut_in[:5].fillna("-").tolist() == ["-", "download", "compute", "upload", "compute"]
+    late = frames.orders.iloc[2]
+    assert 0 < late.steps < late.wanted
+    assert late.computed == late.finished == 10
+
+
+def test_what_is_not_there_is_told(run, replayed, finished, tmp_path):
+    killed = shutil.copytree(finished, tmp_path / "killed")
+    for name in ("summary.json", "orders.parquet"):
+        (killed / name).unlink()
+    with (killed / "metrics.jsonl").open("a") as file:
+        file.write('{"round": 7, "accu')
+    frames = fedactors.load_run(killed).frames
+    assert len(frames.metrics) == 6
+    with pytest.raises(RunFolderError, match=f"not there: this run was stopped.*`fedactors resume {killed}`"):
+        _ = frames.orders
+    with pytest.raises(RunFolderError, match=r"client_metrics\.parquet: not there: it is written where .*evaluation"):
+        _ = run.frames.client_metrics
+    with pytest.raises(RunFolderError, match=r"clients\.parquet: not there: a replay writes none"):
+        _ = fedactors.load_run(replayed).frames.clients
+    assert (run.frames.weights["round"] == run.frames.weights["version"] + 1).all()
 
 
 def test_bars_add_up(run):

@@ -217,6 +217,7 @@ def test_a_changed_scenario_is_refused_and_the_differences_are_listed(broken, ca
     said = capsys.readouterr().err
     for line in ("seed: 7, now 8", "server.schedule.lr: 0.1, now 0.2", f"server.rounds: {ROUNDS}, now 9"):
         assert f"  {line}\n" in said
+    assert f"with something else changed: fedactors branch {broken} --at round=N --set …)" in said
     assert (broken / "metrics.jsonl").read_bytes() == before
 
 

@@ -1,22 +1,28 @@
 """Models at single clients: what is drawn, what is measured on which samples, and what is written down."""
 
+import math
 from dataclasses import replace
+from math import nan
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
 
-from fedactors import Scenario, run
+from fedactors import Scenario, load_run, run
 from fedactors.cli.main import main
+from fedactors.errors import RunFolderError
 from fedactors.learning.client_evaluation import client_model
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.training_task import ClientMeasures
 from fedactors.models.network import forward, views
+from fedactors.run_files import client_metrics
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.record.client_measures import client_figures
+from fedactors.simulation.resume.branch import branch
 from fedactors.simulation.runner import load, resume
 from fedactors.simulation.tasks import judged_clients
 from fedactors.simulation.verify import verify
@@ -56,7 +62,7 @@ def played(scenario, folder, **options):
 
 def test_figures_by_hand():
     """Accuracies 0 to 1 in tenths: mean 0.5, the worst tenth of 11 are 2 clients (0 and 0.1), variance 0.1."""
-    measured = [ClientMeasures(k, k / 10, 2.0) for k in range(11)]
+    measured = [ClientMeasures(k, 5, k / 10, 2.0, {}) for k in range(11)]
     groups = prepare_groups(("a", 4), ("none", 0), ("b", 7))
     row = client_figures(measured, groups)
     assert row == {
@@ -138,6 +144,42 @@ def test_each_client_is_judged_on_its_held_out_samples(scenario, tmp_path):
     assert [("client_accuracy" in row) for row in found.metrics] == [False, True] * 3
 
 
+def test_each_measured_client_has_a_row(scenario, tmp_path):
+    """The rows of a round give the figures of that round; measures that the scenario names are columns."""
+    chosen = scenario("server.evaluation.clients=7", "task.metrics=[f1_macro]")
+    found = played(chosen, tmp_path / "run")
+    task, _, test, _ = load(prepare(chosen))
+    table = found.frames.client_metrics
+    assert list(table.columns) == ["round", "client", "samples", "accuracy", "loss", "f1_macro"]
+    assert table.groupby("round").client.apply(len).to_dict() == {2: 7, 4: 7, 6: 7}
+    for at, row in table.groupby("round").accuracy.mean().items():
+        assert row == pytest.approx(found.metrics[at - 1]["client_accuracy"])
+    evaluator = ModelEvaluator(task.model, test, metrics=task.metrics)
+    for _, row in table[table["round"] == 6].iterrows():
+        held = task.holdout.of(int(row.client))
+        expected = evaluator.evaluate(found.state["x"], held)
+        assert row.samples == len(held)
+        assert {name: row[name] for name in ("accuracy", "loss", "f1_macro")} == expected
+    assert load_run(tmp_path / "run").frames.client_metrics.equals(table)
+
+
+def test_no_rows_where_no_client_is_measured(scenario, tmp_path):
+    found = played(scenario("server.evaluation=null", "server.rounds=1"), tmp_path / "run")
+    assert not list(found.folder.glob("client_metrics*"))
+
+
+def test_measures_that_some_clients_lack_are_not_numbers(tmp_path):
+    """A loss that has overflowed, and an AUC that only clients with both labels have, from the second round on."""
+    client_metrics.append(tmp_path, 1, {"client": [4, 7], "samples": [1, 2], "loss": [0.5, math.inf]})
+    client_metrics.append(tmp_path, 2, {"client": [5], "samples": [3], "loss": [1.0], "auc": [0.75]})
+    client_metrics.append(tmp_path, 3, {"client": [], "samples": [], "loss": []})
+    client_metrics.tabulate(tmp_path)
+    table = pq.read_table(tmp_path / client_metrics.TABLE)
+    assert table.column_names == ["round", "client", "samples", "loss", "auc"]
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    assert repr(rows) == repr([(1, 4, 1, 0.5, nan), (1, 7, 2, nan, nan), (2, 5, 3, 1.0, 0.75)])
+
+
 def test_on_the_whole_test_set_the_global_model_is_the_same_for_all(scenario, tmp_path):
     row = played(scenario("server.evaluation.on=test"), tmp_path / "run").metrics[-1]
     assert row["client_accuracy"] == pytest.approx(row["accuracy"])
@@ -193,6 +235,36 @@ def test_it_survives_resume(scenario, tmp_path):
     played(scenario(HEAD), tmp_path / "run", stop_after=3)
     again = resume(tmp_path / "run", fleet="local", report=False)
     assert again.summary["digests"] == whole.summary["digests"]
+    assert table_of(again) == table_of(whole)
+
+
+def test_rows_of_clients_survive_any_end(scenario, tmp_path):
+    """Killed while a line was written, of a round that is after the checkpoint, and before any table was there."""
+    whole = played(scenario(), tmp_path / "whole")
+    played(scenario(), tmp_path / "run", stop_after=3)
+    (tmp_path / "run" / client_metrics.TABLE).unlink()
+    lines = (tmp_path / "whole" / client_metrics.LINES).read_text().splitlines(keepends=True)
+    (tmp_path / "run" / client_metrics.LINES).write_text("".join(lines[:2]) + lines[2][:40])
+    assert table_of(resume(tmp_path / "run", fleet="local", report=False)) == table_of(whole)
+
+
+def test_a_branch_has_the_rows_of_the_rounds_that_it_shares(scenario, tmp_path):
+    whole = played(scenario(), tmp_path / "run")
+    found = branch(tmp_path / "run", 4, ["server.rounds=10"], tmp_path / "on", fleet="local", report=False)
+    longer, shorter = found.frames.client_metrics, whole.frames.client_metrics
+    assert sorted(set(longer["round"])) == [2, 4, 6, 8, 10]
+    assert longer[longer["round"] <= 6].equals(shorter)
+
+
+def test_lines_that_no_run_writes_are_damage(scenario, tmp_path):
+    played(scenario(), tmp_path / "run", stop_after=3)
+    (tmp_path / "run" / client_metrics.LINES).write_text('{"round": 2, "client": [1], "samples": []}\n')
+    with pytest.raises(RunFolderError, match=r"client_metrics\.jsonl, line 1: damaged: columns of unlike lengths"):
+        resume(tmp_path / "run", fleet="local", report=False)
+
+
+def table_of(result):
+    return (result.folder / client_metrics.TABLE).read_bytes()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 
 from fedactors import Scenario, run
 from fedactors.cli.main import main
-from fedactors.errors import ClusterError, ScenarioError, UsageError
+from fedactors.errors import ClusterError, RunFolderError, ScenarioError, UsageError
 from fedactors.report.variant_names import labelled
 from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
@@ -221,7 +221,8 @@ def test_a_wrong_variant_is_told_before_anything_runs(scenario, tmp_path):
 def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, capsys):
     words = ["compare", str(scenario), "--vary", "server.algorithm=fedavg,fsl", "--set", "server.participation=uniform"]
     out = shutil.copytree(out, tmp_path / "runs")  # a folder takes the tables of one study
-    words += ["--seeds", "3", "--out", str(out), "--jobs", "1", "--plot", str(tmp_path / "plot.svg")]
+    words += ["--seeds", "3", "--out", str(out), "--jobs", "1"]
+    words += ["--plot", str(tmp_path / "plot.svg"), "--against", "bytes"]
     assert main(words) == 0
     said = capsys.readouterr()
     assert "tiny: 2 variants, 3 seeds each" in said.out
@@ -357,10 +358,58 @@ def test_one_has_no_plural(count, said):
 
 def test_rates_of_the_server_that_differ_are_told_below_the_answer(scenario, out, comparison, tmp_path):
     """sqrt(6) = 2.45."""
-    [note] = comparison_tables.rates(comparison)
+    [note] = comparison_tables.cautions(comparison)
     assert note.startswith("Note: fsl and scaffold step with global_lr = sqrt(cohort) = 2.45, fedavg with 1: to")
     assert comparison_tables.text(comparison).splitlines()[2] == note
     assert note in page.write(comparison, tmp_path / "page.html").read_text(encoding="utf-8")
     vary = {"server.algorithm": ["fedavg", {"name": "scaffold", "global_lr": 1}]}
     same = compare(scenario, vary, 1, out=out, overrides=["server.participation=uniform"], jobs=1)
-    assert comparison_tables.rates(same) == []
+    assert comparison_tables.cautions(same) == []
+
+
+def test_variants_that_lasted_unlike_times_are_told_below_the_answer(scenario, out, comparison):
+    """Rounds that last until their deadline: 4 rounds take 20 s or 40 s. At equal time nothing is told."""
+    fixed = ["server.participation=uniform", "server.close_early=false"]
+    vary = {"server.deadline": ["5s", "10s"]}
+    found = compare(scenario, vary, 2, out=out, overrides=fixed, jobs=1)
+    [note] = comparison_tables.cautions(found)
+    assert note == (
+        "Note: the variants lasted 20.0 s (5s) to 40.0 s (10s) of virtual time for the same rounds; at equal time:"
+        " --set server.until=20.0s --set server.rounds=100000."
+    )
+    assert note in comparison_tables.text(found)
+    assert "virtual time" in comparison_tables.heads(found)
+    equal = compare(scenario, vary, 2, out=out, overrides=[*fixed, "server.until=20s", "server.rounds=1000"], jobs=1)
+    assert [one.records.rounds for one in equal.rows] == [4, 4, 2, 2]
+    assert comparison_tables.cautions(equal) == []
+    assert not any("virtual time" in one for one in comparison_tables.cautioned(comparison))
+    replayed = compare(scenario, vary, 1, out=out, overrides=fixed, jobs=1, clock_only=True)
+    assert comparison_tables.cautions(replayed) == [], "where nothing is trained, no variant is called the best"
+
+
+@pytest.mark.parametrize("against", ["round", "virtual", "bytes", "joules"])
+def test_a_picture_shows_means_of_seeds_in_their_bands(comparison, against):
+    """One seed's runs are curves of their own: the picture of that seed alone is its accuracies."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    alone = replace(comparison, variants={name: rows[:1] for name, rows in comparison.variants.items()})
+    axes = alone.plot(against=against)
+    assert [line.get_label() for line in axes.lines] == list(comparison.variants)
+    for line, [row] in zip(axes.lines, alone.variants.values(), strict=True):
+        assert line.get_ydata().tolist() == row.records.metrics["accuracy"].tolist()
+        name = {"round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy"}[against]
+        assert axes.get_xlabel().partition(" (")[0] == name
+    seconds = [row.records.metrics["virtual_seconds"] for row in comparison.variants["fsl"]]
+    if against == "virtual":
+        drawn = comparison.plot(against=against).lines[1].get_xdata()
+        assert drawn[0] == max(one[0] for one in seconds)
+        assert drawn[-1] == min(one[-1] for one in seconds)
+    pyplot.close("all")
+
+
+def test_what_a_picture_is_drawn_against_is_known(comparison, scenario, capsys):
+    pytest.importorskip("matplotlib.pyplot")
+    with pytest.raises(RunFolderError, match='no axis "time"'):
+        comparison.plot(against="time")
+    assert main(["compare", str(scenario), "--vary", "server.deadline=5s,10s", "--against", "virtual"]) == 2
+    assert "--against virtual says what a picture shows (accepted: with --plot FILE)" in capsys.readouterr().err

@@ -38,6 +38,19 @@ def client_figures(measured: Sequence[ClientMeasures], groups: Sequence[GroupOpt
     }
 
 
+def client_columns(measured: Sequence[ClientMeasures]) -> dict[str, list[Any]]:
+    """Return who was measured, on how many samples, and each measure, None where a client has none: `(clients,)`."""
+    accuracies = [one.accuracy for one in measured]
+    names = dict.fromkeys(name for one in measured for name in one.further)
+    return {
+        "client": [one.client for one in measured],
+        "samples": [one.samples for one in measured],
+        **({} if accuracies.count(None) == len(measured) else {"accuracy": accuracies}),
+        "loss": [one.loss for one in measured],
+        **{name: [one.further.get(name) for one in measured] for name in names},
+    }
+
+
 def _by_group(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, float]:
     first = list(accumulate((group.count for group in groups[:-1]), initial=0))
     found: dict[str, list[float]] = {}

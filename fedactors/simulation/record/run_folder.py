@@ -6,6 +6,7 @@
     clients.parquet                one row per client: its group, and the samples it trains on
     weights.parquet                one row per update that counted
     stages.parquet                 one row per client asked: how long it was on in each stage, where that costs energy
+    client_metrics.parquet         one row per client evaluated, and client_metrics.jsonl, of which it is made
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
     faults.jsonl                   real faults that were met and mended
     ray.log                        what Ray said of them, if it did
@@ -43,6 +44,7 @@ from numpy.typing import NDArray
 
 from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
+from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
 from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of, reading
 from fedactors.run_files.tables import (
@@ -54,7 +56,7 @@ from fedactors.run_files.tables import (
     ParquetTable,
 )
 from fedactors.run_files.writer_note import forget_writer, note_writer, writer_of
-from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write
+from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write, write_all
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
@@ -65,8 +67,8 @@ _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _AT_THE_END = (
-    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, "wall.parquet", "windows.parquet",
-    SUMMARY, "report.html",
+    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, client_metrics.TABLE, "wall.parquet",
+    "windows.parquet", SUMMARY, "report.html",
 )  # fmt: skip
 _WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
 
@@ -133,17 +135,17 @@ class RunFolder:
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics, which is in the file then. Raises OSError if the disk does not take all of it."""
-        _write_all(self._metrics, f"{json.dumps(row)}\n".encode())
+        write_all(self._metrics, f"{json.dumps(row)}\n".encode())
 
     def fault(self, row: Mapping[str, Any]) -> None:
         """Append a line about a fault that was met."""
         with appending(self.path / FAULTS) as file:
-            _write_all(file, f"{json.dumps(row)}\n".encode())
+            write_all(file, f"{json.dumps(row)}\n".encode())
 
     def ray_log(self, text: str) -> None:
         """Append a message of Ray's."""
         with appending(self.path / RAY_LOG) as file:
-            _write_all(file, f"{text.rstrip()}\n".encode(errors="backslashreplace"))
+            write_all(file, f"{text.rstrip()}\n".encode(errors="backslashreplace"))
 
     def model(self, state: Mapping[str, NDArray[np.float32]]) -> None:
         """Write the server's state."""
@@ -165,6 +167,7 @@ class RunFolder:
         self._weights.close()
         if self._stages is not None:
             self._stages.close()
+        client_metrics.tabulate(self.path)
 
     def __enter__(self) -> RunFolder:
         return self
@@ -200,12 +203,6 @@ def _in_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _write_all(file: FileIO, content: bytes) -> None:
-    """Write all of `content`: a disk that fills up takes part of it at first. Raises OSError if it takes no more."""
-    while content:
-        content = content[file.write(content) :]
-
-
 def _new(path: Path) -> FileIO:
     """Claim a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
     check_free(path)
@@ -222,6 +219,7 @@ def _again(path: Path, past: int) -> FileIO:
     file = _claim(appending(path / METRICS), path)
     file.truncate(past)
     _mend(path / FAULTS)
+    client_metrics.carry_over(path, path, rounds=bytes_of(path / METRICS).count(b"\n"))
     for stale in _AT_THE_END:
         (path / stale).unlink(missing_ok=True)
     return file
@@ -235,7 +233,7 @@ def check_resumable(path: Path) -> None:
     refuse_linked(path / CHECKPOINT)
     for name in _WRITTEN:
         refuse_folder(path / name)
-    for name in (METRICS, FAULTS, RAY_LOG):
+    for name in (METRICS, client_metrics.LINES, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
             with _appending(path / name) as file:
                 _claim(file, path)

@@ -13,10 +13,12 @@ from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
 from fedactors.privacy.guarantee import spending_of
+from fedactors.run_files.client_metrics import append
 from fedactors.run_files.files import METRICS
 from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.divergence import diverged
 from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.record.client_measures import client_columns
 from fedactors.simulation.record.digests import Digests, model_digest
 from fedactors.simulation.record.learning_curve import summary as curve
 from fedactors.simulation.record.metric_rows import MetricRows
@@ -61,6 +63,8 @@ class RunRecorder:
         self._digests.metrics(row)
         row |= wall
         self._tabulate(plan, task)
+        if outcomes.judged is not None:
+            append(self.folder.path, plan.version + 1, client_columns(outcomes.judged))
         self.folder.metrics(row)
         self.rows.add(row)
         self.whole = True

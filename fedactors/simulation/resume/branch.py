@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from fedactors.errors import RunFolderError, ScenarioError
+from fedactors.run_files import client_metrics
 from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, objects_in, scenario_text
 from fedactors.run_files.writing import write
 from fedactors.scenario.loading import apply_override, validate
@@ -76,6 +77,7 @@ def branch(
                 " version of fedactors that made them)"
             )
         _begin(folder, after, start, rows)
+        client_metrics.carry_over(path, folder, at)
     return resume(folder, progress=shown, **where)
 
 

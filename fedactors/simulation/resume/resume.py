@@ -114,7 +114,8 @@ def refuse_changes(run: Path, before: Mapping[str, Any], now: Mapping[str, Any])
                     f"{run}: the scenario is not the one of the checkpoint:",
                     *(f"  {change}" for change in found[:_MOST]),
                     *more,
-                    "(accepted: the same scenario; only its cluster may change)",
+                    "(accepted: the same scenario; only its cluster may change; with something else changed:"
+                    f" fedactors branch {run} --at round=N --set …)",
                 ]
             )
         )
