@@ -17,22 +17,28 @@ from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
-from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import apart, gathered, kept_rows, on_this, parts_of, shares, slices, timed
+from fedactors.learning.row_vectors import gathered, kept_rows, on_this, parts_of, shares, timed
 from fedactors.learning.sent_examples import SentExamples
-from fedactors.learning.summing import client_losses, finite, one_by_one, summed
+from fedactors.learning.summing import client_losses, finite
 from fedactors.learning.traffic.downlink import as_sent
-from fedactors.learning.traffic.uplink import sent as uplink
-from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
+from fedactors.learning.traffic.uploads import uploaded
+from fedactors.learning.training_task import (
+    BadUpdates,
+    Chunk,
+    ChunkResult,
+    MemoryLimit,
+    TrainingData,
+    TrainingTask,
+    Vectors,
+)
 from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
 
-Kept = Sequence[Vectors | None]  # what each client kept from its last trip
 _MOST_STEPS = 20  # of trips whose places in memory are tried as they are
 
 
@@ -179,7 +185,8 @@ class Trainer:
         gradients = None if gradients is None else self._personal.shared(gradients)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
         mine = self._personal.of(rows.starts, deltas)
-        return timed(self._uploaded(chunks, result, losses, mine, kept), began)
+        done = uploaded(self._task, chunks, result, losses, mine, kept)
+        return timed([self._learned(*one) for one in done], began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -205,29 +212,6 @@ class Trainer:
             sums_gradients=self._sums_gradients,
         )
 
-    def _uploaded(
-        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], kept: Kept
-    ) -> list[ChunkResult]:
-        """Return the sums of what clients upload, chunk by chunk, and what each keeps, if they had kept something."""
-        algorithm = self._task.algorithm
-        uploads = algorithm.upload(result)
-        if buffers := self._task.model.buffer_values:
-            uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}
-        keeps = algorithm.keep(result) | personal
-        learned = []
-        for one, mine, its_losses in parts_of(chunks, losses):
-            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
-            keeps |= fresh
-            if self._task.aggregation is None:
-                found = summed(one, own, its_losses, self._task.plain)
-            else:
-                found = one_by_one(one, own, its_losses)
-            learned.append(self._learned(one, *found, its_losses))
-        if not kept:
-            return learned
-        (only,) = learned
-        return [only._replace(kept=apart(keeps, len(kept)))]
-
     def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> ChunkResult:
         """Train a chunk once more, so that bad updates can be told from good ones."""
         (learned,) = self.learn_together([chunk], sent, add_up=False)
@@ -250,9 +234,11 @@ class Trainer:
             for chunk, one in pairs
         ]
 
-    def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
+    def _learned(
+        self, chunk: Chunk, sums: Vectors, bad: BadUpdates, losses: Tensor, kept: tuple[Vectors, ...] = ()
+    ) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit(chunk))
+        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, kept, each, self._memory_limit(chunk))
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
