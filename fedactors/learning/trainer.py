@@ -15,6 +15,7 @@ from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
+from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.chunks import groups, joined
@@ -22,7 +23,7 @@ from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import gathered, kept_rows, on_this, parts_of, shares, timed
+from fedactors.learning.row_vectors import gathered, kept_rows, own_tensors, parts_of, shares, timed
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite
 from fedactors.learning.traffic.downlink import as_sent
@@ -167,14 +168,15 @@ class Trainer:
         """
         began = time.perf_counter()
         chunk = joined(chunks)
-        bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
+        bases = [own_tensors(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
         held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
         rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
             return self._added_up(chunks, sent, rows, began)
-        deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
+        with unchanged(f"engine {type(self._engine).__name__}", sent=given):
+            deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
         if following is not None:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
@@ -199,13 +201,15 @@ class Trainer:
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
         algorithm = self._task.algorithm
-        correction = algorithm.correction(given, held)
-        moments = algorithm.moments(given, held)
+        with unchanged(f"algorithm {algorithm.name}", sent=given):
+            correction = algorithm.correction(given, held)
+            moments = algorithm.moments(given, held)
+            prox = algorithm.prox_of(given)
         zeros = rows.starts.new_zeros(1)
         return replace(
             rows,
             corrections=None if correction is None else correction.expand_as(rows.starts),
-            prox=algorithm.prox_of(given),
+            prox=prox,
             optimizer=self._work.optimizer,
             state={name: moments.get(name, zeros).expand_as(rows.starts) for name in self._work.optimizer.vectors},
             clip=self._work.clip,

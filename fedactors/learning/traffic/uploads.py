@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import ClientResult
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.row_vectors import apart, parts_of, slices
@@ -38,12 +39,14 @@ def uploaded(
     `personal` is what they keep besides what the algorithm says, `kept` what each had kept; empty if they keep nothing.
     Where they do, there is one chunk only.
     """
-    uploads = task.algorithm.upload(result)
-    keeps = task.algorithm.keep(result) | personal
+    with unchanged(f"algorithm {task.algorithm.name}", sent=result.sent):
+        uploads = task.algorithm.upload(result)
+        keeps = task.algorithm.keep(result) | personal
     if buffers := task.model.buffer_values:
         uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}
     for one, mine, its_losses in parts_of(chunks, losses):
-        own, fresh = sent(task, one, slices(uploads, mine), kept, result.sent)
+        with unchanged("a transform of server.uplink", keep=keeps):
+            own, fresh = sent(task, one, slices(uploads, mine), kept, result.sent)
         if task.aggregation is None:
             sums, bad = summed(one, own, its_losses, task.plain)
         else:
