@@ -110,10 +110,11 @@ class ClientHost(Worker):
             del kept[:count]
         return parted(learned) if self._keeps else learned
 
-    def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
-        """Return which client ends the process that trains it, and how; empty if none does; see `learn`."""
+    def deadly_client(self, chunk: Chunk, seconds: float, *given: Vectors | None) -> str:
+        """Return which client ends the process that trains it, and how; empty if none does in so long; see `learn`."""
         first_kept = len(given) - self._kept_by([chunk])
-        return deadly_client(self._trainer, chunk, [one for one in given[:first_kept] if one], given[first_kept:])
+        sent = [one for one in given[:first_kept] if one]
+        return deadly_client(self._trainer, chunk, sent, given[first_kept:], seconds)
 
     def _kept_by(self, chunks: Sequence[Chunk]) -> int:
         """Return the number of clients of `chunks` that keep something."""
