@@ -43,14 +43,19 @@ def scatter(function: Callable[..., T], calls: Sequence[Call], address: str | No
         for call, handle in zip(calls, handles, strict=True):
             try:
                 result: T = ray.get(handle)
-            except RayTaskError as error:
-                raise error.cause from None
             except RayError as error:
-                cause = " ".join(str(error).split())[:500]
-                raise ClusterError(
-                    f"{call.name}: {type(error).__name__}: {cause} (accepted: run the study again, finished runs stay)"
-                ) from None
+                raise _raised(call, error) from None
             yield result
+
+
+def _raised(call: Call, error: RayError) -> Exception:
+    """Return what is to be raised for an error of Ray: what the function raised, else a ClusterError."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, Exception) and not isinstance(error.cause, RayError):
+        return error.cause
+    text = " ".join(str(error).split())[:500]
+    return ClusterError(
+        f"{call.name}: {type(error).__name__}: {text} (accepted: run the study again, finished runs stay)"
+    )
 
 
 def _refuse_impossible(calls: Sequence[Call]) -> None:
