@@ -54,9 +54,8 @@ class ModelEvaluator:
         the last are given once more for the federated and the central part of the test set, where there are such parts.
         Of all test samples, or of `rows` of them; nothing if there are none.
         """
-        if self._runs_module:
-            flat = flat.copy()  # a module of the user may change its weights
-        tensors = views(self._model, torch.from_numpy(flat).to(self._device))
+        own = torch.from_numpy(flat).to(self._device, copy=self._runs_module)  # a module may change its weights
+        tensors = views(self._model, own)
         samples, labels = (part if rows is None else part[torch.from_numpy(rows)] for part in (self._x, self._y))
         if not len(labels):
             return {}
