@@ -52,7 +52,7 @@ class RunFolderError(UsageError):
 
 
 class UserCodeError(FedactorsError):
-    """Code of the user raised while a run was going on; the message has the user's lines."""
+    """Code of the user raised, or did what it may not, while a run was going on; the message has the user's lines."""
 
 
 class FleetError(FedactorsError):

@@ -16,10 +16,13 @@ _LONGEST = 2000  # characters of an exception's own text
 def told(error: BaseException) -> str:
     """Return where and how code of the user raised `error`; empty if none of its lines were at work.
 
-    The first line names file, line, function and exception; the lines of the user's that led there follow.
+    The first line names file, line, function and exception; the lines of the user's that led there follow. What has
+    been told before, or was seen without an exception of the user's, is told as it is.
     """
     files = {source.file for source in user_code.sources()}
     for one in _chain(error):
+        if isinstance(one, UserCodeError):
+            return str(one)
         if isinstance(one, SyntaxError) and one.filename in files:
             return f"{one.filename}, line {one.lineno}: {type(one).__name__}: {one.msg}\n    {(one.text or '').strip()}"
         frames = [frame for frame in traceback.extract_tb(one.__traceback__) if frame.filename in files]

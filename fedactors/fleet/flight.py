@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from fedactors.fleet.base import Fault, Fleet, Handle, UserCallError
@@ -21,7 +23,7 @@ class RoundHandles(NamedTuple):
     report: Handle[AggregationReport]
     evaluated: Handle[dict[str, float]] | None
     dissimilarity: Handle[dict[str, float]] | None
-    judged: Handle[tuple[ClientMeasures, ...]] | None = None
+    judged: Sequence[Handle[tuple[ClientMeasures, ...]]] | None = None  # of some clients each
 
     def outcomes(self, version: int, fleet: Fleet) -> Outcomes:
         """Wait for the results of round `version` and return them. Raises Fault if one cannot be had."""
@@ -39,7 +41,7 @@ class RoundHandles(NamedTuple):
             losses=report.losses,
             narrow=report.narrow,
             moved=report.moved,
-            judged=None if self.judged is None else fleet.get(self.judged),
+            judged=None if self.judged is None else tuple(chain.from_iterable(map(fleet.get, self.judged))),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from fedactors.fleet.stubs import ClientHostStub, Results
 from fedactors.learning.dissimilarity import GradientSum
 from fedactors.learning.training_task import Chunk, Vectors
 
+_SEARCH_SECONDS = 60.0  # for the client whose training ends its process
 _DIRECT = 16  # chunks whose sums go to the server one by one; of more, hosts add up the sums
 
 
@@ -93,9 +95,13 @@ class Hosts:
         return results[0] if len(results) == 1 else self.stubs[place].fold(results)
 
     def explained(self, flight: Flight, bases: Sequence[Handle[Vectors]], reason: str) -> str:
-        """Return why actors of a task die again and again: the client that ends its process, else `reason`."""
+        """Return why actors of a task die again and again: the client that ends its process, else `reason`.
+
+        Clients are looked at only if a host has died.
+        """
         try:
-            self.revive()
+            if not self.revive():
+                return reason
             if self._states is not None:
                 self._states.drop()  # proposals of processes that have died
             found = self.deadly_client(flight.task.chunks, bases)
@@ -104,16 +110,25 @@ class Hosts:
         return f"round {flight.task.facts.version + 1}, {found} ({flight.tries} times)" if found else reason
 
     def deadly_client(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> str:
-        """Return which client ends the process that trains it, and how; empty if none does.
+        """Return which client ends the process that trains it, and how; empty if none does, or after a minute.
 
-        Each chunk is tried on every host. Raises Fault if one dies.
+        Each chunk is tried on one host, all hosts at once. Raises Fault if one dies.
         """
-        for chunk in chunks:
-            kept = [] if self._states is None else [self._states.of(client) for client in chunk.clients]
-            for host in self.stubs:
-                if found := self._fleet.get(host.deadly_client(chunk, bases, kept)):
-                    return found
+        until = time.monotonic() + _SEARCH_SECONDS
+        queues: dict[int, list[Chunk]] = {}
+        for place, chunk in zip(self._places(chunks, 0, in_ranges=False), chunks, strict=True):
+            queues.setdefault(place, []).append(chunk)
+        while queues and (left := until - time.monotonic()) > 0:
+            handles = [self._searched(place, queue.pop(0), bases, left) for place, queue in queues.items()]
+            queues = {place: queue for place, queue in queues.items() if queue}
+            if found := next(filter(None, map(self._fleet.get, handles)), ""):
+                return found
         return ""
+
+    def _searched(self, place: int, chunk: Chunk, bases: Sequence[Handle[Vectors]], seconds: float) -> Handle[str]:
+        """Have a host look for the client of `chunk` that ends its process."""
+        kept = [] if self._states is None else [self._states.of(client) for client in chunk.clients]
+        return self.stubs[place].deadly_client(chunk, bases, kept, seconds)
 
     def gradient_sums(
         self, groups: Sequence[Sequence[int]], public: Handle[Vectors], tries: int, first_of: int | None = None

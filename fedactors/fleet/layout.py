@@ -99,6 +99,27 @@ def _in_turn(room_for: Sequence[int], room_for_any: int) -> list[int]:
     return in_turn[: max(len(kinds), room_for_any)] or [0]
 
 
+def further_kinds(
+    nodes: Sequence[Node], kinds: Sequence[Want], running: Sequence[int], planned: Sequence[int], most: int | None
+) -> list[int]:
+    """Return the kinds of the hosts to start beside those `running`: `most` in all, as many as fit if it is None.
+
+    Kinds of which hosts are missing that were `planned` come first, then those of which there are fewest.
+    """
+    left = [node.copy() for node in nodes]
+    there, plan = Counter(running), Counter(planned)
+    found: list[int] = []
+    while most is None or len(running) + len(found) < most:
+        fitting = [kind for kind, want in enumerate(kinds) if room(left, want)]
+        if not fitting:
+            break
+        kind = min(fitting, key=lambda kind: (there[kind] >= plan[kind], there[kind], kind))
+        max(left, key=lambda node: node.room(kinds[kind])).take(kinds[kind])
+        there[kind] += 1
+        found.append(kind)
+    return found
+
+
 def layout(nodes: Sequence[Node], hosts: Sequence[Want], others: Sequence[Want]) -> tuple[list[int], list[int]] | None:
     """Return the node of each host and of each other actor, or None if not all fit.
 

@@ -9,9 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LazyWorker:
-    """The class of that name in `fedactors.fleet.workers`, which is imported in the process that makes an object."""
+    """The class of that name in a module of `fedactors.fleet`, imported in the process that makes an object."""
 
     name: str
+    module: str = "workers"
 
     @property
     def __name__(self) -> str:
@@ -19,10 +20,10 @@ class LazyWorker:
 
     def __call__(self, *args: Any) -> Any:
         """Return an object of the class."""
-        return getattr(import_module("fedactors.fleet.workers"), self.name)(*args)
+        return getattr(import_module(f"fedactors.fleet.{self.module}"), self.name)(*args)
 
 
 CLIENT_HOST = LazyWorker("ClientHost")
 SERVER = LazyWorker("ServerWorker")
 CENTRAL_HOST = LazyWorker("CentralHost")
-EVALUATOR = LazyWorker("Evaluator")
+EVALUATOR = LazyWorker("Evaluator", "evaluator")

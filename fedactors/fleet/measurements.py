@@ -14,6 +14,8 @@ from fedactors.fleet.messages import RoundTask
 from fedactors.fleet.stubs import CentralHostStub, EvaluatorStub, ServerStub
 from fedactors.learning.training_task import ClientMeasures, Vectors
 
+_AT_ONCE = 32  # clients that are evaluated with what they keep in one call
+
 
 class Measurements:
     """The calls that measure something of a task in flight; none waits for its result.
@@ -49,10 +51,17 @@ class Measurements:
             self._audience = (task.audience, self._fleet.put(task.audience))
         return self._evaluator.evaluate(public, self._audience[1])
 
-    def of_clients(self, task: RoundTask, public: Handle[Vectors]) -> Handle[tuple[ClientMeasures, ...]]:
-        """Evaluate single clients after a task, with what they keep then."""
-        kept = [] if self._states is None else [self._states.of(client) for client in task.judged]
-        return self._evaluator.evaluate_clients(public, task.facts.version, task.judged, kept)
+    def of_clients(self, task: RoundTask, public: Handle[Vectors]) -> list[Handle[tuple[ClientMeasures, ...]]]:
+        """Evaluate single clients after a task, with what they keep then: a call has that of few in memory at once."""
+        version = task.facts.version
+        if self._states is None:
+            return [self._evaluator.evaluate_clients(public, version, task.judged, [])]
+        calls = []
+        for first in range(0, len(task.judged), _AT_ONCE):
+            some = task.judged[first : first + _AT_ONCE]
+            kept = [self._states.of(client) for client in some]
+            calls.append(self._evaluator.evaluate_clients(public, version, some, kept))
+        return calls
 
     def of_gradients(self, task: RoundTask, public: Handle[Vectors], tries: int) -> Handle[dict[str, float]]:
         """Compare gradients at the model a round starts from: hosts compute them, the server compares them.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedactors.fleet.base import Handle
 from fedactors.learning.algorithm import Round
-from fedactors.learning.training_task import Chunk, ClientLoss, ClientMeasures, MemoryLimit, Vectors
+from fedactors.learning.training_task import BadUpdates, Chunk, ClientLoss, ClientMeasures, MemoryLimit, Vectors
 
 
 class RoundTask(NamedTuple):
@@ -37,7 +37,7 @@ class AggregationReport(NamedTuple):
     """What the server reports of a round besides the next state."""
 
     loss: float  # sum over local steps
-    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
+    bad: BadUpdates
     busy: float  # wall seconds of all hosts
     moved: int  # bytes of sums that hosts handed to each other and to the server
     sound: bool  # whether the next model is finite
@@ -50,7 +50,7 @@ class Outcomes(NamedTuple):
 
     version: int
     loss: float  # sum over local steps
-    bad: tuple[tuple[int, int], ...]  # (client, local step) of updates with NaN or Inf
+    bad: BadUpdates
     busy: float  # wall seconds of all hosts
     evaluated: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None

@@ -57,10 +57,10 @@ class ClientHostStub(WorkerStub):
         return several[0], several[1:]
 
     def deadly_client(
-        self, chunk: Chunk, bases: Sequence[Handle[Vectors]], kept: Sequence[Handle[Vectors] | None]
+        self, chunk: Chunk, bases: Sequence[Handle[Vectors]], kept: Sequence[Handle[Vectors] | None], seconds: float
     ) -> Handle[str]:
-        """Return which client of `chunk` ends the process that trains it, and how; empty if none does."""
-        return self._fleet.call(self.actor, "deadly_client", chunk, *bases, *kept)
+        """Return which client of `chunk` ends the process that trains it, and how; empty if none does in so long."""
+        return self._fleet.call(self.actor, "deadly_client", chunk, seconds, *bases, *kept)
 
     def fold(self, own: Sequence[Results], handed: Sequence[Results] = ()) -> Results:
         """Add up what this host learned and what another host has `handed` to it."""

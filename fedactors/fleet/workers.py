@@ -1,4 +1,4 @@
-"""The workers of a fleet: client host, server, central learner and evaluator, as plain classes.
+"""The workers of a fleet: client host, server and central learner, as plain classes; see `evaluator` for the last one.
 
 None of them keeps anything between calls that was not given to its constructor. The server's state is an argument and
 a result, so when an actor dies nothing is lost but its work in flight.
@@ -19,7 +19,6 @@ import torch
 
 from fedactors.bits import stay_in_one_thread
 from fedactors.data.base import LabelledSamples
-from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet import freed_memory
 from fedactors.fleet.base import ChunkError, UserCallError
 from fedactors.fleet.chunk_results import folded, parted, result_of
@@ -28,26 +27,24 @@ from fedactors.fleet.failing_clients import failing_clients, this_process
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
 from fedactors.fleet.round_results import by_kind, report_of
+from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
-from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.combining import combined
 from fedactors.learning.dissimilarity import GradientSum, dissimilarity, mixed_dissimilarity
-from fedactors.learning.evaluation import ModelEvaluator
-from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.local_optimum import local_optimum
 from fedactors.learning.mixing import mixed
 from fedactors.learning.personal_parts import unmoved
 from fedactors.learning.reduction import append_or_add
-from fedactors.learning.row_vectors import as_tensors
+from fedactors.learning.row_vectors import as_tensors, own_tensors
 from fedactors.learning.server_rate import in_round
 from fedactors.learning.summing import finite
 from fedactors.learning.traffic.downlink import first_state, next_state
 from fedactors.learning.traffic.uplink import received
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, ChunkResult, ClientMeasures, TrainingData, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
 from fedactors.user_errors import told
 
@@ -113,10 +110,11 @@ class ClientHost(Worker):
             del kept[:count]
         return parted(learned) if self._keeps else learned
 
-    def deadly_client(self, chunk: Chunk, *given: Vectors | None) -> str:
-        """Return which client ends the process that trains it, and how; empty if none does; see `learn`."""
+    def deadly_client(self, chunk: Chunk, seconds: float, *given: Vectors | None) -> str:
+        """Return which client ends the process that trains it, and how; empty if none does in so long; see `learn`."""
         first_kept = len(given) - self._kept_by([chunk])
-        return deadly_client(self._trainer, chunk, [one for one in given[:first_kept] if one], given[first_kept:])
+        sent = [one for one in given[:first_kept] if one]
+        return deadly_client(self._trainer, chunk, sent, given[first_kept:], seconds)
 
     def _kept_by(self, chunks: Sequence[Chunk]) -> int:
         """Return the number of clients of `chunks` that keep something."""
@@ -174,7 +172,9 @@ class CentralHost(Worker):
 
     def contribute(self, facts: Round, public: Vectors, private: Vectors) -> Contribution:
         """Return what the algorithm has the central learner compute in a round."""
-        found = in_round(self._algorithm, facts).contribute(as_tensors(public | private), facts, self._central)
+        algorithm, state = in_round(self._algorithm, facts), own_tensors(public | private)
+        with unchanged(f"algorithm {algorithm.name}", state=state):
+            found = algorithm.contribute(state, facts, self._central)
         return Contribution({name: np.ascontiguousarray(value.cpu().numpy()) for name, value in found.items()})
 
     def broadcast(self, facts: Round, public: Vectors, private: Vectors) -> Vectors:
@@ -222,12 +222,12 @@ class ServerWorker(Worker):
         report = report_of(learned, given.chunks)
         if report.bad:
             return public, private, report
-        state = as_tensors(public | private)
+        state = own_tensors(public | private)
         before = state["x"]
         state["x"] = mixed(before, given.older, facts.mixed, exact=facts.exact)
         for contribution in given.contributions:
             state |= as_tensors(contribution.vectors)
-        kept_by_departed = [as_tensors(kept) for kept in given.kept_by_departed]
+        kept_by_departed = [own_tensors(kept) for kept in given.kept_by_departed]
         sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
             sums = combined(rule, sums, facts)
@@ -243,12 +243,14 @@ class ServerWorker(Worker):
     ) -> State:
         """Return the state after a round with the `sums` over its clients, which may be empty."""
         algorithm = in_round(self._task.algorithm, facts)
-        if sums:
-            after = algorithm.aggregate(state, sums, facts, self._central)
-        else:
-            after = algorithm.idle(state, facts, self._central)
-        if algorithm.keeps and (facts.arrived or facts.departed):
-            return algorithm.moved(after, facts, kept_by_departed)
+        gone = {f"gone[{place}]": kept for place, kept in enumerate(kept_by_departed)}
+        with unchanged(f"algorithm {algorithm.name}", state=state, **gone):
+            if sums:
+                after = algorithm.aggregate(state, sums, facts, self._central)
+            else:
+                after = algorithm.idle(state, facts, self._central)
+            if algorithm.keeps and (facts.arrived or facts.departed):
+                after = algorithm.moved(after, facts, kept_by_departed)
         return after
 
     def dissimilarity(self, public: Vectors, *gradient_sums: GradientSum) -> dict[str, float]:
@@ -265,34 +267,3 @@ class ServerWorker(Worker):
         sends = self._task.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
-
-
-class Evaluator(Worker):
-    """Evaluates models on the test set while the clients train."""
-
-    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, samples: TrainingData | None = None) -> None:
-        super().__init__("cpu")
-        self._tuner = tuner_of(task, samples)
-        self._evaluator = ModelEvaluator(task.model, evaluation_set, "cpu", task.metrics)
-        self._holdout = task.holdout
-        self._personal = task.personal
-        self._on_all = task.evaluates_on_all
-
-    def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
-        """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
-
-        `audience` is a mask, `(clients,)`. An audience without hold-out data has no measures.
-        """
-        if audience is None or self._holdout is None:
-            return self._evaluator.evaluate(public["x"])
-        held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
-        return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
-
-    def evaluate_clients(
-        self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None
-    ) -> tuple[ClientMeasures, ...]:
-        """Return the measures of each client, with what it keeps or with `public`, after a round from `version`."""
-        models = [client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients)]
-        if self._tuner is not None:
-            models = list(map(partial(self._tuner.tuned, version), clients, models))
-        return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)

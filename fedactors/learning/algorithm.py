@@ -124,7 +124,7 @@ class Algorithm(Options):
 
     State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
     `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
-    whatever weights the participation policy gives.
+    whatever weights the participation policy gives. Tensors that methods are given are not to be changed in place.
     """
 
     sends: ClassVar[tuple[str, ...]] = ("x",)

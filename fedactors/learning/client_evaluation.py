@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,11 @@ def client_model(x: Float32, kept: Vectors | None, positions: NDArray[np.int64] 
 
 
 def evaluate_clients(
-    evaluator: ModelEvaluator, clients: Sequence[int], models: Sequence[Float32], held_out: Holdings | None
+    evaluator: ModelEvaluator, clients: Sequence[int], models: Iterable[Float32], held_out: Holdings | None
 ) -> tuple[ClientMeasures, ...]:
     """Return the measures of each client's model on its held-out samples, or on all if nothing is held out by clients.
 
-    A client without samples has no measures and is left out.
+    A client without samples has no measures and is left out. Models are asked for one by one: not all fit in memory.
     """
     found = []
     for client, model in zip(clients, models, strict=True):

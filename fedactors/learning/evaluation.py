@@ -16,6 +16,7 @@ from fedactors.models.layers import Conv, Model
 from fedactors.models.loss_description import LossDescription, Option
 from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
+from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, placed, views
 
 _BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
@@ -43,6 +44,7 @@ class ModelEvaluator:
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
         self._kind = kind_of(model, self._y)
         self._batch_size = evaluation_batch(model, device)
+        self._runs_module = any(isinstance(layer, ModuleLayer) for layer in model.layers)
 
     @property
     def samples(self) -> int:
@@ -57,7 +59,8 @@ class ModelEvaluator:
         the last are given once more for the federated and the central part of the test set, where there are such parts.
         Of all test samples, or of `rows` of them; nothing if there are none.
         """
-        tensors = views(self._model, torch.from_numpy(flat).to(self._device))
+        own = torch.from_numpy(flat).to(self._device, copy=self._runs_module)  # a module may change its weights
+        tensors = views(self._model, own)
         samples, labels = (part if rows is None else part[torch.from_numpy(rows)] for part in (self._x, self._y))
         if not len(labels):
             return {}
@@ -106,7 +109,8 @@ class ModelEvaluator:
 
     def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: list[Tensor]) -> dict[str, Float64]:
         """Return the measures of each sample, `(batch,)`; answers are `kept` if the scenario names measures."""
-        outputs = forward(self._model, tensors, placed(self._model, x))
+        x = x.clone() if self._runs_module else placed(self._model, x)  # a module may change what it is given
+        outputs = forward(self._model, tensors, x)
         answers = scores(self._model, tensors, outputs)
         if self._metrics:
             kept.append(answers)
@@ -132,7 +136,8 @@ def described_columns(
     loss: LossDescription, kind: str, outputs: Tensor, answers: Tensor, y: Tensor
 ) -> dict[str, Tensor]:
     """Return the measures of each sample, `(batch,)`, under a loss that a scenario describes."""
-    found = terms(loss, outputs, y)
+    own = (outputs, y) if loss.reference is None else (outputs.clone(), y.clone())  # it may change them
+    found = terms(loss, *own)
     columns = {"loss": found.added.double()}
     if found.counts is not None:
         columns["counted"] = found.counts.double()

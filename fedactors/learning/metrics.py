@@ -145,7 +145,7 @@ def _made(spec: MetricSpec) -> Function:
 
 def _of_user(spec: MetricSpec, outputs: Tensor, y: Tensor) -> float:
     try:
-        return float(_made(spec)(outputs, y))
+        return float(_made(spec)(outputs.clone(), y.clone()))  # it may change them: others are given the same
     except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:300]
         raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {type(error).__name__}: {text}") from error

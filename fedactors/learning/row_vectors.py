@@ -18,9 +18,9 @@ def as_tensors(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(value) for name, value in vectors.items()}
 
 
-def on_this(vectors: Mapping[str, NDArray[np.float32]], device: torch.device) -> dict[str, Tensor]:
-    """Return named vectors as tensors on a device."""
-    return {name: value.to(device) for name, value in as_tensors(vectors).items()}
+def own_tensors(vectors: Mapping[str, NDArray[np.float32]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    """Return named vectors as tensors on a device with memory of their own: what is stored is safe from its reader."""
+    return {name: value.to(device, copy=True) for name, value in as_tensors(vectors).items()}
 
 
 def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:

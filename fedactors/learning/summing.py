@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedactors.learning.training_task import Chunk, ClientLoss, Vectors
+from fedactors.learning.training_task import BadUpdates, Chunk, ClientLoss, Vectors
 
 _COLUMNS = 8192  # multiplied and added at a time, so that products stay in the cache
 
@@ -31,8 +31,8 @@ def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
 
 def summed(
     chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor, plain: Collection[str]
-) -> tuple[Vectors, tuple[tuple[int, int], ...]]:
-    """Return the sums of `uploads`, weighted but for the `plain` ones, and (client, step) of each that is bad."""
+) -> tuple[Vectors, BadUpdates]:
+    """Return the sums of `uploads`, weighted but for the `plain` ones, and which of them are bad."""
     equal = (1.0,) * len(chunk.weights)
     sums = {name: _weighted_sum(rows, equal if name in plain else chunk.weights) for name, rows in uploads.items()}
     whole = finite(sums)
@@ -42,8 +42,8 @@ def summed(
     return sums, bad
 
 
-def one_by_one(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[Vectors, tuple[tuple[int, int], ...]]:
-    """Return the rows of `uploads`, one for each client, and (client, step) of each that is bad."""
+def one_by_one(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[Vectors, BadUpdates]:
+    """Return the rows of `uploads`, one for each client, and which of them are bad."""
     rows = {name: np.ascontiguousarray(vectors.cpu().numpy()) for name, vectors in uploads.items()}
     good = finite(rows) and math.isfinite(float(losses.sum()))
     return rows, () if good else _bad(chunk, uploads, losses)
@@ -62,11 +62,18 @@ def client_losses(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
     return tuple((client, total / steps, square / steps) for client, steps, total, square in columns if steps)
 
 
-def _bad(chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor) -> tuple[tuple[int, int], ...]:
-    """Return (client, first bad local step) of each update that holds NaN or Inf."""
+def also_kept(bad: BadUpdates, chunk: Chunk, keeps: dict[str, Tensor], losses: Tensor) -> BadUpdates:
+    """Return the `bad` updates, and those whose clients would keep NaN or Inf in `keeps`, a row for each."""
+    if all(math.isfinite(float(rows.sum())) for rows in keeps.values()):
+        return bad
+    return tuple((dict(_bad(chunk, keeps, losses)) | dict(bad)).items())
+
+
+def _bad(chunk: Chunk, vectors: dict[str, Tensor], losses: Tensor) -> BadUpdates:
+    """Return (client, first bad local step) of each row of `vectors` that holds NaN or Inf."""
     found = []
     for row, client in enumerate(chunk.clients):
-        if not all(bool(rows[row].isfinite().all()) for rows in uploads.values()):
+        if not all(bool(rows[row].isfinite().all()) for rows in vectors.values()):
             wrong = torch.nonzero(~losses[row].isfinite())
             found.append((client, int(wrong[0]) if len(wrong) else chunk.steps[row] - 1))
     return tuple(found)

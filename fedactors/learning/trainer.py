@@ -15,23 +15,30 @@ from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
+from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.learning.batch_planner import BatchPlanner
-from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.chunks import groups, joined
 from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import apart, gathered, kept_rows, on_this, parts_of, shares, slices, timed
+from fedactors.learning.row_vectors import gathered, kept_rows, own_tensors, parts_of, shares, timed
 from fedactors.learning.sent_examples import SentExamples
-from fedactors.learning.summing import client_losses, finite, one_by_one, summed
+from fedactors.learning.summing import client_losses, finite
 from fedactors.learning.traffic.downlink import as_sent
-from fedactors.learning.traffic.uplink import sent as uplink
-from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
+from fedactors.learning.traffic.uploads import uploaded
+from fedactors.learning.training_task import (
+    BadUpdates,
+    Chunk,
+    ChunkResult,
+    MemoryLimit,
+    TrainingData,
+    TrainingTask,
+    Vectors,
+)
 from fedactors.workload import Workload
 
-Kept = Sequence[Vectors | None]  # what each client kept from its last trip
 _MOST_STEPS = 20  # of trips whose places in memory are tried as they are
 
 
@@ -160,14 +167,15 @@ class Trainer:
         """
         began = time.perf_counter()
         chunk = joined(chunks)
-        bases = [on_this(as_sent(vectors), self._device) for vectors in sent]
+        bases = [own_tensors(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
         held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
         rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
             return self._added_up(chunks, sent, rows, began)
-        deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
+        with unchanged(f"engine {type(self._engine).__name__}", sent=given):
+            deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
         if following is not None:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
         steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
@@ -178,7 +186,8 @@ class Trainer:
         gradients = None if gradients is None else self._personal.shared(gradients)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
         mine = self._personal.of(rows.starts, deltas)
-        return timed(self._uploaded(chunks, result, losses, mine, kept), began)
+        done = uploaded(self._task, chunks, result, losses, mine, kept)
+        return timed([self._learned(*one) for one in done], began)
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -191,41 +200,20 @@ class Trainer:
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
         """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
         algorithm = self._task.algorithm
-        correction = algorithm.correction(given, held)
-        moments = algorithm.moments(given, held)
+        with unchanged(f"algorithm {algorithm.name}", sent=given):
+            correction = algorithm.correction(given, held)
+            moments = algorithm.moments(given, held)
+            prox = algorithm.prox_of(given)
         zeros = rows.starts.new_zeros(1)
         return replace(
             rows,
             corrections=None if correction is None else correction.expand_as(rows.starts),
-            prox=algorithm.prox_of(given),
+            prox=prox,
             optimizer=self._work.optimizer,
             state={name: moments.get(name, zeros).expand_as(rows.starts) for name in self._work.optimizer.vectors},
             clip=self._work.clip,
             sums_gradients=self._sums_gradients,
         )
-
-    def _uploaded(
-        self, chunks: Sequence[Chunk], result: ClientResult, losses: Tensor, personal: dict[str, Tensor], kept: Kept
-    ) -> list[ChunkResult]:
-        """Return the sums of what clients upload, chunk by chunk, and what each keeps, if they had kept something."""
-        algorithm = self._task.algorithm
-        uploads = algorithm.upload(result)
-        if buffers := self._task.model.buffer_values:
-            uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}
-        keeps = algorithm.keep(result) | personal
-        learned = []
-        for one, mine, its_losses in parts_of(chunks, losses):
-            own, fresh = uplink(self._task, one, slices(uploads, mine), kept, result.sent)
-            keeps |= fresh
-            if self._task.aggregation is None:
-                found = summed(one, own, its_losses, self._task.plain)
-            else:
-                found = one_by_one(one, own, its_losses)
-            learned.append(self._learned(one, *found, its_losses))
-        if not kept:
-            return learned
-        (only,) = learned
-        return [only._replace(kept=apart(keeps, len(kept)))]
 
     def _written_out(self, chunk: Chunk, sent: Sequence[Vectors]) -> ChunkResult:
         """Train a chunk once more, so that bad updates can be told from good ones."""
@@ -249,9 +237,11 @@ class Trainer:
             for chunk, one in pairs
         ]
 
-    def _learned(self, chunk: Chunk, sums: Vectors, bad: tuple[tuple[int, int], ...], losses: Tensor) -> ChunkResult:
+    def _learned(
+        self, chunk: Chunk, sums: Vectors, bad: BadUpdates, losses: Tensor, kept: tuple[Vectors, ...] = ()
+    ) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, (), each, self._memory_limit(chunk))
+        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, kept, each, self._memory_limit(chunk))
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""

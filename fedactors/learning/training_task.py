@@ -61,6 +61,8 @@ class Chunk(NamedTuple):
         return self._replace(**one if steps is None else one | {"steps": (steps,)})
 
 
+BadUpdates = tuple[tuple[int, int], ...]
+"""(client, first bad local step, from 0) of updates that hold NaN or Inf, or whose clients would keep such."""
 ClientLoss = tuple[int, float, float]  # client; over its local steps, the mean of the batches' losses, and of squares
 
 
@@ -91,7 +93,7 @@ class ChunkResult(NamedTuple):
     sums: Vectors
     loss: float  # sum over local steps of the batch's mean loss
     seconds: float  # wall time
-    bad: tuple[tuple[int, int], ...] = ()  # (client, first bad local step) of updates with NaN or Inf
+    bad: BadUpdates = ()
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
     narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk

@@ -32,7 +32,7 @@ def complaint(outcomes: Outcomes, plan: Plan) -> str:
     """Return what is wrong with the numbers of a round; nothing if they are sound."""
     where = f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in"
     if outcomes.bad:
-        named = "; ".join(f"client {client} from local step {step}" for client, step in outcomes.bad[:5])
+        named = "; ".join(f"client {client} from local step {step + 1}" for client, step in outcomes.bad[:5])
         more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
         return f"{where} the update of {named}{more}; a smaller server.schedule.lr often helps"
     return "" if outcomes.sound else f"{where} the server's model, though every update that counted was finite"

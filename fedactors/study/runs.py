@@ -148,17 +148,20 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
 
     Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
     """
-    from fedactors.fleet.ray.scatter import scatter
+    from fedactors.fleet.ray.scatter import Call, scatter
 
     scenarios = [Scenario.load(one.scenario, one.overrides) for one in work]
     folders = [folder_of(scenario, one.out) for scenario, one in zip(scenarios, work, strict=True)]
     missing = [k for k, folder in enumerate(folders) if not complete(folder)]
     for k in missing:
         refuse_claimed(folders[k])  # before it is computed
-    first = scenarios[0].cluster
-    resources = {"cpus": first.cpus_per_actor, "gpus": first.gpus_per_actor}
-    sent = [(located(work[k].scenario).resolve(), work[k].overrides) for k in missing]
-    found = scatter(packed, sent, address, **resources)
+    calls = []
+    for k in missing:
+        one, wanted = work[k], scenarios[k].cluster
+        name = " ".join(["run", str(one.scenario), *(f"--set {override}" for override in one.overrides)])
+        arguments = (located(one.scenario).resolve(), one.overrides)
+        calls.append(Call(name, arguments, wanted.cpus_per_actor, wanted.gpus_per_actor))
+    found = scatter(packed, calls, address)
     for k, folder in enumerate(folders):
         if k in missing:
             unpack(next(found), fresh(folder))

@@ -10,9 +10,10 @@ import ray
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import FleetError
+from fedactors.fleet.evaluator import Evaluator
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.fleet.workers import ClientHost, Evaluator
+from fedactors.fleet.workers import ClientHost
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import load

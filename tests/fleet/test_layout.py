@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedactors.fleet.chunk_placement import by_kind, ranges, spread
-from fedactors.fleet.layout import Node, Want, layout, room, table
+from fedactors.fleet.layout import Node, Want, further_kinds, layout, room, table
 
 BESIDE = [Want(), Want(), Want()]  # server, evaluator, central learner
 
@@ -26,6 +26,20 @@ def test_the_server_and_the_central_learner_get_nodes_of_their_own_where_hosts_l
     assert (set(placed), server) == ({0}, 1)
     placed, (server, _, _) = layout(nodes((4,), (2,)), [Want(1)] * 6, BESIDE)
     assert set(placed) == {0, 1}, "hosts come first"
+
+
+KINDS = [Want(1, resources={"arm": 1}), Want(1, resources={"phone": 1})]
+FREE = Node("new", 4, resources={"arm": 8, "phone": 8})
+
+
+def test_hosts_for_a_node_that_joins_fit_and_are_of_each_kind():
+    taken = Node("old", 0)
+    assert further_kinds([taken, FREE], KINDS, [0, 1], [0, 1], None) == [0, 1, 0, 1], "a core is counted once"
+    assert further_kinds([taken, FREE], KINDS, [0, 1], [0, 1, 0, 1], 4) == [0, 1]
+    assert further_kinds([taken, FREE], KINDS, [0], [0, 1], 2) == [1], "the one of kind 1 was lost"
+    assert further_kinds([taken, FREE], KINDS, [0, 1], [0, 1], 2) == []
+    assert further_kinds([taken], KINDS, [0], [0, 1], 2) == []
+    assert further_kinds([Node("phones", 2, resources={"phone": 8})], KINDS, [0], [0, 1], None) == [1, 1]
 
 
 def test_several_hosts_share_a_gpu_and_a_fraction_lies_on_one():

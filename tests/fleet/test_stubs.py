@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from fedactors.fleet import workers
+from fedactors.fleet.evaluator import Evaluator
 from fedactors.fleet.sleeping_host import SleepingHost
 from fedactors.fleet.stubs import CentralHostStub, ClientHostStub, EvaluatorStub, ServerStub, WorkerStub
 
@@ -16,7 +17,7 @@ PAIRS = [
     (ClientHostStub, workers.ClientHost),
     (ServerStub, workers.ServerWorker),
     (CentralHostStub, workers.CentralHost),
-    (EvaluatorStub, workers.Evaluator),
+    (EvaluatorStub, Evaluator),
 ]
 
 

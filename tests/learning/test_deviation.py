@@ -78,10 +78,10 @@ def test_a_run_in_which_nothing_but_deviation_counts_has_rounds_without_fresh_up
 
 def test_a_run_against_numpy(monkeypatch, tmp_path):
     """Every aggregation of a run, from the updates that clients made and how old what they began from was."""
-    from fedactors.learning import trainer
+    from fedactors.learning.traffic import uploads
 
     seen, made = [], {}
-    original, one_by_one = DeviationWeights.combine_in_round, trainer.one_by_one
+    original, one_by_one = DeviationWeights.combine_in_round, uploads.one_by_one
 
     def note(chunk, uploads, losses):
         of_round = made.setdefault(chunk.version, [])
@@ -97,7 +97,7 @@ def test_a_run_against_numpy(monkeypatch, tmp_path):
         seen.append((rows.numpy().astype(float), facts.updates, found.numpy()))
         return found
 
-    monkeypatch.setattr(trainer, "one_by_one", note)
+    monkeypatch.setattr(uploads, "one_by_one", note)
     monkeypatch.setattr(DeviationWeights, "combine_in_round", remember)
     fedactors.run(late(0.35, "server.rounds=18"), tmp_path / "run", fleet="local", report=False)
     mixed = 0

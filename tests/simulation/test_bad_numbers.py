@@ -96,9 +96,25 @@ def test_set_aside_on_ray_to_the_same_bits(tmp_path, poisoned):
 
 
 def test_the_default_is_an_error_with_client_step_and_time(tmp_path, poisoned):
-    wanted = r"round \d+ \(virtual time [\d.]+ s\): NaN or Inf in the update of client (19|70) from local step 0"
+    wanted = r"round \d+ \(virtual time [\d.]+ s\): NaN or Inf in the update of client (19|70) from local step 1"
     with pytest.raises(DivergedError, match=wanted):
         run(scenario_of("server.cohort=30"), tmp_path / "run")
+
+
+PULLED = ("server.algorithm={name: ditto, pull: 1e6}", "server.rounds=3")  # own models overflow, updates do not
+
+
+def test_what_clients_keep_may_not_hold_nan(tmp_path):
+    with pytest.raises(DivergedError, match=r"round \d.*NaN or Inf in the update of client \d+ from local step \d+"):
+        run(scenario_of(*PULLED), tmp_path / "run")
+
+
+def test_a_client_set_aside_for_what_it_would_keep_keeps_what_it_had(tmp_path):
+    result = run(scenario_of(*PULLED, "server.bad_updates=quarantine"), tmp_path / "run")
+    assert result.summary["outcomes"]["quarantined"] > 0
+    kept = dict(checkpoint.load(tmp_path / "run").saved().kept)
+    assert kept
+    assert all(np.isfinite(value).all() for vectors in kept.values() for value in vectors.values())
 
 
 def test_a_run_may_end_there_with_that_reason(tmp_path, poisoned):

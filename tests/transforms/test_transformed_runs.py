@@ -116,10 +116,10 @@ class Seen:
     """Collects what clients made and what the server was given."""
 
     def __init__(self, monkeypatch):
-        from fedactors.learning import trainer
+        from fedactors.learning.traffic import uploads
 
         self.made, self.kept = [], {}
-        sent = trainer.uplink
+        sent = uploads.sent
 
         def remember(task, chunk, uploads, kept, public):
             found, fresh = sent(task, chunk, uploads, kept, public)
@@ -128,7 +128,7 @@ class Seen:
                 self.kept[client] = {name: value[row].clone() for name, value in fresh.items()}
             return found, fresh
 
-        monkeypatch.setattr(trainer, "uplink", remember)
+        monkeypatch.setattr(uploads, "sent", remember)
 
 
 @pytest.mark.parametrize("more", [("server.local.epochs=5",), BUFFERED], ids=["rounds", "buffered"])

@@ -22,14 +22,23 @@ def alive(actor: Any) -> bool:
 def available() -> list[Node]:
     """Return the nodes of the cluster with what they have free, in the order of their names."""
     free: dict[str, dict[str, float]] = cast(Any, ray)._private.state.available_resources_per_node()
-    found = []
-    for node in cast(Any, ray).nodes():
-        left = free.get(node["NodeID"], {}) if node["Alive"] else None
-        if left is not None:
-            own = {name: amount for name, amount in left.items() if not name.startswith("node:")}
-            cpus = own.pop("CPU", 0.0)
-            gpus = own.pop("GPU", 0.0)
-            found.append(Node(node["NodeManagerHostname"], cpus, gpus, own, key=node["NodeID"]))
+    return _named([_node(node, free.get(node["NodeID"], {})) for node in cast(Any, ray).nodes() if node["Alive"]])
+
+
+def whole_nodes() -> list[Node]:
+    """Return the nodes of the cluster with all that they have, free or not, in the order of their names."""
+    return _named([_node(node, node["Resources"]) for node in cast(Any, ray).nodes() if node["Alive"]])
+
+
+def _node(described: dict[str, Any], resources: dict[str, float]) -> Node:
+    """Return a node that Ray has described, with some resources."""
+    own = {name: amount for name, amount in resources.items() if not name.startswith("node:")}
+    cpus, gpus = own.pop("CPU", 0.0), own.pop("GPU", 0.0)
+    return Node(described["NodeManagerHostname"], cpus, gpus, own, key=described["NodeID"])
+
+
+def _named(found: list[Node]) -> list[Node]:
+    """Return nodes in the order of their names, which are made to differ."""
     found.sort(key=lambda node: (node.name, node.key))
     names = [node.name for node in found]
     for number, node in enumerate(found):  # several nodes of one machine, as in tests

@@ -9,7 +9,7 @@ from typing import Any, cast
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fedactors.fleet.layout import Want, room
+from fedactors.fleet.layout import Want, further_kinds, room
 from fedactors.fleet.ray.actor_process import OBSERVATION, ActorProcess
 from fedactors.fleet.ray.cluster_nodes import available
 from fedactors.fleet.ray.placement import EVALUATOR, SERVER, Placement
@@ -64,10 +64,11 @@ class ActorProcesses:
         for name in (EVALUATOR, SERVER) if server else (EVALUATOR,):
             self._idle_others.append(self._start(Want(), self._placement.other_nodes[name]))
 
-    def startable_hosts(self, running: int) -> list[int]:
+    def startable_hosts(self, running: Sequence[int]) -> list[int]:
         """Return the kinds of hosts that can be started: those started ahead, later those for which nodes were added.
 
-        Looks at the cluster at most once a second. It may grow and shrink: where work is done changes no bit.
+        `running` are the kinds of those there are. Looks at the cluster at most once a second. It may grow and shrink:
+        where work is done changes no bit.
         """
         if self._idle_hosts:
             return sorted(kind for kind, _ in self._idle_hosts)
@@ -76,16 +77,16 @@ class ActorProcesses:
         self._looked = time.monotonic()
         return self._hosts_with_room(running)
 
-    def _hosts_with_room(self, running: int) -> list[int]:
+    def _hosts_with_room(self, running: Sequence[int]) -> list[int]:
         """Return the kinds of hosts that there is room for, if nodes were added or hosts are missing."""
         nodes = available()
         added = {node.key for node in nodes} - self._seen
-        if not added and running >= len(self._placement.kinds):
+        planned = self._placement.kinds
+        if not added and len(running) >= len(planned):
             return []
         self._seen |= added
-        kinds = [kind for kind, want in enumerate(self._kinds) for _ in range(room(nodes, want))]
-        missing = len(kinds) if self._wanted is None else max(0, self._wanted - running)
-        return kinds[:missing]
+        most = None if self._wanted is None else max(self._wanted, len(self._kinds))
+        return further_kinds(nodes, self._kinds, running, planned, most)
 
     def host(self, kind: int) -> Any:
         """Return a process for a client host of a kind."""

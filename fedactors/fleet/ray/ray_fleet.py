@@ -88,7 +88,7 @@ class RayFleet:
         self.device = "cuda" if gpus > 0 else "cpu"
         self._workers: dict[Any, tuple[WorkerClass, list[Any]]] = {}  # of each actor: its class and arguments
         self._made: dict[Any, Any] = {}  # of each actor: Ray's reference to the making of its worker
-        self._running_hosts = 0
+        self._host_kinds: dict[Any, int] = {}  # of each client host that runs
         self._pause = threading.Event()  # never set: a wait that signals can end
         self._processes: ActorProcesses | None = None
         with same_handlers():
@@ -143,7 +143,7 @@ class RayFleet:
 
     def startable_hosts(self) -> list[int]:
         """Return the kinds of hosts that can be started: those planned, later those that added nodes have room for."""
-        return self._started.startable_hosts(self._running_hosts)
+        return self._started.startable_hosts(list(self._host_kinds.values()))
 
     def put(self, value: T) -> Handle[T]:
         """Put `value` where all actors can read it."""
@@ -157,7 +157,7 @@ class RayFleet:
         """
         if host:
             actor = self._started.host(kind)
-            self._running_hosts += 1
+            self._host_kinds[actor] = kind
         else:
             name = {"ServerWorker": SERVER, "CentralHost": CENTRAL}.get(worker.__name__, EVALUATOR)
             actor = self._started.other(name, Want(self._central.cpus if name == CENTRAL else 0.0, gpus))
@@ -182,7 +182,7 @@ class RayFleet:
 
     def stop(self, actor: Any) -> None:
         """End a client host."""
-        self._running_hosts -= 1
+        self._host_kinds.pop(actor)
         self._workers.pop(actor)
         self._made.pop(actor)
         self._liveness.forget(actor)

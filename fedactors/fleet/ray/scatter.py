@@ -3,37 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import ray
-from ray.exceptions import RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
 from fedactors.bits import variables
+from fedactors.errors import ClusterError
+from fedactors.fleet.layout import Want, room
+from fedactors.fleet.ray.cluster_nodes import whole_nodes
 from fedactors.fleet.ray.ray_start import connected
 
 T = TypeVar("T")
 
 
-def scatter(
-    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], address: str | None, *, cpus: float, gpus: float
-) -> Iterator[T]:
+class Call(NamedTuple):
+    """One call: what it is called in messages, its arguments, and what it takes of a node."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    cpus: float
+    gpus: float = 0.0
+
+
+def scatter(function: Callable[..., T], calls: Sequence[Call], address: str | None) -> Iterator[T]:
     """Yield `function(*arguments)` for each of `calls`, computed by tasks of the cluster at `address`.
 
     A task whose node dies is given to another. An exception of the function is raised here again. Raises ClusterError
-    if there is no such cluster.
+    if there is no such cluster, no node of it has what a call takes, or a call ends its process again and again.
     """
     if not calls:
         return
     with connected(address):
-        portable = {"env_vars": variables()}
-        task: Any = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=2, runtime_env=portable)(_call)
-        handles = [task.remote(function, arguments) for arguments in calls]
-        for handle in handles:
+        _refuse_impossible(calls)
+        task: Any = ray.remote(max_retries=2, runtime_env={"env_vars": variables()})(_call)
+        handles = [
+            task.options(num_cpus=call.cpus, num_gpus=call.gpus).remote(function, call.arguments) for call in calls
+        ]
+        for call, handle in zip(calls, handles, strict=True):
             try:
                 result: T = ray.get(handle)
-            except RayTaskError as error:
-                raise error.cause from None
+            except RayError as error:
+                raise _raised(call, error) from None
             yield result
+
+
+def _raised(call: Call, error: RayError) -> Exception:
+    """Return what is to be raised for an error of Ray: what the function raised, else a ClusterError."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, Exception) and not isinstance(error.cause, RayError):
+        return error.cause
+    text = " ".join(str(error).split())[:500]
+    return ClusterError(
+        f"{call.name}: {type(error).__name__}: {text} (accepted: run the study again, finished runs stay)"
+    )
+
+
+def _refuse_impossible(calls: Sequence[Call]) -> None:
+    """Raise ClusterError if a call takes more than any node has: Ray would wait for such a node without a message."""
+    nodes = whole_nodes()
+    for call in calls:
+        if not room(nodes, Want(call.cpus, call.gpus)):
+            found = "; ".join(f"{node.name}: {node.cpus:g} CPU, {node.gpus:g} GPU" for node in nodes)
+            raise ClusterError(
+                f"{call.name} wants {call.cpus:g} CPU and {call.gpus:g} GPU of one node (found {found};"
+                " accepted: less cpus_per_actor and gpus_per_actor, or a node that has them)"
+            )
 
 
 def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> T:

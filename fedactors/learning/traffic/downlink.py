@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
+from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import Round
 from fedactors.learning.traffic.uplink import numbers, told_next
 from fedactors.learning.training_task import SENT, TrainingTask, Vectors
@@ -52,7 +53,8 @@ def _with_messages(task: TrainingTask, state: State, before: State, version: int
         kept = {name: _row(before.get(name), length) for name, length in chain.keeps([vector]).items()}
         draws = SenderDraws(task.seed, Purpose.DOWNLINK, [number], [version])
         held = _held(chain, before.get(SENT + vector), rows)
-        arrived, renewed = chain.sent(vector, rows if held is None else rows - held, kept, draws)
+        with unchanged("a transform of server.downlink", state=state, kept=before):
+            arrived, renewed = chain.sent(vector, rows if held is None else rows - held, kept, draws)
         known = arrived if held is None else held + arrived
         found[SENT + vector] = rows[0].index_copy(0, positions, known[0, positions])
         found |= {name: value[0] for name, value in renewed.items()}

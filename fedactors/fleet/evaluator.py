@@ -1,0 +1,45 @@
+"""The worker that evaluates models, on test sets and at single clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.fleet.workers import Worker
+from fedactors.learning.client_evaluation import client_model, evaluate_clients
+from fedactors.learning.evaluation import ModelEvaluator
+from fedactors.learning.fine_tuning import tuner_of
+from fedactors.learning.training_task import ClientMeasures, TrainingData, TrainingTask, Vectors
+
+
+class Evaluator(Worker):
+    """Evaluates models on the test set while the clients train."""
+
+    def __init__(self, task: TrainingTask, evaluation_set: EvaluationSet, samples: TrainingData | None = None) -> None:
+        super().__init__("cpu")
+        self._tuner = tuner_of(task, samples)
+        self._evaluator = ModelEvaluator(task.model, evaluation_set, "cpu", task.metrics)
+        self._holdout = task.holdout
+        self._personal = task.personal
+        self._on_all = task.evaluates_on_all
+
+    def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
+        """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
+
+        `audience` is a mask, `(clients,)`. An audience without hold-out data has no measures.
+        """
+        if audience is None or self._holdout is None:
+            return self._evaluator.evaluate(public["x"])
+        held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
+        return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
+
+    def evaluate_clients(
+        self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None
+    ) -> tuple[ClientMeasures, ...]:
+        """Return the measures of each client, with what it keeps or with `public`, after a round from `version`."""
+        own = (client_model(public["x"], mine, self._personal) for mine in kept or [None] * len(clients))
+        models = own if self._tuner is None else map(partial(self._tuner.tuned, version), clients, own)
+        return evaluate_clients(self._evaluator, clients, models, None if self._on_all else self._holdout)

@@ -1,0 +1,79 @@
+"""The search for a client that ends its process: once for each client, and only where a host has died."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fedactors.fleet import hosts
+from fedactors.fleet.flight import Flight
+from fedactors.fleet.hosts import Hosts
+from fedactors.fleet.local import LocalFleet
+from fedactors.fleet.workers import Worker
+from fedactors.learning.training_task import Chunk
+
+REASON = "round 1 failed 5 times, last with ActorDiedError"
+CHUNKS = tuple(
+    Chunk(0, tuple(range(at, at + 8)), (0,) * 8, (0,) * 8, (60,) * 8, (1.0,) * 8, 0.1) for at in range(0, 1000, 8)
+)
+
+
+class Searching(Worker):
+    """A host that notes which clients it was to try."""
+
+    def __init__(self, tried, deadly):
+        super().__init__("cpu")
+        self._tried, self._deadly = tried, deadly
+
+    def deadly_client(self, chunk, seconds, *given):
+        assert 0 < seconds <= 60
+        self._tried.append((id(self), chunk.clients))
+        return f"client {self._deadly}: ended" if self._deadly in chunk.clients else ""
+
+
+class Restarting(LocalFleet):
+    """A local fleet of 16 hosts, which have died and come back, or have not died."""
+
+    died = True
+
+    def startable_hosts(self):
+        return [] if self._started else [0] * 16
+
+    def revive(self, actor):
+        return self.died
+
+
+@pytest.fixture
+def fleet():
+    with Restarting() as made:
+        yield made
+
+
+def explained(fleet, deadly=None):
+    """Return what a round is said to end with, and who was tried where."""
+    tried = []
+    found = Hosts(fleet, Searching, (tried, deadly), None)
+    flight = Flight(SimpleNamespace(facts=SimpleNamespace(version=0), chunks=CHUNKS), died=5)
+    return found.explained(flight, [{}], REASON), tried
+
+
+def test_each_client_is_tried_once_and_all_hosts_take_part(fleet):
+    said, tried = explained(fleet)
+    assert said == REASON
+    assert sorted(client for _, clients in tried for client in clients) == list(range(1000))
+    assert len({host for host, _ in tried[:16]}) == 16
+
+
+def test_the_client_is_named(fleet):
+    said, tried = explained(fleet, deadly=777)
+    assert said == "round 1, client 777: ended (5 times)"
+    assert len(tried) < len(CHUNKS)
+
+
+def test_nobody_is_tried_after_the_death_of_another_actor(fleet):
+    fleet.died = False
+    assert explained(fleet, deadly=777) == (REASON, [])
+
+
+def test_the_search_ends_when_its_time_is_up(fleet, monkeypatch):
+    monkeypatch.setattr(hosts, "_SEARCH_SECONDS", 0.0)
+    assert explained(fleet, deadly=777) == (REASON, [])
