@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.scenario import Scenario
 
     scenario = Scenario.load(options.scenario, options.set)
-    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.runner import run
 
     made = new_path(scenario.name) if not options.out and (options.tensorboard or options.wandb) else None
@@ -74,7 +74,7 @@ def extend_branch(command: argparse.ArgumentParser) -> None:
 
 def branch(options: argparse.Namespace) -> int:
     """Go on from a round of a run with something changed. Raises RunFolderError if that is not possible."""
-    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.resume.branch import branch, name_of, scenario_of_branch
 
     run = Path(options.run)

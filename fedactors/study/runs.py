@@ -25,7 +25,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import INTERRUPTED, is_complete
 from fedactors.simulation.progress import Progress, Silent, Stoppable
 from fedactors.simulation.record.code_files import code_digests
-from fedactors.simulation.record.run_folder import refuse_claimed
+from fedactors.simulation.record.folder_claims import refuse_claimed
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind

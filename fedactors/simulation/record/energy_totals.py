@@ -22,9 +22,9 @@ class EnergyTotals:
         self._of_device = np.zeros(tariff.devices)  # J, of trips
         self._ahead_each = tariff.ahead_each(ahead)
 
-    def add(self, plan: Plan) -> dict[str, Any]:
-        """Take in a plan and return its columns of metrics."""
-        tariff = self._tariff
+    def add(self, plan: Plan, tariff: Tariff | None = None) -> dict[str, Any]:
+        """Take in a plan, by another `tariff` if it is given, and return its columns of metrics."""
+        tariff = tariff or self._tariff
         spent = tariff.spent(plan)
         self._spent = self._spent.plus(spent)
         self._wasted = self._wasted.plus(spent).plus(tariff.spent(plan, heard=True), -1)

@@ -20,6 +20,7 @@ from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
+from fedactors.simulation.record.eras import Era
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, load
 from fedactors.version import ENGINE, VERSION
@@ -68,6 +69,12 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
+
+
+def past_of(start: Checkpoint, run: Path) -> tuple[Era, ...]:
+    """Return the scenarios that held before that of a checkpoint. Raises UsageError if one is no scenario any more."""
+    source, folder = str(run / SCENARIO), Path(start.folder)
+    return tuple(Era(one["rounds"], validate(one["scenario"], source, folder=folder)) for one in start.past)
 
 
 def where_to_go_on(
