@@ -118,11 +118,11 @@ def resume(
         data = load(prepared)
         _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
-        refuse_others(start or now, now, path, shown.note)
+        refuse_others(start or now, now, data, path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
             if start is None:
-                start = now
-                save(path, start, None)
+                save(path, now, None)
+            start = replace(start or now, data=now.data)
             execution = _execution()(prepared, opened, data, folder, shown, start, began, past_of(start, path))
             result = execution.play(rows, stop_after)
     _draw(folder.path, prepared, execution.clock, shown, report=report)
