@@ -126,7 +126,8 @@ class RunRecorder:
             "ended_because": ended,
             "final": self.final,
             "curve": curve(self.rows),
-            "to_accuracy": milestones(self.rows),
+            **({"ahead": ahead} if (ahead := self._totals.ahead) else {}),
+            "to_accuracy": milestones(self.rows, ahead=ahead),
             "digests": {**self.digests, "model": model_digest(state)},
         }
 

@@ -28,6 +28,7 @@ class RunTotals:
         self.empty = 0
         self.steps = 0
         self.wasted = 0
+        self._ahead = ahead
         self.down = ahead
         self.up = 0
         self.backhaul = 0  # between edges and cloud
@@ -69,6 +70,12 @@ class RunTotals:
             "steps": steps, "bytes_down": down, "bytes_up": up,
             **backhaul, **(self._energy.add(plan, tariff) if self._energy else {}),
         }  # fmt: skip
+
+    @property
+    def ahead(self) -> dict[str, float]:
+        """What was spent before the first round, in the columns of metrics; nothing where nothing was sent."""
+        energy = self._energy.ahead if self._energy else {}
+        return {"bytes_down": self._ahead, **energy} if self._ahead else {}
 
     @property
     def of_devices(self) -> dict[str, NDArray[np.float64]]:
