@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.runner import run
 
-    made = new_path(scenario.name) if not options.out and (options.tensorboard or options.wandb) else None
+    logs = options.tensorboard or options.mlflow or options.wandb
+    made = new_path(scenario.name) if logs and not options.out else None
     out = options.out or made
     with _removed_if_empty(made):
         return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))

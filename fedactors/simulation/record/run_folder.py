@@ -15,6 +15,7 @@
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
     writer.json                    while a run goes on, or if it ended before its first checkpoint: its process
+    trackers.json                  under which ids MLflow or Weights & Biases know the run, if it is logged there
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
