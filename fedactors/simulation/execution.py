@@ -97,7 +97,6 @@ class Execution:
                 stop = None if stop is None else max(stop, len(recorded_rows))
                 plans = self._watch.each("clock", plans_of_clock(self.clock, scenario.server.rounds))
                 self._recall(recorded_rows, plans)
-                self._go_on()
                 return self._conclude(self._played(plans, stop))
         finally:
             self._pipeline.close()
@@ -128,6 +127,7 @@ class Execution:
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
         try:
+            self._go_on()
             ended = self._rounds(plans, stop)
             self._saver.save()
             tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))

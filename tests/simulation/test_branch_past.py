@@ -146,6 +146,8 @@ def test_epsilon_is_never_that_of_noise_that_was_not_there(before, after, said, 
         (["server.data={name: iid, samples: 100}"], "server.data: other samples at the server"),
         (["server.until=1s"], "would have ended the run after round"),
         (["population.late.arrive=500ms"], "would have changed round"),
+        (["server.local.steps=4"], "server.local: clients do other local work"),
+        (["server.algorithm={name: ds, share: upfront}", "server.data={name: iid, samples: 9}"], "server.data: other"),
     ],
 )
 def test_what_cannot_follow_is_refused_before_a_folder_is_made(plain, changes, said, tmp_path, capsys):
@@ -160,6 +162,13 @@ def refused(source, changes, said, tmp_path, capsys):
     assert said in told
     assert "resume" not in told
     assert not out.exists()
+
+
+def test_what_a_budget_has_been_spent_on_cannot_change_its_price(tmp_path, capsys):
+    source = run(tmp_path / "run", "population.0.energy={per_step: 1 J}", "server.budget={energy: 5 kJ}").folder
+    refused(
+        source, ["population.0.energy.per_step=2 J"], "population.*.energy: a budget or a battery", tmp_path, capsys
+    )
 
 
 def test_a_selection_that_looks_at_losses_is_walked_with_those_recorded(tmp_path, capsys):

@@ -24,7 +24,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.recorded_scenario import scenario_data
-from fedactors.simulation.resume.checkpoint import checkpoints, header_of
+from fedactors.simulation.resume.checkpoint import PastScenario, checkpoints, header_of
 from fedactors.user_code import CODE, may_use_copies
 from fedactors.workload import WorkloadTable
 
@@ -65,7 +65,7 @@ class Recorded:
     @cached_property
     def eras(self) -> Eras:
         """The scenarios of the run. Raises as `scenario`."""
-        past: Sequence[Mapping[str, Any]] = ()
+        past: Sequence[PastScenario] = ()
         for path in checkpoints(self.path)[:1]:
             with suppress(RunFolderError):  # what is damaged is told of elsewhere
                 past = header_of(path).past

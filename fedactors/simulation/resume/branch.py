@@ -30,7 +30,7 @@ from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.folder_claims import check_free, new_path
 from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
-from fedactors.simulation.resume.checkpoint import Checkpoint, at_most, load, save
+from fedactors.simulation.resume.checkpoint import Checkpoint, PastScenario, at_most, load, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import differences, past_of
 from fedactors.simulation.resume.shared_past import refuse_other_past
@@ -84,11 +84,11 @@ class _Shared(NamedTuple):
     known: Checkpoint  # the last one of the run
 
     @property
-    def past(self) -> list[Mapping[str, Any]]:
+    def past(self) -> list[PastScenario]:
         """The scenarios of these rounds, as a checkpoint has them."""
-        eras: list[Mapping[str, Any]] = [*self.known.past, {"rounds": self.at, "scenario": self.known.scenario}]
+        eras = [*self.known.past, PastScenario(rounds=self.at, scenario=self.known.scenario)]
         before = [one for one in eras if one["rounds"] < self.at]
-        return [*before, {**eras[len(before)], "rounds": self.at}]
+        return [*before, PastScenario(rounds=self.at, scenario=eras[len(before)]["scenario"])]
 
     def eras(self, after: Scenario) -> Eras:
         """Return the scenarios of these rounds, and the one `after` them."""
@@ -176,7 +176,7 @@ def _again(made: Path, era: Era, before: Path, start: Checkpoint | None, where: 
     if start is None:
         run(era.scenario, made, report=False, stop_after=era.rounds, **where)
     else:
-        past = [*start.past, {"rounds": start.plans, "scenario": start.scenario}]
+        past = [*start.past, PastScenario(rounds=start.plans, scenario=start.scenario)]
         _begin(made, era.scenario, start, before, bytes_of(before / METRICS, start.metrics_bytes), past)
         resume(made, report=False, stop_after=era.rounds, **where)
     return load(made)
@@ -190,7 +190,7 @@ def _digest(lines: bytes) -> str:
 
 
 def _begin(
-    folder: Path, scenario: Scenario, start: Checkpoint, run: Path, lines: bytes, past: Sequence[Mapping[str, Any]]
+    folder: Path, scenario: Scenario, start: Checkpoint, run: Path, lines: bytes, past: Sequence[PastScenario]
 ) -> None:
     """Make the folder of a branch as if it had been stopped after the rounds that it shares with `run`."""
     folder.mkdir(parents=True, exist_ok=True)

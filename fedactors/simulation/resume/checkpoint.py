@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic's, before Python 3.12
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import SavedState
@@ -45,6 +46,13 @@ _NAME = r"round-\d{8,}"  # of the folder of a checkpoint
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time
 
 
+class PastScenario(TypedDict):
+    """A scenario that does not hold any more."""
+
+    rounds: int  # that were done when it ended
+    scenario: Mapping[str, Any]  # resolved
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """What is known of a run after `plans` of its rounds; `path` is where its tensors lie."""
@@ -58,7 +66,7 @@ class Checkpoint:
     code: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file of the user
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
-    past: Sequence[Mapping[str, Any]] = ()  # of a branch: {"rounds", "scenario"} of each that held before
+    past: Sequence[PastScenario] = ()  # of a branch: what held before
     quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
     final: Mapping[str, Any] | None = None  # accuracy and loss of the last evaluation, null where one is no number
     path: Path = Path()

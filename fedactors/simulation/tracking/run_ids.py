@@ -1,4 +1,4 @@
-"""Under which ids a run is known elsewhere: kept in its folder, so that it is logged as the same one when it goes on."""
+"""Under which ids a run is known elsewhere: kept in its folder, so that it goes on as the same one there."""
 
 from __future__ import annotations
 
