@@ -75,6 +75,12 @@ BUILTIN: dict[str, dict[str, str]] = {
         "B": "fedactors.algorithms.participation:SchemeB",
         "C": "fedactors.algorithms.participation:SchemeC",
     },
+    "attacks": {
+        "boost": "fedactors.attacks.update_attacks:Boost",
+        "label-flip": "fedactors.attacks.label_flip:LabelFlip",
+        "random": "fedactors.attacks.update_attacks:RandomUpdates",
+        "sign-flip": "fedactors.attacks.update_attacks:SignFlip",
+    },
     "membership": {
         "vanilla": "fedactors.algorithms.objective:Vanilla",
         "fast-reboot": "fedactors.algorithms.objective:FastReboot",

@@ -26,6 +26,7 @@ _FORMAT = "fedactors.traces.format_registry.Format"
 _BASES = {
     "fedactors.algorithms.objective.Vanilla": "membership",
     "fedactors.algorithms.participation.Weighting": "participation",
+    "fedactors.attacks.base.Attack": "attacks",
     "fedactors.optim.schedule.Schedule": "schedules",
     "fedactors.clock.selections.base.Selection": "selection",
     "fedactors.clock.timings.base.Timing": "timing",

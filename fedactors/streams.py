@@ -47,6 +47,7 @@ class Purpose(IntEnum):
     NOISE = 28  # noise that the server adds to a round's sum
     TREE = 29  # noise of the nodes of a tree over rounds
     SECURE_GROUPS = 30  # who is in which group of secure aggregation
+    ATTACK = 31  # what an attacker sends in a trip
 
 
 _WORD = 2**64 - 1

@@ -4,6 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -134,6 +135,26 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(tmp_path, capsys, code
 def test_a_wrong_list_is_told(tmp_path, capsys, plugins, said):
     assert main(["check", str(written(tmp_path, plugins=plugins))]) == 2
     assert said in capsys.readouterr().err
+
+
+RENAMED = (
+    SCALED.replace('{"delta": trip.delta', '{"g": trip.delta')
+    + """
+    def aggregate(self, state, sums, round, central):
+        return {"x": state["x"] + sums["g"]}
+"""
+)
+
+
+def test_an_upload_says_which_of_it_are_changes_before_they_are_transformed(tmp_path, capsys):
+    server = {**BASE["server"], "uplink": [{"name": "clip", "norm": 1.0}]}
+    assert main(["check", str(written(tmp_path, RENAMED, server=server))]) == 2
+    told = capsys.readouterr().err
+    assert 'server.uplink: "scaled" says what clients upload, and not which of that are changes' in told
+    named = RENAMED.replace("    factor:", '    changes = ("g",)\n    factor:')
+    scenario = Scenario.load(written(tmp_path, named, server=server))
+    moved = run(scenario, tmp_path / "run", fleet="local", report=False).state["x"]
+    assert np.abs(moved).max() > 0
 
 
 BROKEN = SCALED.replace("return 1.0", "return 1.0 / 0  # mine")

@@ -14,6 +14,7 @@ from fedactors.scenario.model import Scenario
 
 _KINDS = {
     "algorithms": "Algorithms",
+    "attacks": "Attacks",
     "participation": "Participation: what weight an update has",
     "schedules": "Learning rates",
     "datasets": "Data sets",

@@ -70,6 +70,7 @@ class AdaptiveAveraging(Algorithm):
 
     sends: ClassVar[tuple[str, ...]] = ("x", "vhat")
     plain: ClassVar[tuple[str, ...]] = ("v",)
+    changes: ClassVar[tuple[str, ...]] = ("delta",)
     weighting: ClassVar[str] = "uniform"
 
     beta1: Decay = 0.9

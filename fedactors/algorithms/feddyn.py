@@ -42,6 +42,7 @@ class FedDyn(Algorithm):
 
     keeps: ClassVar[tuple[str, ...]] = ("r",)
     plain: ClassVar[tuple[str, ...]] = ("moved",)
+    changes: ClassVar[tuple[str, ...]] = ("delta",)
     weighting: ClassVar[str] = "uniform"
 
     name: Literal["feddyn"] = "feddyn"

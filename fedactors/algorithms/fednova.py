@@ -65,6 +65,11 @@ class FedNova(Averaging):
         """Return mu."""
         return self.mu
 
+    @property
+    def wants_sgd(self) -> str:
+        """The weights a_i are those of all gradients of a trip, each of the whole model."""
+        return "its updates are divided by what all steps of a trip weigh"
+
     def optimizer(self, setting: TaskSetting) -> Optimizer:
         """Return SGD, with the momentum whose a is known."""
         return ClientMomentum(beta=self.momentum) if self.momentum else SGD()

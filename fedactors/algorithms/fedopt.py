@@ -11,35 +11,35 @@ of the server is the optimiser's `lr`, the clients' is the scenario's.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.optim.server_optimizers import Adagrad, ServerAdam, ServerMomentum, Yogi
+from fedactors.optim.server_optimizers import Adagrad, ServerAdam, ServerMomentum, Yogi, only
 
 
 class FedAvgM(FedAvg):
     """Federated averaging with momentum at the server."""
 
     name: Literal["fedavgm"] = "fedavgm"  # type: ignore[assignment]
-    server_optimizer: ServerMomentum = ServerMomentum()
+    server_optimizer: Annotated[ServerMomentum, only("momentum")] = ServerMomentum()
 
 
 class FedAdagrad(FedAvg):
     """Federated averaging whose server steps by Adagrad."""
 
     name: Literal["fedadagrad"] = "fedadagrad"  # type: ignore[assignment]
-    server_optimizer: Adagrad = Adagrad()
+    server_optimizer: Annotated[Adagrad, only("adagrad")] = Adagrad()
 
 
 class FedAdam(FedAvg):
     """Federated averaging whose server steps by Adam."""
 
     name: Literal["fedadam"] = "fedadam"  # type: ignore[assignment]
-    server_optimizer: ServerAdam = ServerAdam()
+    server_optimizer: Annotated[ServerAdam, only("adam")] = ServerAdam()
 
 
 class FedYogi(FedAvg):
     """Federated averaging whose server steps by Yogi."""
 
     name: Literal["fedyogi"] = "fedyogi"  # type: ignore[assignment]
-    server_optimizer: Yogi = Yogi()
+    server_optimizer: Annotated[Yogi, only("yogi")] = Yogi()

@@ -128,7 +128,8 @@ class CentralTraining(Mixed):
     merge_optimizer: ServerOptimizer | None = None
     """How the server follows that sum (MERGEOPT), in place of `merge_lr`."""
     central_lr: float | None = Field(default=None, ge=0.0)
-    """Rate of the central steps (eta_c); by default the clients' times `global_lr`."""
+    """Rate of the central steps (eta_c); by default the clients' times `global_lr`, or `server_optimizer.lr` where that
+    is a step along the mean update (sgd, momentum); adaptive rates are on another scale, and count as 1."""
     central_steps: int | None = Field(default=None, ge=0)
     """Central steps in a round (K_c); by default as many as are wanted of a client."""
 
@@ -138,7 +139,9 @@ class CentralTraining(Mixed):
 
     def central_rate(self, round: Round) -> float:
         """Return eta_c."""
-        return round.lr * self._serveropt.lr if self.central_lr is None else self.central_lr
+        if self.central_lr is not None:
+            return self.central_lr
+        return round.lr * (1.0 if self._serveropt.adaptive else self._serveropt.lr)
 
     def start(self, x: Tensor) -> dict[str, Tensor]:
         """x, and what SERVEROPT and MERGEOPT keep."""

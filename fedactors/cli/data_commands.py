@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 100_000:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number from 1 to 100,000)')
     return int(text)
 

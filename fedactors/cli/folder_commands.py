@@ -6,7 +6,7 @@ import argparse
 from contextlib import nullcontext
 
 from fedactors.cli import shared_options
-from fedactors.errors import RunFolderError
+from fedactors.errors import RunFolderError, ScenarioError
 
 
 def extend_report(command: argparse.ArgumentParser) -> None:
@@ -21,9 +21,13 @@ def report(options: argparse.Namespace) -> int:
     from fedactors.report import html
 
     window = shared_options.window_of(options)
+    alone = len(options.runs) == 1
+    if alone and (options.window or options.metric):
+        given = "--window" if options.window else "--metric"
+        raise ScenarioError(f"{given}: the page of one run shows all of its rounds (accepted: with two runs or more)")
     try:
-        if len(options.runs) == 1 and options.out is None:
-            print(html.write(options.runs[0]))
+        if alone:
+            print(html.write(options.runs[0], options.out))
         else:
             print(html.write_many(options.runs, options.out or "comparison.html", window))
     except ValueError as error:  # of the drawing library, for numbers that give no picture

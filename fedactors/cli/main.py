@@ -115,7 +115,10 @@ def console() -> None:
 
 
 class _ArgumentParser(argparse.ArgumentParser):
-    """Errors as ours: one message, with the closest word that exists."""
+    """Errors as ours: one message, with the closest word that exists. Names of options are not abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> Any:
         """Print the message and leave with exit code 2."""

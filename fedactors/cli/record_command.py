@@ -67,7 +67,7 @@ def _usage(options: argparse.Namespace) -> int:
 
 def _percentages(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) <= 100 for word in words) or len(set(words)) != len(words):
+    if not all(word.isdecimal() and int(word) <= 100 for word in words) or len(set(words)) != len(words):
         raise TraceError(f"--competitors {text} (accepted: percentages from 0 to 100, such as 0,30,50)")
     return tuple(int(word) for word in words)
 

@@ -93,7 +93,7 @@ def branch(options: argparse.Namespace) -> int:
 
 def _round(text: str) -> int:
     number = text.removeprefix("round=")
-    if not number.isdigit() or not 1 <= int(number) <= _LAST_ROUND:
+    if not number.isdecimal() or not 1 <= int(number) <= _LAST_ROUND:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: round=N, N from 1)')
     return int(number)
 

@@ -71,7 +71,7 @@ def _percent(share: float | None) -> str:
 
 def _numbers(text: str) -> list[int]:
     parts = text.split(",")
-    if not all(part.isdigit() and 1 <= int(part) <= 10_000_000 for part in parts):
+    if not all(part.isdecimal() and 1 <= int(part) <= 10_000_000 for part in parts):
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: whole numbers with commas, as 1,2,4)')
     return sorted({int(part) for part in parts})
 

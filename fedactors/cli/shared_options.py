@@ -117,6 +117,6 @@ def version_of(command: str) -> str:
 
 def positive(text: str) -> int:
     """Return a whole number from 1 to 4096. Raises ArgumentTypeError."""
-    if not text.isdigit() or not 1 <= int(text) <= 4096:
+    if not text.isdecimal() or not 1 <= int(text) <= 4096:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number from 1 to 4096)')
     return int(text)

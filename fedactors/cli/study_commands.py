@@ -6,12 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedactors.cli import planned_files, shared_options
 from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
-from fedactors.study.study_cells import StudyAxis, axis_of
+
+if TYPE_CHECKING:
+    from fedactors.study.study_cells import StudyAxis
 
 _INTERRUPTED = 130
 
@@ -56,7 +58,7 @@ def run_compare(options: argparse.Namespace) -> int:
     """Compare, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
-    from fedactors.study.comparison import compare
+    from fedactors.study.comparison import compare, seeds_of
 
     _check(options)
     base = Scenario.load(options.scenario, options.set)
@@ -64,7 +66,7 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.plot:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     axes = _axes(options, base)
-    _refuse_other(options, axes, out)
+    _refuse_other(options, axes, seeds_of(base, options.seeds), out)
     further = {"baseline": options.baseline, "confidence": options.confidence}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
@@ -96,6 +98,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, sweep_page
+    from fedactors.study.comparison import seeds_of
     from fedactors.study.sweep import axes_of, sweep
 
     _check(options)
@@ -104,7 +107,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     if options.plot:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     further = _recordings(options, base)
-    _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], out)
+    seeds = seeds_of(base, base.sweep.seeds if base.sweep else 1)
+    _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], seeds, out)
     shown = options.measure
     found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
     text = sweep_page.text(found)
@@ -135,6 +139,7 @@ def _found(study: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
+    from fedactors.study.study_cells import axis_of
     from fedactors.study.sweep import axes_of
 
     recordings = _recordings(options, base)
@@ -154,11 +159,11 @@ def _recordings(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
     return [recordings_axis(base, options.traces)] if options.traces else []
 
 
-def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], out: Path) -> None:
+def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], seeds: Sequence[int], out: Path) -> None:
     """Raise RunFolderError if the folder holds tables of a study of other runs; before anything runs."""
     from fedactors.study.earlier import StudyVariants, refuse_other
 
-    refuse_other(StudyVariants(options.scenario, options.set, axes, options.clock_only), out)
+    refuse_other(StudyVariants(options.scenario, options.set, axes, seeds, options.clock_only), out)
 
 
 def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Callable[[], str]]:
@@ -179,12 +184,16 @@ def _check(options: argparse.Namespace) -> None:
         value = getattr(options, name, None)
         if value is not None and not low <= value <= high:
             raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    if not 0 < getattr(options, "confidence", 0.95) < 1:
+        raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.target is not None and not 0 < options.target <= 1:
+        raise ScenarioError(f"--target {options.target:g} (accepted: an accuracy above 0 and up to 1, such as 0.8)")
     _check_choices(options)
 
 
 def _check_choices(options: argparse.Namespace) -> None:
-    if not 0 < getattr(options, "confidence", 0.95) < 1:
-        raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
+    if options.clock_only and options.plot and options.command is run_compare:
+        raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")

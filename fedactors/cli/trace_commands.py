@@ -57,7 +57,7 @@ def _sampling(action: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or len(text) > 18:
+    if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: a whole number)')
     return int(text)
 

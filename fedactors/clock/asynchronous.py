@@ -131,11 +131,11 @@ class _Server:
         return "nobody who can be asked can ever report" if self.unreachable else "nobody can be asked any more"
 
     def _ask(self) -> None:
-        """Send the newest model to as many clients as there is room for; between periods, only when they begin."""
+        """Send the newest model to as many clients as there is room for; of a period, only when it begins."""
         world, rules = self.world, self.rules
         now = world.now
         room = rules.concurrency - len(self.flights)
-        if not room or (rules.every is not None and self.turn):
+        if not room or (rules.every is not None and self._in_period):
             return
         if self.unreachable_at != now:
             self.unreachable_at = now
@@ -171,12 +171,14 @@ class _Server:
 
     def _next_candidate(self) -> Time:
         """Return when a free client can be asked; while others work, a time at which that is possible."""
-        world, rules = self.world, self.rules
-        if self.flights:
-            return world.next_candidate(rules.among)
+        world, among = self.world, self.rules.among
         free = ~self.busy
+        if self.flights:
+            busy = len(self.flights) + len(self.inbox)
+            soon = world.next_of(np.flatnonzero(free), among) if len(free) < 2 * busy else world.now
+            return soon if soon > world.now else world.next_candidate(among)  # which may be a busy one
         free[list(self.unreachable)] = False
-        soon = world.next_of(np.flatnonzero(free), rules.among)
+        soon = world.next_of(np.flatnonzero(free), among)
         return min(soon, world.next_change()) if self.unreachable else soon
 
     def _land(self) -> None:
@@ -208,6 +210,11 @@ class _Server:
     def _begun(self) -> bool:
         """Whether anybody was asked since the last aggregation, or is still at work."""
         return bool(self.flights or self.inbox or self.failed)
+
+    @property
+    def _in_period(self) -> bool:
+        """Whether a period has begun for which clients were asked, or could have been."""
+        return self.turn > 0 or (self._begun and self.world.now > self.opened)
 
     def _fresh(self, order: Order) -> bool:
         bound = self.rules.max_staleness

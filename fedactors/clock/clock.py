@@ -14,7 +14,7 @@ from fedactors.clock.energy.meter import meter_of
 from fedactors.clock.hierarchy import hierarchical, tiers_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.secure_groups import SecureGroups
-from fedactors.clock.selections.base import Clients, Loss, Selector, Stages
+from fedactors.clock.selections.base import Clients, Loss, Stages
 from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
@@ -56,20 +56,11 @@ class Clock:
         self._world.meter = meter_of(scenario, self._world, round(payload.ahead * int(np.max(model_bytes))))
         if scenario.server.secure is not None:
             self._world.secure = SecureGroups(scenario.server.secure, scenario.seed)
-        self._world.selector = self._selector(trip_planner, workloads)
-        self._policy = self._world.env.process(policy(self._world, scenario, payload))
+        clients = _clients(scenario, self._world, trip_planner, workloads)
+        self._policy = self._world.env.process(policy(self._world, scenario, payload, clients))
         self._steered: bool = scenario.server.selection.steers
         self._without_feedback: dict[int, Plan] = {}
         self.ended_because = ""
-
-    def _selector(self, trip_planner: TripPlanner, workloads: list[Workload]) -> Selector:
-        """Return the selection at work, with what it may know of the clients."""
-        server = self._scenario.server
-        clients = _clients(self._world.population, trip_planner, workloads)
-        deadline = NEVER if server.deadline is None else server.deadline
-        known = clients._replace(deadline=deadline, history=History(self._world), groups=self._scenario.groups)
-        selector: Selector = server.selection.start(known)
-        return selector
 
     def __iter__(self) -> Iterator[Plan]:
         return self
@@ -140,13 +131,17 @@ def planner(
     return VaryingTripPlanner(population, flows, down, up, once, missed)
 
 
-def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
-    """Return the process that plays the server of `scenario`, with its own work as time."""
+def policy(world: World, scenario: Scenario, payload: Payload, clients: Clients) -> Events:
+    """Return the process that plays the server of `scenario`, with its own work as time, and let its selection start.
+
+    `clients` is what a selection may know of them.
+    """
     server, timing = scenario.server, scenario.server.timing
     limits: dict[str, Any] = {"rounds": server.rounds, "deadline": server.deadline, "until": server.until}
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
     if isinstance(timing, Hierarchical):
-        return hierarchical(world, tiers_of(world, scenario, timing, payload.backhaul))
+        return hierarchical(world, tiers_of(world, scenario, timing, payload.backhaul, clients))
+    world.selector = server.selection.start(clients)
     if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}
@@ -164,10 +159,18 @@ def policy(world: World, scenario: Scenario, payload: Payload) -> Events:
     return asynchronous.asynchronous(world, rules)
 
 
-def _clients(population: Population, trip_planner: TripPlanner, workloads: list[Workload]) -> Clients:
+def _clients(scenario: Scenario, world: World, trip_planner: TripPlanner, workloads: list[Workload]) -> Clients:
     """Return what a selection may know of the clients."""
+    deadline = scenario.server.deadline
     work = WorkloadTable(workloads).all()
     down, up = (np.asarray(column) for column in trip_planner.transfers)
-    compute = work.samples(work.wanted).astype(float) * population.per_sample
+    compute = work.samples(work.wanted).astype(float) * world.population.per_sample
     times, computing = (np.minimum(spent, NEVER).astype(np.int64) for spent in (compute + down + up, compute))
-    return Clients(np.where(work.wanted > 0, work.held, 0), times, Stages(down.copy(), computing, up.copy()))
+    return Clients(
+        np.where(work.wanted > 0, work.held, 0),
+        times,
+        Stages(down.copy(), computing, up.copy()),
+        NEVER if deadline is None else deadline,
+        History(world),
+        scenario.groups,
+    )

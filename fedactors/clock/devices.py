@@ -202,8 +202,8 @@ def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tup
     The k-th rows of both are one recording: a device has one row, one offset and one length for both directions, and
     the direction that ends first is silent until the other ends.
     """
-    down = None if links.down is None else _series(links.down, BYTES_PER_SECOND, setting)
-    up = None if links.up is None else _series(links.up, BYTES_PER_SECOND, setting)
+    down = None if links.down is None else _one_direction(links.down, "down", setting)
+    up = None if links.up is None else _one_direction(links.up, "up", setting)
     length = None
     if down is not None and up is not None and links.down and links.up:
         length = _common_length(down, up, f"{links.down.path} and {links.up.path}")
@@ -215,6 +215,14 @@ def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tup
         return _varying(wanted, series, group, setting, 3, length) if wanted and series else None
 
     return direction(links.down, down), direction(links.up, up)
+
+
+def _one_direction(wanted: RateRecording, name: str, setting: GroupSetting) -> Series:
+    """Return the rows of one direction. Raises TraceError if the other's are among them, as in a log of both."""
+    series = _series(wanted, BYTES_PER_SECOND, setting)
+    if all(any(row.endswith(end) for row in series.names) for end in ("/down", "/up")):
+        raise TraceError(f'{wanted.path}: rows of both directions for {name} (accepted: rows: "*/{name}")')
+    return series
 
 
 def _common_length(down: Series, up: Series, paths: str) -> Int64:

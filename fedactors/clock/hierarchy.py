@@ -15,6 +15,9 @@ import simpy
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population, build
+from fedactors.clock.selections.base import Clients, Selection
+from fedactors.clock.selections.edge_selector import EdgeSelector
+from fedactors.clock.selections.history import History
 from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
@@ -39,11 +42,16 @@ class TierRules:
     samples: Int64  # of each client
     among: str
     until: Time | None
+    selection: Selection
+    clients: Clients  # what a selection may know of them
 
 
 def hierarchical(world: World, rules: TierRules) -> Generator[simpy.Event, object, str]:
-    """Run cloud rounds until the last one, the end of time or the end of the population; return why it ended."""
-    return (yield from _Cloud(world, rules).serve())
+    """Return the process that runs cloud rounds until the last one, the end of time or the end of the population.
+
+    It returns why it ended.
+    """
+    return _Cloud(world, rules).serve()
 
 
 class _Cloud:
@@ -153,6 +161,9 @@ class _EdgeServer:
         self.heard = 0  # samples of clients heard in this cloud round
         self.asked = 0  # clients, in all
         self.present = True  # whether its link is ever up again
+        self._left: Time = 0  # when its last round ended
+        self._apart: Time = 0  # ns between the last round of a cloud round and the first of the next
+        self._selector = self._started()
         links = cloud.rules.links
         self._availability = links.availability
         self._down, self._up = (
@@ -160,15 +171,27 @@ class _EdgeServer:
             for rates in (links.down, links.up)
         )
 
+    def _started(self) -> EdgeSelector:
+        """Return the selection of the edge, which knows its clients, its deadline and how long its rounds take."""
+        world, rules = self.cloud.world, self.cloud.rules
+        members, deadline = rules.members[self.number], rules.deadlines[self.number]
+        known = rules.clients.of(members)._replace(
+            deadline=NEVER if deadline is None else deadline,
+            history=History(world, members, lambda: world.now - self._apart),
+        )
+        return EdgeSelector(rules.selection.start(known), members)
+
     def play(self) -> Waits:
         """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""
         world, rules = self.cloud.world, self.cloud.rules
         yield from self._transfer(self._down)
+        self._apart += world.now - self._left
         for _ in range(rules.edge_rounds if self.present else 0):
             clients = yield from self._drawn()
             if not len(clients):
                 break
             yield from self._round(clients)
+        self._left = world.now
         if self.present:
             yield from self._transfer(self._up)
         yield world.at(world.now, Phase.FINISH)
@@ -202,7 +225,7 @@ class _EdgeServer:
             yield world.at(world.now, Phase.DISPATCH)
             candidates = np.intersect1d(world.candidates(rules.among), members, assume_unique=True)
             if len(candidates):
-                return world.draw(self.model, candidates, rules.asks[self.number], self.number)
+                return world.draw(self.model, candidates, rules.asks[self.number], self.number, self._selector)
             back = world.next_of(members, rules.among)
             if back == NEVER and not world.unforeseen:
                 return candidates
@@ -223,8 +246,11 @@ class _EdgeServer:
         self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),)))
 
 
-def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int) -> TierRules:
-    """Return what edges and cloud of a scenario do, with models of `size` bytes; reads recordings of the links."""
+def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int, clients: Clients) -> TierRules:
+    """Return what edges and cloud of a scenario do, with models of `size` bytes; reads recordings of the links.
+
+    `clients` is what a selection may know of them.
+    """
     server = scenario.server
     groups = scenario.population
     edge_of = np.repeat([_place(timing, group.edge) for group in groups], [group.count for group in groups])
@@ -241,6 +267,8 @@ def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int) 
         samples=_samples(world),
         among=server.among,
         until=server.until,
+        selection=server.selection,
+        clients=clients,
     )
 
 

@@ -18,18 +18,18 @@ from fedactors.scenario.trace_options import Trace
 def look_for_recordings(groups: Iterable[GroupOptions], folder: Path) -> None:
     """Look for the files of all recordings of groups, before any is read. Raises TraceError if one is missing."""
     for group in groups:
-        for path in _paths(group):
+        for path in recordings_of(group):
             locate_all(path, folder)
 
 
-def _paths(options: BaseModel) -> Iterator[str]:
+def recordings_of(options: BaseModel) -> Iterator[str]:
     """Yield the path of each recording in options, in the order of their keys."""
     if isinstance(options, Trace | RateRecording | DeviceRecording | Places):
         yield str(options.path)
     for name in type(options).model_fields:
         value = getattr(options, name)
         if isinstance(value, BaseModel):
-            yield from _paths(value)
+            yield from recordings_of(value)
 
 
 def locate(path: str, folder: Path) -> Path:

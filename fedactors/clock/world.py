@@ -89,15 +89,17 @@ class World(VirtualTime):
         self.presence.advance(self.now)
         return self.presence.available()
 
-    def draw(self, version: int, candidates: Int64, count: int | None, turn: int = 0) -> Int64:
+    def draw(
+        self, version: int, candidates: Int64, count: int | None, turn: int = 0, selector: Selector | None = None
+    ) -> Int64:
         """Return which of `candidates` the server asks, ascending: `count` of them, or all.
 
-        `turn` numbers the drawings for one version.
+        `turn` numbers the drawings for one version; an edge has a `selector` of its own.
         """
         if count is None or not len(candidates):
             return candidates
         random = stream(self.seed, Purpose.COHORT, turn, version)
-        return np.sort(self.selector.choose(candidates, count, version, random))
+        return np.sort((selector or self.selector).choose(candidates, count, version, random))
 
     def next_candidate(self, among: str) -> Time:
         """Return when a client can be asked again, at a moment at which none can; NEVER if none ever can."""

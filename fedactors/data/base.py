@@ -125,7 +125,11 @@ def joined_weights(*parts: tuple[Float32 | None, int]) -> Float32 | None:
 
 
 class Dataset(Protocol):
-    """A data set that a scenario may name. `clients` matters only to data that are made client by client."""
+    """A data set that a scenario may name. `clients` matters only to data that are made client by client.
+
+    One that finds its files otherwise than by options of the type `ScenarioPath` may have `named_files()`, which
+    returns their paths by what the scenario calls them: a study knows by their contents which runs it has.
+    """
 
     name: str
 

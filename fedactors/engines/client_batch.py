@@ -173,6 +173,17 @@ class ClientBatch(BatchPlan):
         """Return the `prox` of one row."""
         return float(self.prox[row]) if isinstance(self.prox, Tensor) else self.prox
 
+    def first_step(self) -> ClientBatch:
+        """Return the first step of each trip, with the rate 1, along the gradient of the loss as it is.
+
+        The gradient is clipped, and has the penalty of plain SGD, as in the trip; an optimiser that does not follow it
+        is left out.
+        """
+        sgd = self.optimizer if self.optimizer.follows_gradient else PLAIN
+        alone = replace(self, corrections=None, prox=0.0, optimizer=sgd, state=NO_STATE, weight=1.0, second_loss=None)
+        steps = [min(1, steps) for steps in self.steps]
+        return replace(alone, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
+
     def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order; nothing is prepared for them."""
         chosen = torch.tensor(rows, device=self.starts.device)

@@ -67,7 +67,9 @@ def _first_phones(folder: Path, tell: Callable[[str], None]) -> None:
     if hashlib.sha256(content).hexdigest() != _SHA256_OF_FIRST:
         path.unlink()
         raise UsageError(f"{path}: its first {_FIRST_PHONES} phones are not those that were published; removed")
-    (folder / f"state_traces_{_FIRST_PHONES}.json").write_bytes(content)
+    draft = folder / f".state_traces_{_FIRST_PHONES}.json"
+    draft.write_bytes(content)
+    draft.replace(folder / f"state_traces_{_FIRST_PHONES}.json")
     tell(f"flash: the first {_FIRST_PHONES} phones have the SHA-256 that is known of them")
 
 

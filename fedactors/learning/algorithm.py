@@ -80,6 +80,7 @@ class Round(NamedTuple):
     steps: int = 0  # local steps behind the updates received: sum of K_i
     server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
     largest: float = 0.0  # of the aggregation weights
+    heard_before: int = 0  # rounds before this one in which an update counted
 
 
 class CentralData(Protocol):
@@ -210,7 +211,7 @@ class Algorithm(Options):
     @property
     def sums_updates_only(self) -> bool:
         """Whether all that is summed over clients are the updates of their models, as a mean."""
-        own = type(self).upload is Algorithm.upload and not self.keeps and not self.plain
+        own = type(self).upload is Algorithm.upload and not self.plain
         return own and self.centre not in ("before", "beside")
 
     @property

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedactors.engines.base import Engine
-from fedactors.engines.client_batch import NO_STATE, BatchPlan, ClientBatch, UpdateSums
+from fedactors.engines.client_batch import BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.micro_batching import MicroBatching, if_memory_allows
 from fedactors.learning.algorithm import Algorithm, ClientResult
@@ -29,7 +29,6 @@ from fedactors.learning.summing import client_losses, finite, one_by_one, summed
 from fedactors.learning.traffic.downlink import as_sent
 from fedactors.learning.traffic.uplink import sent as uplink
 from fedactors.learning.training_task import Chunk, ChunkResult, MemoryLimit, TrainingData, TrainingTask, Vectors
-from fedactors.optim.client_optimizers import PLAIN
 from fedactors.workload import Workload
 
 Kept = Sequence[Vectors | None]  # what each client kept from its last trip
@@ -81,10 +80,10 @@ class Trainer:
         """Whether nothing is wanted of a client's trip but its share of a weighted sum of differences."""
         if self._device.type != "cpu" or self._task.model.buffer_values:
             return False
-        algorithm = self._task.algorithm
-        differences = type(algorithm).upload is Algorithm.upload and not algorithm.plain
-        rows = self._task.aggregation is not None or self._task.uplink is not None  # each client's are wanted
-        return differences and not self._task.keeps_state and not rows
+        task = self._task
+        differences = type(task.algorithm).upload is Algorithm.upload and not task.algorithm.plain
+        rows = task.aggregation is not None or task.uplink is not None or task.attackers  # each client's are wanted
+        return differences and not task.keeps_state and not rows
 
     def _may_join(self) -> bool:
         """Whether chunks may be trained together: what clients keep is loaded and stored a chunk at a time."""
@@ -268,11 +267,8 @@ class Trainer:
         return MemoryLimit(most, same is True)
 
     def _first_gradient(self, rows: ClientBatch) -> Tensor:
-        """Return the gradient of each row's first batch at its start; zeros for a row without steps."""
-        steps = [min(1, steps) for steps in rows.steps]
-        alone = replace(rows, corrections=None, prox=0.0, optimizer=PLAIN, state=NO_STATE, weight=1.0, second_loss=None)
-        once = replace(alone, clip=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
-        return -self._personal.shared(self._batching.train(self._dataset, once).deltas)
+        """Return the gradient of each row's first batch at its start, as SGD takes it; zeros where no step is taken."""
+        return -self._personal.shared(self._batching.train(self._dataset, rows.first_step()).deltas)
 
     def _rows(self, chunks: Sequence[Chunk], chunk: Chunk, starts: Tensor) -> ClientBatch:
         """Return the trips of `chunks`, which `chunk` has all of, as rows that start from `starts`, by plain SGD."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.attacks.base import Attackers
 from fedactors.clip import Clip
 from fedactors.data.base import LabelledSamples, joined_weights
 from fedactors.data.holdings import Holdings, Part, RunHoldings, SharedHoldings, raw
@@ -124,6 +125,7 @@ class TrainingTask:
     )  # of the server's state before the first round
     uplink: Chain | None = None  # transforms of updates, if there are any
     downlink: Chain | None = None  # transforms of models on their way to clients
+    attackers: tuple[Attackers, ...] = ()  # clients that alter their updates
 
     @property
     def has_personal(self) -> bool:

@@ -109,13 +109,11 @@ class SGD(Optimizer):
         if not self.momentum:
             return params.add(grad, alpha=-lr), state
         new = grad.mul(1 - self.dampening) if self.dampening and number > 1 else grad
-        m = new.add(state["m"], alpha=self.momentum)
-        along = grad.add(m, alpha=self.momentum) if self.nesterov else m
-        return params.add(along, alpha=-lr), {**state, "m": m}
+        return _with_momentum(params, grad, new, state, lr, self.momentum, nesterov=self.nesterov)
 
 
 class ClientMomentum(Optimizer):
-    """m <- beta m + g ; y <- y - lr m (Polyak 1964), or along g + beta m (Nesterov, as in torch.optim.SGD)."""
+    """m <- beta m + g ; y <- y - lr m (Polyak 1964), or along g + beta m: `sgd` with `momentum`, by another name."""
 
     holds: ClassVar[tuple[str, ...]] = ("m",)
 
@@ -127,9 +125,16 @@ class ClientMomentum(Optimizer):
 
     def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
         """Return params - lr m, with the new m."""
-        m = grad.add(state["m"], alpha=self.beta)
-        along = grad.add(m, alpha=self.beta) if self.nesterov else m
-        return params.add(along, alpha=-lr), {**state, "m": m}
+        return _with_momentum(params, grad, grad, state, lr, self.beta, nesterov=self.nesterov)
+
+
+def _with_momentum(
+    params: Tensor, grad: Tensor, new: Tensor, state: State, lr: float, beta: float, *, nesterov: bool
+) -> Stepped:
+    """m <- beta m + new ; return params - lr m, or along grad + beta m (Nesterov), and the new m."""
+    m = new.add(state["m"], alpha=beta)
+    along = grad.add(m, alpha=beta) if nesterov else m
+    return params.add(along, alpha=-lr), {**state, "m": m}
 
 
 class Adaptive(Optimizer):

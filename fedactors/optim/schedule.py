@@ -172,8 +172,8 @@ class CosineRate(Schedule):
         """Say if a round would come at which the cosine has its low, without a lowest rate above 0."""
         if self.eta_min or self.t_max is None or rounds - self.warm_up <= self.t_max:
             return ""
-        last = self.warm_up + self.t_max
-        return f"the rate of round {last + 1} would be 0; give eta_min above 0, or t_max of at least {rounds - 1}"
+        last, least = self.warm_up + self.t_max, rounds - self.warm_up
+        return f"the rate of round {last + 1} would be 0; give eta_min above 0, or t_max of at least {least}"
 
 
 class PolynomialRate(Schedule):

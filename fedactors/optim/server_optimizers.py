@@ -18,7 +18,7 @@ an argument and a result; the step count t is one of them, of shape (1,).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -37,6 +37,9 @@ Forgetting = Annotated[float, Field(ge=0.0, lt=1.0)]
 class Sgd(Options):
     """Gradient descent: x <- x - lr g; with lr = 1 a server adds the update as it is."""
 
+    adaptive: ClassVar[bool] = False
+    """Whether steps have lengths of their own, whatever that of the gradient."""
+
     name: Literal["sgd"] = "sgd"
     lr: Rate = 1.0
 
@@ -51,6 +54,8 @@ class Sgd(Options):
 
 class ServerMomentum(Options):
     """Heavy ball: m <- beta m + g ; x <- x - lr m (FedAvgM)."""
+
+    adaptive: ClassVar[bool] = False
 
     name: Literal["momentum"] = "momentum"
     lr: Rate = 1.0
@@ -68,6 +73,8 @@ class ServerMomentum(Options):
 
 class _Adaptive(Options):
     """What Adam, Yogi and Adagrad share: x <- x - lr m / (sqrt(v) + tau)."""
+
+    adaptive: ClassVar[bool] = True
 
     lr: Rate = 0.01
     b1: Forgetting = 0.9
@@ -150,6 +157,19 @@ class Adagrad(_Adaptive):
 def _named(value: Any) -> Any:
     """Let a bare name stand for an optimiser with its defaults."""
     return {"name": value} if isinstance(value, str) else value
+
+
+def only(name: str) -> BeforeValidator:
+    """Return what lets a bare `name` stand for the optimiser of that name, and refuses others with a ValueError."""
+
+    def one(value: Any) -> Any:
+        found = _named(value)
+        asked = found.get("name", name) if isinstance(found, Mapping) else getattr(found, "name", found)
+        if asked != name:
+            raise ValueError(f'found "{asked}" (accepted: {name}, or its options)')
+        return found
+
+    return BeforeValidator(one)
 
 
 ServerOptimizer = Annotated[

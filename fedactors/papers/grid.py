@@ -11,8 +11,10 @@ from fedactors.errors import DivergedError
 from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
-from fedactors.study.runs import StudyRun, each, failure, finished
+from fedactors.study.run_folders import failure
+from fedactors.study.runs import StudyRun, finished
 from fedactors.study.study_cells import SEED, StudyCell
+from fedactors.study.worker_processes import each
 
 _EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
 

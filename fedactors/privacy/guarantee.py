@@ -75,9 +75,7 @@ def problem(server: ServerOptions, uploads: float, buffers: int) -> str:
         )
     departures = getattr(server.membership, "departures", "")
     reasons = {
-        f'"{algorithm.name}" uploads more than what noise is added to': (
-            uploads > len(algorithm.changes) or not _names_all(type(algorithm))
-        ),
+        f'"{algorithm.name}" uploads more than what noise is added to': (_uploads_more(server, uploads)),
         f"departures: {departures} decides by losses of devices, which have no noise": departures
         in ("auto", "lookahead"),
         "the model has buffers, such as BatchNorm's statistics, which travel without noise": buffers > 0,
@@ -119,8 +117,15 @@ def _telling(transforms: Sequence[UpdateTransform]) -> str:
     return next((one.name for one in transforms if one.first_told is not None), "")
 
 
-def _names_all(algorithm: type[object]) -> bool:
-    """Whether an algorithm that says what a client uploads also says which of that are changes, which get noise."""
+def _uploads_more(server: ServerOptions, uploads: float) -> bool:
+    """Whether clients send, or the server sums, more than what is said to be changes."""
+    algorithm = server.algorithm
+    further = set(algorithm.plain) - set(algorithm.changes)
+    return uploads > len(algorithm.changes) or bool(further) or not names_changes(type(algorithm))
+
+
+def names_changes(algorithm: type[object]) -> bool:
+    """Whether an algorithm that says what a client uploads also says which of that are changes."""
     upload, changes = (next(one for one in algorithm.__mro__ if name in vars(one)) for name in ("upload", "changes"))
     return issubclass(changes, upload)
 

@@ -49,13 +49,14 @@ class Spending(ABC):
         self._plain = plain
         self.spent: Float64 = np.zeros(0)
 
-    def add(self, version: int, clients: Int64, weights: Float64) -> None:
-        """Take in the updates that counted in a round."""
-        self._grow(int(clients.max(initial=-1)) + 1)
-        if len(clients):
-            for plain in self._plain:
-                self._spend(clients, np.ones(len(weights)) if plain else weights)
-        self._close(version)
+    def add(self, clients: Int64, weights: Float64) -> None:
+        """Take in the updates that counted in a round; one in which none did costs nothing."""
+        if not len(clients):
+            return
+        self._grow(int(clients.max()) + 1)
+        for plain in self._plain:
+            self._spend(clients, np.ones(len(weights)) if plain else weights)
+        self._close()
 
     @property
     def epsilon(self) -> float:
@@ -67,7 +68,7 @@ class Spending(ABC):
         if devices > len(self.spent):
             self.spent = np.pad(self.spent, (0, 2 * devices - len(self.spent)))
 
-    def _close(self, version: int) -> None:  # noqa: B027 - most noise knows no rounds
+    def _close(self) -> None:  # noqa: B027 - most noise knows no rounds
         """Take in that a round is over."""
 
     @abstractmethod
@@ -116,6 +117,7 @@ class TreeSpending(Spending):
     def __init__(self, noise: TreeNoise, delta: float, plain: tuple[bool, ...]) -> None:
         super().__init__(delta, plain)
         self._noise = noise
+        self._rounds = 0  # in which somebody was heard
         self._open: list[Float64] = []  # by level: what each device has in the node that is not complete
 
     def _grow(self, devices: int) -> None:
@@ -133,9 +135,10 @@ class TreeSpending(Spending):
             self._open = [np.zeros(len(self.spent))]
         return self._open
 
-    def _close(self, version: int) -> None:
+    def _close(self) -> None:
         """Complete the nodes that end with this round; a level above begins with what is below it."""
-        rounds = version + 1
+        self._rounds += 1
+        rounds = self._rounds
         levels = self._levels()
         if rounds & (rounds - 1) == 0:  # the highest level is complete for the first time: the next holds it all
             levels.append(levels[-1].copy())

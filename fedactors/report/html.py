@@ -17,10 +17,11 @@ from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import Records, read
 
 
-def write(folder: str | Path) -> Path:
-    """Write report.html into a run folder, from its records alone, and return its path.
+def write(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write the page of a run, from its records alone, to the file `out`, and return its path.
 
-    Raises RunFolderError if `folder` is not a run folder, is damaged, or cannot be written.
+    By default it is report.html in the run folder. Raises RunFolderError if `folder` is not a run folder or is damaged,
+    or if the file cannot be written.
     """
     records = read(folder)
     kind = "replay: the clock alone" if "steps_done_of_wanted" in records.summary else "run"
@@ -36,17 +37,16 @@ def write(folder: str | Path) -> Path:
         scenario=page_sections.scenario_shown(records),
         progress=curves.clocks(records),
     )
-    return save(page, records.path / "report.html")
+    return save(page, Path(out or records.path / "report.html"))
 
 
 def write_many(folders: Sequence[str | Path], out: str | Path, window: int | None = None) -> Path:
-    """Write one page that compares several runs to the file `out`, and return its path.
+    """Write one page that compares two or more runs to the file `out`, and return its path.
 
     Accuracies and losses are means over the last `window` rounds, by default over the last tenth of the rounds.
     Raises RunFolderError if a folder is not a run folder or is damaged, or if `out` cannot be written.
     """
-    runs = [read(folder, tables=len(folders) == 1) for folder in folders]
-    return save(compared(runs, window), Path(out))
+    return save(compared([read(folder, tables=False) for folder in folders], window), Path(out))
 
 
 def _sections(records: Records) -> list[Section]:

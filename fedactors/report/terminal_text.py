@@ -207,9 +207,12 @@ def size(number: float) -> str:
     return f"{number:.1f} TB"
 
 
+_SHORT = 0.05  # seconds; shorter times have no digit in tenths of a second
+
+
 def span(seconds: float) -> str:
     """Return seconds as a person reads them: 5400.0 -> "1.5 h"."""
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.1f} s"
+    return f"{1000 * seconds:.3g} ms" if 0 < seconds < _SHORT else f"{seconds:.1f} s"

@@ -6,6 +6,7 @@ what is not a regular file: reading a pipe or a device may never end.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -24,6 +25,7 @@ RAY_LOG = "ray.log"
 STAGES = "stages.parquet"
 CHECKPOINT = "checkpoint"
 
+_AT_ONCE = 1 << 20  # bytes that are hashed at a time
 _ENDED = "the folder of a run that has ended"
 _LARGEST_SCENARIO = 4_000_000  # bytes
 _KINDS = {
@@ -83,6 +85,17 @@ def bytes_of(path: Path, most: int = -1) -> bytes:
     """Return the content of a file, its first `most` bytes if given. Raises RunFolderError if it cannot be read."""
     with reading(path) as file:
         return file.read(most)
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """Return how many bytes a file has, and their SHA-256. Raises RunFolderError if it cannot be read."""
+    digest = hashlib.sha256()
+    size = 0
+    with reading(path) as file:
+        while part := file.read(_AT_ONCE):
+            digest.update(part)
+            size += len(part)
+    return size, digest.hexdigest()
 
 
 def text_of(path: Path, most: int | None = None) -> str:

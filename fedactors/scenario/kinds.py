@@ -14,6 +14,7 @@ from fedactors.scenario.choice import Choice
 if TYPE_CHECKING:
     from fedactors.algorithms.objective import Vanilla as Membership
     from fedactors.algorithms.participation import Weighting
+    from fedactors.attacks.base import Attack
     from fedactors.clock.selections.base import Selection
     from fedactors.clock.timings.base import Timing
     from fedactors.data.base import Dataset, SourceSplit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 else:
     Aggregation = Annotated[Any, Choice("aggregations")]
     Algorithm = Annotated[Any, Choice("algorithms")]
+    Attack = Annotated[Any, Choice("attacks")]
     Dataset = Annotated[Any, Choice("datasets")]
     Membership = Annotated[Any, Choice("membership")]
     ModelBuilder = Annotated[Any, Choice("models")]
@@ -48,6 +50,7 @@ else:
 __all__ = [
     "Aggregation",
     "Algorithm",
+    "Attack",
     "Dataset",
     "Membership",
     "ModelBuilder",

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.costs.energy_options import Consumption
+from fedactors.scenario.kinds import Attack
 from fedactors.scenario.local_options import GroupLocal
 from fedactors.scenario.process_behaviour import ProcessBehaviour, named
 from fedactors.scenario.recordings import DeviceRecording, Links, Places, RateRecording
@@ -99,6 +100,8 @@ class GroupOptions(Options):
     """The edge that its devices report to, by its name in `timing: {name: hierarchical, edges: [...]}`."""
     local: GroupLocal | None = None
     """What its devices do in a trip, in place of what `server.local` says: `batch`, and `epochs` or `steps`."""
+    attack: Attack | None = None
+    """How its devices attack, if they do: `sign-flip`, `boost`, `random` or `label-flip`, with options."""
     deadline_aware: bool = True
     """Whether a device stops at the last step from which its upload still arrives; a naive one works on."""
     on_interruption: Literal["pause", "abort"] = "pause"

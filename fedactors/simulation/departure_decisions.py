@@ -12,17 +12,17 @@ from fedactors.plan import SECOND, Plan
 from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, membership_of, settled
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.metric_rows import MetricRows
-from fedactors.simulation.tasks import task_of, with_last
+from fedactors.simulation.run_tasks import RunTasks
+from fedactors.simulation.tasks import with_last
 
 
-def departure_decision(
-    prepared: Prepared, pipeline: Pipeline, device: str, before: Objective, rows: MetricRows
-) -> Decide:
+def departure_decision(tasks: RunTasks, pipeline: Pipeline, before: Objective, rows: MetricRows) -> Decide:
     """Return the function that decides about the devices that left in one round, one after the other.
 
-    `before` is the objective before that round.
+    `tasks` have been made for the rounds before, `before` is the objective before that round.
     """
     known: dict[int, bool] = {}
+    prepared = tasks.prepared
     policy = membership_of(prepared.scenario.server).departures
     if policy not in OPEN:
         return settled(policy)
@@ -30,7 +30,7 @@ def departure_decision(
     def decide(objective: Objective, client: int, done: int) -> Verdict:
         if policy == "auto":
             return by_rule(prepared, pipeline, objective, client, done, rows)
-        verdict = by_trying(prepared, pipeline, device, before, client, done, known)
+        verdict = by_trying(tasks, pipeline, before, client, done, known)
         known[client] = verdict.exclude
         return verdict
 
@@ -44,6 +44,8 @@ def by_rule(
     server = prepared.scenario.server
     if objective.size == 1:
         return Verdict(False, {"members": 1})  # the objective would be empty
+    if (share := objective.share(client)) >= 1:
+        return Verdict(False, {"share": share})  # the others hold no samples: there would be nothing to learn
     work = prepared.workloads[client]
     steps = work.wanted / work.unit  # E, in units of what counts as an update
     base = objective.base
@@ -51,7 +53,6 @@ def by_rule(
     seen = [(row["round"] - base, row["loss"]) for row in rows if row["round"] > base and "loss" in row]
     course = fitted(seen, steps)
     gap = local["loss_device"] - local["loss_alone"]  # Gamma_l
-    share = objective.share(client)
     rough = local["loss_first"] > local["loss_device"]
     c = constants(course, steps, done - base, _rounds(prepared, rows, done) - base, share, gap, rough=rough)
     numbers = {"share": share, "gamma_l": gap, "rough": rough, **local, "floor": course.floor, **c._asdict()}
@@ -68,9 +69,8 @@ def _rounds(prepared: Prepared, rows: MetricRows, done: int) -> int:
 
 
 def by_trying(
-    prepared: Prepared,
+    tasks: RunTasks,
     pipeline: Pipeline,
-    device: str,
     before: Objective,
     client: int,
     done: int,
@@ -78,15 +78,16 @@ def by_trying(
 ) -> Verdict:
     """Decide by running both futures to the last round from the newest model, each scored on its own test set.
 
-    `before` is the objective before the round in which the device is let go; `known` are decisions of that round taken
-    already. Later departures of a future go the way that is tried. The pipeline is left as it was.
+    `tasks` have been made for the rounds before the one in which the device is let go, `before` is the objective before
+    it; `known` are decisions of that round taken already. Later departures of a future go the way that is tried. The
+    pipeline is left as it was.
     """
     snapshot, losses = pipeline.snapshot(), {}
     try:
         for name, out in (("include", False), ("exclude", True)):
             pipeline.rewind(snapshot)
-            plans, tried = islice(prepared.clock(), done, None), _as_tried(client, out, known)
-            losses[name] = _future(prepared, pipeline, device, before.fork(), plans, tried)
+            plans, tried = islice(tasks.prepared.clock(), done, None), _as_tried(client, out, known)
+            losses[name] = _future(tasks.fork(), pipeline, before.fork(), plans, tried)
     finally:  # also after an interrupt the pipeline is as it was
         pipeline.rewind(snapshot)
     said = {f"loss_{name}": loss if isfinite(loss) else None for name, loss in losses.items()}
@@ -98,14 +99,12 @@ def _as_tried(client: int, out: bool, known: Mapping[int, bool]) -> Decide:
     return lambda objective, other, done: Verdict(known.get(other, out) if other != client else out)
 
 
-def _future(
-    prepared: Prepared, pipeline: Pipeline, device: str, objective: Objective, plans: Iterator[Plan], decide: Decide
-) -> float:
+def _future(tasks: RunTasks, pipeline: Pipeline, objective: Objective, plans: Iterator[Plan], decide: Decide) -> float:
     """Play the rest of the run and return its last loss; infinite if it diverges."""
     last, flying = float("inf"), 0
     for plan, final in with_last(plans):
         objective_state = objective.at(plan, decide)
-        pipeline.submit(task_of(plan, prepared, device, last=final, objective_state=objective_state))
+        pipeline.submit(tasks.next(plan, objective_state, last=final))
         flying += 1
         while flying and (final or flying >= pipeline.max_in_flight):
             outcomes, flying = pipeline.finish(), flying - 1

@@ -44,7 +44,7 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, discard_after
 from fedactors.simulation.resume.resume import programs
 from fedactors.simulation.resume.run_saver import RunSaver
-from fedactors.simulation.round_tasks import PlannedRound, RoundTasks
+from fedactors.simulation.run_tasks import PlannedRound, PlannedRounds
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock
 
@@ -70,7 +70,7 @@ class Execution:
         self._start = start
         scenario = prepared.scenario
         self._eras = Eras(past, scenario)
-        self._tasks = RoundTasks(prepared, self._eras, fleet.device)
+        self._planned = PlannedRounds(prepared, self._eras, fleet.device)
         self._recorder = RunRecorder(folder, prepared, self._eras)
         self._stop = StopRule(self._eras, BestModel(folder.path))
         self._aside = dict(start.quarantined)
@@ -107,7 +107,7 @@ class Execution:
         Nothing in the folder has changed until then. Raises RunFolderError if the plans are others than before.
         """
         for row, (made, last) in zip(recorded_rows, plans, strict=False):
-            planned = self._tasks.recalled(made, row, self._aside.get(made.version, ()), last=last)
+            planned = self._planned.recalled(made, row, self._aside.get(made.version, ()), last=last)
             self._recorder.recall(planned.plan, planned.task, row)
             self._before = row
             self._stop.recall(row)
@@ -156,7 +156,7 @@ class Execution:
         for plan, last in plans:
             if plan.version == stop:
                 return self._drain() or cut_short(stop)
-            if self._tasks.asks(plan) and (ended := self._drain()):
+            if self._planned.asks(plan) and (ended := self._drain()):
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
@@ -171,18 +171,18 @@ class Execution:
 
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
-        if not self._tasks.has_objective and "loss" not in self._recorder.rows.last[-1]:
+        if not self._planned.has_objective and "loss" not in self._recorder.rows.last[-1]:
             self._recorder.final = finite(self._pipeline.evaluate(self._recorder.plans))
 
     def _submit(self, plan: Plan, last: bool) -> None:
         """Submit a round; if its objective needs a decision, no other round is in flight."""
-        planned = self._tasks.planned(plan, self._departure_decision, last=last)
+        planned = self._planned.next(plan, self._departure_decision, last=last)
         self._pipeline.submit(planned.task)
         self._pending.append(planned)
 
     def _departure_decision(self, before: Objective) -> Decide:
         """Return the function that decides about devices that left. No task may be in flight if the policy is open."""
-        return departure_decision(self._tasks.prepared, self._pipeline, self._fleet.device, before, self._recorder.rows)
+        return departure_decision(self._planned.tasks, self._pipeline, before, self._recorder.rows)
 
     def _drain(self) -> str:
         """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
@@ -241,7 +241,7 @@ class Execution:
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
-        self._pending[0] = self._tasks.without(self._pending[0], clients)
+        self._pending[0] = self._planned.without(self._pending[0], clients)
         self._pipeline.amend(self._pending[0].task)
         return self._outcomes()
 
@@ -274,7 +274,7 @@ class Execution:
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)
-        self._recorder.conclude_clients(self._tasks.prepared)
+        self._recorder.conclude_clients(self._planned.tasks.prepared)
         self._recorder.folder.summary(summary)
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 

@@ -22,11 +22,11 @@ class FaultNotes:
         self._limit: MemoryLimit | None = None
 
     def fault(self, version: int, fault: Fault, *, repeated: bool) -> None:
-        """Record a fault in the round of `version`, whose work is `repeated` by another host, or was done already."""
+        """Record a fault in the round of `version`, whose work is `repeated`, or was done already."""
         self._folder.fault({"round": version + 1, "cause": fault.cause, "died": fault.died, "text": fault.text})
         written = self.write_messages(fault.details)
         where = f" (what Ray said is in {self._folder.path / RAY_LOG})" * written
-        again = "; the work is given to another host" * repeated
+        again = "; the work is done again" * repeated
         self._progress.note(f"round {version + 1}: {fault.cause}{again}{where}")
 
     def write_messages(self, *further: str) -> bool:

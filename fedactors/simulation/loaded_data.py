@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedactors.attacks.base import Attackers
 from fedactors.data.accepted import accepted
 from fedactors.data.base import Data, LabelledSamples
 from fedactors.data.on_demand import OnDemandSplit
@@ -42,7 +45,9 @@ def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | No
     data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole)
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
-    return data, split, samples_of(data, split)
+    samples = samples_of(data, split)
+    relabelling = [group for group in prepared.attackers if group.attack.relabels]
+    return data, split, with_wrong_labels(samples, relabelling, data.classes) if relabelling else samples
 
 
 def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
@@ -53,6 +58,30 @@ def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
     y = np.concatenate([data.y] * variants.copies)
     weights = None if data.weights is None else np.concatenate([data.weights] * variants.copies)
     return TrainingData(data.variants, y, split, weights=weights, variants=variants)
+
+
+def with_wrong_labels(samples: TrainingData, attackers: Sequence[Attackers], classes: int) -> TrainingData:
+    """Return the samples with copies of those that attackers hold, with the labels that they learn from.
+
+    Others that hold the same samples keep the right labels. Raises ScenarioError if the data have no such label.
+    """
+    split = samples.split
+    assert isinstance(split, Split)
+    indices = np.array(split.indices)
+    y = [samples.y]
+    copied = [np.arange(len(samples.y))]
+    for group in attackers:
+        mine = slice(int(split.offsets[group.first]), int(split.offsets[group.last]))
+        held = split.indices[mine]
+        first = sum(map(len, y))
+        indices[mine] = np.arange(first, first + len(held))
+        y.append(group.attack.labels(samples.y[held], classes))
+        copied.append(held)
+    rows = np.concatenate(copied)
+    weights = None if samples.weights is None else samples.weights[rows]
+    return replace(
+        samples, x=samples.x[rows], y=np.concatenate(y), weights=weights, split=Split(split.offsets, indices)
+    )
 
 
 def has_whole_labels(model: Model) -> bool:

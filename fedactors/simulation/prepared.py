@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.attacks.base import Attackers
 from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.tariff import Tariff, tariff_of
@@ -79,12 +81,18 @@ class Prepared:
         if not isinstance(dataset, MadeByClient) or not isinstance(task.partition, NaturalPartition):
             return None
         further = server.data is not None or server.dissimilarity_every is not None
-        changed = task.split is not None or task.transform is not None
-        if further or changed or self.scenario.cluster.gpus_per_actor:
+        if further or self._alters_samples or self.scenario.cluster.gpus_per_actor:
             return None
         large = self.info.train_size * row_bytes(self.info.input_shape) > _LARGE
         rare = self._asked <= self.scenario.devices
         return dataset.on_demand(self.scenario.seed, self.scenario.devices) if large or rare else None
+
+    @property
+    def _alters_samples(self) -> bool:
+        """Whether samples are not learnt from as the data set gives them."""
+        task = self.scenario.task
+        relabelled = any(group.attack.relabels for group in self.attackers)
+        return task.split is not None or task.transform is not None or relabelled
 
     @property
     def train_bytes(self) -> int:
@@ -118,6 +126,13 @@ class Prepared:
     def personal(self) -> NDArray[np.int64]:
         """Positions in the flat vector of what stays at the clients."""
         return personal_positions(self.model, self.scenario.server.personal)
+
+    @cached_property
+    def attackers(self) -> tuple[Attackers, ...]:
+        """The clients that attack, group after group."""
+        ends = accumulate(group.count for group in self.scenario.population)
+        groups = zip(self.scenario.population, ends, strict=True)
+        return tuple(Attackers(end - group.count, end, group.attack) for group, end in groups if group.attack)
 
     @cached_property
     def uplink(self) -> Chain | None:

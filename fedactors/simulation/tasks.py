@@ -30,11 +30,18 @@ _GROUP = 8  # clients whose full gradients are summed by one host at a time; par
 
 
 def task_of(
-    plan: Plan, prepared: Prepared, device: str, *, last: bool, objective_state: ObjectiveState | None = None
+    plan: Plan,
+    prepared: Prepared,
+    device: str,
+    *,
+    last: bool,
+    objective_state: ObjectiveState | None = None,
+    heard_before: int = 0,
 ) -> RoundTask:
     """Return the task of `plan`; the model after the `last` one is always evaluated.
 
-    `objective_state` is the objective as it counts in this round, where it follows arrivals and departures.
+    `objective_state` is the objective as it counts in this round, where it follows arrivals and departures;
+    `heard_before` are the rounds before it in which an update counted.
 
     Chunks depend on the Plan, the model and the device type, never on the number of hosts. An update whose weight is
     0 (an incomplete one under Scheme A) cannot change the model and is not computed.
@@ -45,7 +52,7 @@ def task_of(
     counted = Counted(plan.heard().take(counting), weights[counting])
     bases = tuple(sorted({*np.unique(counted.orders.base).tolist(), *_shares(plan)}))
     return RoundTask(
-        _facts(plan, prepared, counted, bases, objective_state),
+        _facts(plan, prepared, counted, bases, objective_state)._replace(heard_before=heard_before),
         bases,
         _chunks(plan, prepared, device, counted, bases, _scheduled_round(plan, objective_state) - plan.version),
         evaluate=last or _is_evaluated(plan, server.evaluate_every),

@@ -10,7 +10,7 @@ the folder fedactors/algorithms, one file each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # torch is imported for the annotations only, so that checkin
 
 class StarterAlgorithm(Algorithm):
     """Average updates that are no longer than a bound."""
+
+    # Which uploads are changes of the model, so that `server.uplink` may compress them or add noise to them.
+    changes: ClassVar[tuple[str, ...]] = ("delta",)
 
     # The fields are what a scenario may write:  algorithm: {name: starter, bound: 2.0}
     name: Literal["starter"] = "starter"

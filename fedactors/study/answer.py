@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from fedactors.study.run_figures import Measure
@@ -16,28 +16,49 @@ def best_variant(
 ) -> str:
     """Return which variant is best in a measure, and by how much, in pairs of runs with the same seed.
 
+    Variants that have a figure in more seeds come first, since those that lack one may have failed where it was hard.
     The best variant is compared with the baseline, if there is one, and with the second best. Without better and worse
     (`rises` is None), the highest one is named.
     """
-    means = {name: fmean(known) for name, seeds in values.items() if (known := _known(seeds))}
-    if not means:
+    known = _with_figures(values)
+    if not known:
         return f"No variant has a figure of {measure.name}."
-    ranked = sorted(means, key=lambda name: means[name], reverse=rises is not False)
-    best = ranked[0]
-    word = "highest" if rises is not False else "lowest"
-    first = f"{best} has the {word} {measure.name}, {measure.show(means[best])}"
-    others = dict.fromkeys([*([baseline] if baseline in means else []), *ranked[1:2]])
-    compared = [
-        _against(values, best, other, measure, rises, confidence) for other in others if other not in (best, None)
-    ]
-    if not compared:
+    best, *rest = _ranked(known, rises)
+    word = "lowest" if rises is False else "highest"
+    shown = f"{measure.show(fmean(known[best]))}{_few(values[best])}"
+    first = f"{best} has the {word} {measure.name}{_those(known)}, {shown}"
+    others = dict.fromkeys(name for name in (baseline, *rest[:1]) if name in known and name != best)
+    if not others:
         return f"{first}; there is nothing to compare it with."
-    lucky = "; of many variants one is better by luck now and then" if len(means) > 2 else ""
-    return f"{first}. {' '.join(compared)[:-1]}{lucky}."
+    compared = " ".join(_against(values, best, other, measure, rises, confidence) for other in others)
+    lucky = "; of many variants one is better by luck now and then" if len(known) > 2 else ""
+    return f"{first}. {compared[:-1]}{lucky}."
+
+
+def _those(known: Mapping[str, Sequence[float]]) -> str:
+    """Return among which variants the best one is looked for, if not among all."""
+    uneven = len({len(found) for found in known.values()}) > 1
+    return " of those with figures in the most seeds" if uneven else ""
+
+
+def _ranked(known: Mapping[str, Sequence[float]], rises: bool | None) -> list[str]:
+    """Return variants, those with the most figures first, and of these the best."""
+    sign = -1 if rises is False else 1
+    return sorted(known, key=lambda name: (len(known[name]), sign * fmean(known[name])), reverse=True)
+
+
+def _with_figures(values: Mapping[str, Seeds]) -> dict[str, list[float]]:
+    return {name: found for name, seeds in values.items() if (found := _known(seeds))}
 
 
 def _known(seeds: Seeds) -> list[float]:
     return [value for value in seeds.values() if value is not None]
+
+
+def _few(seeds: Seeds) -> str:
+    """Return in how many seeds there is a figure, if not in all."""
+    count = len(_known(seeds))
+    return "" if count == len(seeds) else f" ({count} of {len(seeds)} seeds)"
 
 
 def _against(
@@ -47,6 +68,7 @@ def _against(
     seeds = [seed for seed in values[best] if seed in values[other]]
     mine, theirs = ([values[name][seed] for seed in seeds] for name in (best, other))
     found = paired(mine, theirs, confidence)
+    other = f"{other}{_few(values[other])}"
     if found is None:
         return f"Against {other}: no pairs of runs with the same seed."
     if found.half is None:

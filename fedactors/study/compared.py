@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fedactors.study.run_figures import Figures, StudyRow, figures, measure_of
 from fedactors.study.statistics import Interval, paired
@@ -41,27 +42,45 @@ class Compared:
         """The seeds that every variant was run with."""
         return [one.seed for one in self.variants[self.baseline]]
 
-    def figures(self, variant: str) -> list[Figures]:
+    def figures(self, variant: str) -> Sequence[Figures]:
         """Return the figures of each run of a variant."""
-        return [figures(one, self.target, self.window) for one in self.variants[variant]]
+        return self._figures[variant]
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> Sequence[Estimate]:
         """Return every measure of every variant that has any."""
-        found = {variant: self.figures(variant) for variant in self.variants}
-        return [
-            self._estimate(found, variant, measure)
-            for variant in self.variants
-            for measure in dict.fromkeys(name for runs in found.values() for one in runs for name in one)
-            if any(one.get(measure) is not None for runs in found.values() for one in runs)
-        ]
+        return self._estimates
 
-    def _estimate(self, found: Mapping[str, Sequence[Figures]], variant: str, measure: str) -> Estimate:
-        values, base = ([one.get(measure) for one in found[name]] for name in (variant, self.baseline))
+    @cached_property
+    def _figures(self) -> Mapping[str, Sequence[Figures]]:
+        return {
+            variant: [figures(one, self.target, self.window) for one in rows] for variant, rows in self.variants.items()
+        }
+
+    @cached_property
+    def _estimates(self) -> Sequence[Estimate]:
+        runs = [one for found in self._figures.values() for one in found]
+        measures = dict.fromkeys(name for one in runs for name in one)
+        known = [name for name in measures if any(one.get(name) is not None for one in runs)]
+        return [self._estimate(variant, measure) for variant in self.variants for measure in known]
+
+    def _estimate(self, variant: str, measure: str) -> Estimate:
+        values, base = ([one.get(measure) for one in self._figures[name]] for name in (variant, self.baseline))
         mean = measure_of(measure).interval([value for value in values if value is not None], self.confidence)
         apart = None if variant == self.baseline else paired(values, base, self.confidence)
         return Estimate(variant, measure, mean, apart)
 
-    def unlike(self) -> list[str]:
-        """Return the variants whose plans are not those of the baseline in every seed."""
-        plans = [one.plans for one in self.variants[self.baseline]]
-        return [name for name, rows in self.variants.items() if [one.plans for one in rows] != plans]
+    def alike(self) -> Mapping[str, bool]:
+        """Return whether the plans of each variant are those of the baseline, in all seeds that both have finished.
+
+        Variants that have no such seed are left out.
+        """
+        found = {}
+        for variant, rows in self.variants.items():
+            pairs = [
+                (mine.plans, base.plans)
+                for mine, base in zip(rows, self.variants[self.baseline], strict=True)
+                if not (mine.failure or base.failure) and mine.plans and base.plans
+            ]
+            if pairs:
+                found[variant] = all(mine == base for mine, base in pairs)
+        return found

@@ -18,7 +18,7 @@ from fedactors.study.compared import Compared
 from fedactors.study.run_figures import StudyRow, common_target
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
-from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed
+from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed, refuse_lost
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -82,6 +82,7 @@ def compare(
     machines = StudyMachines(jobs, address, fleet, actors)
     axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
     base = Scenario.load(path, changes)
+    refuse_lost(changes, axes, [name for name, _ in base.groups])
     cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
     first = variants[0] if baseline is None else baseline

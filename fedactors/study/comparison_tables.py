@@ -80,7 +80,11 @@ def heads(comparison: Compared) -> list[str]:
 
 def lines(comparison: Compared) -> list[list[str]]:
     """Return the cells of the table, a line for each variant."""
-    return [_line(comparison, variant, columns(comparison)) for variant in comparison.variants]
+    shown = columns(comparison)
+    found: dict[str, dict[str, Estimate]] = {variant: {} for variant in comparison.variants}
+    for one in comparison.estimates():
+        found[one.variant][one.measure] = one
+    return [_line(comparison, variant, found[variant], shown) for variant in comparison.variants]
 
 
 def title(comparison: Compared) -> str:
@@ -119,16 +123,22 @@ def notes(comparison: Compared) -> list[str]:
     if any(map(learned, columns(comparison))):
         found.append(averaged(comparison.window))
     found += _directions(comparison)
-    unlike = comparison.unlike()
-    if not unlike:
-        found.append("All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed.")
-    else:
-        found.append(
+    failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
+    return [*found, *_plans(comparison), *(f"Not finished: {why}" for why in failed)]
+
+
+def _plans(comparison: Compared) -> list[str]:
+    """Return whether variants faced the same events, as far as runs that were finished tell."""
+    alike = comparison.alike()
+    unlike = [variant for variant, same in alike.items() if not same]
+    if unlike:
+        return [
             f"Plans other than those of {comparison.baseline}: {', '.join(unlike)} (other traffic, server work or"
             " devices); what happens to each device is drawn alike."
-        )
-    failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
-    return [*found, *(f"Not finished: {why}" for why in failed)]
+        ]
+    if len(alike) < len(comparison.variants):
+        return []
+    return ["All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed."]
 
 
 def averaged(window: int | None) -> str:
@@ -147,8 +157,7 @@ def _directions(comparison: Compared) -> list[str]:
     return [f"Lower is better: {', '.join(['loss', *lower])}."] if lower else []
 
 
-def _line(comparison: Compared, variant: str, shown: Sequence[str]) -> list[str]:
-    found = {one.measure: one for one in comparison.estimates() if one.variant == variant}
+def _line(comparison: Compared, variant: str, found: Mapping[str, Estimate], shown: Sequence[str]) -> list[str]:
     runs = len(comparison.variants[variant])
     values = {name: found[name].value if name in found else None for name in shown}
     first, *rest = (written(values[name], measure_of(name), runs) for name in shown)

@@ -13,7 +13,7 @@ from itertools import combinations
 from statistics import mean
 from typing import NamedTuple
 
-from fedactors.study.run_figures import Measure, StudyRow, figures, measure_of
+from fedactors.study.run_figures import Measure, StudyRow, measure_of
 from fedactors.study.statistics import Interval, interval
 from fedactors.study.study_cells import Label, StudyAxis
 from fedactors.study.sweep import Swept
@@ -31,6 +31,8 @@ class Finding(NamedTuple):
     label: Label
     baseline: Label
     difference: Interval
+    pairs: int  # of runs, with the same seed at the same place
+    of: int  # pairs that there are, also where a run has no figure
 
 
 def findings(found: Swept) -> list[Finding]:
@@ -61,7 +63,7 @@ def sentences(found: Swept) -> list[str]:
 def _sentence(group: Sequence[Finding], measure: Measure, rises: bool | None) -> str:
     first = group[0]
     where = ", ".join(f"{_short(name)} {label}" for name, label in first.at.items())
-    parts = [f"{one.label} {_verdict(one.difference, measure, rises)}" for one in group]
+    parts = [f"{one.label} {_verdict(one, measure, rises)}" for one in group]
     return f"{_short(first.axis)}, {where or 'everywhere'}: against {first.baseline}, {'; '.join(parts)}."
 
 
@@ -69,21 +71,26 @@ def _short(axis: str) -> str:
     return axis.removesuffix(".name").rpartition(".")[2]
 
 
-def _verdict(value: Interval, measure: Measure, rises: bool | None) -> str:
+def _verdict(finding: Finding, measure: Measure, rises: bool | None) -> str:
+    value = finding.difference
+    few = [] if finding.pairs == finding.of else [f"{finding.pairs} of {finding.of} pairs"]
     if value.mean == 0 and value.half == 0:
-        return "makes no difference"
+        return "makes no difference" + "".join(f" ({said})" for said in few)
     sign = "+" if value.mean >= 0 else ""
-    shown = f"({sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)})"
+    shown = "; ".join([f"{sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)}", *few])
+    return f"is {_word(value, rises)} ({shown})"
+
+
+def _word(value: Interval, rises: bool | None) -> str:
     if not value.apart:
-        return f"is {TOO_CLOSE} {shown}"
+        return TOO_CLOSE
     up = value.mean > 0
-    word = ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
-    return f"is {word} {shown}"
+    return ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
 
 
 def _measured(found: Swept) -> dict[int, float]:
     """Return the measure of each row that has it, by its position."""
-    values = [figures(one, found.target, found.window).get(found.measure) for one in found.rows]
+    values = [one.get(found.measure) for one in found.figures]
     return {k: value for k, value in enumerate(values) if value is not None}
 
 
@@ -92,22 +99,27 @@ def _on(one: StudyAxis, at: Mapping[str, Label], rows: Sequence[StudyRow], seen:
     there = {
         (row.labels[one.name], row.seed, _elsewhere(row, one.name)): k
         for k, row in enumerate(rows)
-        if k in seen and all(row.labels.get(name) == label for name, label in at.items())
+        if all(row.labels.get(name) == label for name, label in at.items())
     }
-    pairs = ((baseline, label, _apart(there, baseline, label, rows, seen)) for baseline, label in _pairs([*one.values]))
-    return [Finding(one.name, at, label, baseline, value) for baseline, label, value in pairs if value is not None]
+    found = []
+    for baseline, label in _pairs([*one.values]):
+        pairs = _paired(there, baseline, label, rows)
+        apart: dict[int, list[float]] = {}
+        for mine, base in pairs:
+            if mine in seen and base in seen:
+                apart.setdefault(rows[mine].seed, []).append(seen[mine] - seen[base])
+        value = interval([mean(values) for values in apart.values()])
+        if value is not None:
+            found.append(Finding(one.name, at, label, baseline, value, sum(map(len, apart.values())), len(pairs)))
+    return found
 
 
-def _apart(
-    there: Mapping[Place, int], baseline: Label, label: Label, rows: Sequence[StudyRow], seen: Mapping[int, float]
-) -> Interval | None:
-    """Return the interval of the differences of a label from a baseline; None if there are none."""
-    apart: dict[int, list[float]] = {}
-    for (mine, seed, place), k in there.items():
-        base = there.get((baseline, seed, place))
-        if mine == label and base is not None and rows[k].folder != rows[base].folder:
-            apart.setdefault(seed, []).append(seen[k] - seen[base])
-    return interval([mean(values) for values in apart.values()])
+def _paired(
+    there: Mapping[Place, int], baseline: Label, label: Label, rows: Sequence[StudyRow]
+) -> list[tuple[int, int]]:
+    """Return the positions of runs at a label and at a baseline, with one seed at one place; of runs that differ."""
+    pairs = [(k, there.get((baseline, seed, place))) for (mine, seed, place), k in there.items() if mine == label]
+    return [(k, base) for k, base in pairs if base is not None and rows[k].folder != rows[base].folder]
 
 
 def _pairs(labels: Sequence[Label]) -> list[tuple[Label, Label]]:

@@ -14,10 +14,8 @@ from fedactors.scenario.trace_options import Trace
 from fedactors.study.run_figures import StudyRow
 from fedactors.study.running import StudyWork, run_all
 from fedactors.study.runs import StudyMachines
-from fedactors.study.study_cells import StudyAxis, change, crossed
+from fedactors.study.study_cells import RECORDING, StudyAxis, change, crossed
 from fedactors.traces.format_registry import format_of
-
-RECORDING = "recording"
 
 
 def recordings_axis(base: Scenario, patterns: Sequence[str]) -> StudyAxis:

@@ -15,10 +15,12 @@ from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
 from fedactors.simulation.record.learning_curve import rolling
-from fedactors.study.runs import failure
+from fedactors.study.run_folders import failure
 from fedactors.study.statistics import Interval, interval, share_interval
 from fedactors.study.study_cells import SEED, Label, StudyCell
 
+_LEAST, _MOST = 0.01, 1e6  # of values that are written with three decimals
+_ROUNDING = 1e-12  # differences below are no more than errors of rounding
 Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
 
 
@@ -32,12 +34,17 @@ class Measure(NamedTuple):
         """Return a value as a person reads it."""
         shown = {"seconds": span, "bytes": size, "joules": joules}.get(self.kind)
         if shown is None:
-            return f"{value:.3f}" if self.kind in ("share", "figure") else f"{value:,.1f}"
+            return f"{value:,.1f}" if self.kind == "number" else _decimals(value)
         return f"-{shown(-value)}" if value < 0 else shown(value)
 
     def interval(self, values: Sequence[float], confidence: float) -> Interval | None:
         """Return the mean of values with its interval, which stays within 0 and 1 if they are shares."""
         return (share_interval if self.kind == "share" else interval)(values, confidence)
+
+
+def _decimals(value: float) -> str:
+    """Return a value with three decimals, or with three digits where those would show less of it, or much more."""
+    return f"{value:.3f}" if abs(value) < _ROUNDING or _LEAST <= abs(value) < _MOST else f"{value:.3g}"
 
 
 MEASURES = {

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from fedactors.report.terminal_text import span
 from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import StudyRow, row
-from fedactors.study.runs import StudyMachines, StudyRun, complete, folder_of, played
+from fedactors.study.run_folders import complete, folder_of
+from fedactors.study.runs import StudyMachines, StudyRun, played
 from fedactors.study.study_cells import SEED, StudyCell
 
 

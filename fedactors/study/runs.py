@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
-import multiprocessing
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
-from multiprocessing.connection import Connection
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedactors.errors import ClusterError, DivergedError, RunFolderError
-from fedactors.run_files.files import CHECKPOINT, SUMMARY, bytes_of, object_of
-from fedactors.run_files.summary_file import summary_of
+from fedactors.packaged import located
+from fedactors.run_files.files import CHECKPOINT, bytes_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.endings import INTERRUPTED, is_complete
 from fedactors.simulation.progress import Progress, Silent, Stoppable
-from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.folder_claims import refuse_claimed
+from fedactors.study.run_folders import FAILURE, complete, folder_of, fresh, replay_folder
+from fedactors.study.worker_processes import each
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
 
-_FAILURE = "failure.json"
 _COLLECT_EVERY = 1.5  # seconds of processor time
-T = TypeVar("T")
 
 
 class StudyMachines(NamedTuple):
@@ -91,7 +82,7 @@ def finished(work: StudyRun) -> Path:
             _play(scenario, folder, work)
         except DivergedError as error:
             said = {"kind": type(error).__name__, "text": str(error)}
-            write(folder / _FAILURE, json.dumps(said) + "\n")
+            write(folder / FAILURE, json.dumps(said) + "\n")
         _collect()
     return folder
 
@@ -143,32 +134,6 @@ def _progress(work: StudyRun) -> Progress:
     return Silent() if until is None else Stoppable(Silent(), lambda: time.time() >= until)
 
 
-def folder_of(scenario: Scenario, out: Path) -> Path:
-    """Return the folder of a run; studies that have a run in common share it, whatever they call it."""
-    said = {key: value for key, value in scenario.dump().items() if key not in ("name", "cluster")}
-    if code := code_digests(scenario):
-        said["code"] = code
-    return out / f"run-{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]}"
-
-
-def replay_folder(run: Path) -> Path:
-    """Return the folder of the replay of a run, beside that of the run."""
-    return run.with_name(run.name.replace("run-", "replay-", 1))
-
-
-def complete(folder: Path) -> bool:
-    """Say whether a run came to its end, or diverged and would again."""
-    if not (folder / SUMMARY).exists():
-        return False
-    return is_complete(str(summary_of(folder).get("ended_because", INTERRUPTED))) or bool(failure(folder))
-
-
-def failure(folder: Path) -> str:
-    """Return why a run could not be finished, and never can; nothing if it was."""
-    path = folder / _FAILURE
-    return str(object_of(path).get("text", "")) if path.exists() else ""
-
-
 def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
     """Yield the folder of each run, in order; what is not there is run on `machines`."""
     if machines.fleet == "ray":
@@ -176,47 +141,6 @@ def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
     if machines.address:
         return on_cluster(work, machines.address)
     return each(finished, work, machines.jobs or os.cpu_count() or 1)
-
-
-def each(function: Callable[[StudyRun], T], work: Sequence[StudyRun], jobs: int) -> Iterator[T]:
-    """Yield what `function` makes of each piece of work, in order, `jobs` at a time in processes of this machine."""
-    if jobs == 1 or len(work) < 2:
-        yield from map(function, work)
-        return
-    context = multiprocessing.get_context("spawn")
-    watched, held = context.Pipe(duplex=False)  # workers see its end when this process closes it, or ends
-    with ProcessPoolExecutor(min(jobs, len(work)), context, initializer=end_with, initargs=(watched,)) as pool:
-        futures = [pool.submit(function, one) for one in work]
-        try:
-            for future in futures:
-                yield future.result()
-        except BaseException:
-            held.close()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
-            held.close()
-            watched.close()
-
-
-def end_with(watched: Connection) -> None:
-    """End this worker at once when the process that started it closes the other end, or ends, however it does.
-
-    What a run has written stays whole: each file appears at once. A terminal's Ctrl-C is left to the process above.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_when_closed(watched)
-
-
-def end_when_closed(watched: Connection) -> None:
-    """End this worker at once when the other end of `watched` is closed, which it also is when its process ends."""
-
-    def wait() -> None:
-        with suppress(OSError, EOFError):
-            watched.recv_bytes()
-        os._exit(1)
-
-    threading.Thread(target=wait, name="end-with-parent", daemon=True).start()
 
 
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
@@ -233,7 +157,8 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
         refuse_claimed(folders[k])  # before it is computed
     first = scenarios[0].cluster
     resources = {"cpus": first.cpus_per_actor, "gpus": first.gpus_per_actor}
-    found = scatter(packed, [(work[k].scenario.resolve(), work[k].overrides) for k in missing], address, **resources)
+    sent = [(located(work[k].scenario).resolve(), work[k].overrides) for k in missing]
+    found = scatter(packed, sent, address, **resources)
     for k, folder in enumerate(folders):
         if k in missing:
             unpack(next(found), fresh(folder))
@@ -258,18 +183,3 @@ def unpack(files: dict[str, bytes], folder: Path) -> None:
             path = pending / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, content)
-
-
-def fresh(folder: Path) -> Path:
-    """Set a run that cannot be gone on with aside, and return the folder's path.
-
-    Raises RunFolderError if another process is writing to it, such as another study that has the run too.
-    """
-    refuse_claimed(folder)
-    number = 0
-    while folder.exists():
-        number += 1
-        aside = folder.with_name(f"{folder.name}.unfinished-{number}")
-        if not aside.exists():
-            folder.rename(aside)
-    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -18,11 +19,11 @@ from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import MEASURES, StudyRow, figures, measure_of, rises_of
+from fedactors.study.run_figures import AT_CLIENTS, MEASURES, Figures, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
-from fedactors.study.study_cells import StudyAxis, StudyCell, axis, change, crossed
+from fedactors.study.study_cells import StudyAxis, StudyCell, axis, change, crossed, refuse_lost
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -43,11 +44,19 @@ class Swept:
     window: int | None
     beside: Sequence[str] = ()  # further measures of the table
 
+    @cached_property
+    def figures(self) -> Sequence[Figures]:
+        """The figures of each run."""
+        return [figures(row, self.target, self.window) for row in self.rows]
+
     def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
         """Return a measure of the runs at a place, of all seeds that have it."""
-        rows = [row for row in self.rows if all(row.labels.get(name) == label for name, label in at.items())]
-        found = (figures(row, self.target, self.window).get(measure) for row in rows)
-        return [value for value in found if value is not None]
+        there = [
+            one.get(measure)
+            for row, one in zip(self.rows, self.figures, strict=True)
+            if all(row.labels.get(name) == label for name, label in at.items())
+        ]
+        return [value for value in there if value is not None]
 
     def places(self) -> list[tuple[dict[str, Label], Interval | None]]:
         """Return each place of the sweep with the mean of the measure there."""
@@ -60,18 +69,20 @@ class Swept:
     def by_seed(self) -> dict[str, dict[int, float | None]]:
         """Return the measure of each place, in words, by seed."""
         found: dict[str, dict[int, float | None]] = {}
-        for row in self.rows:
-            place = variant_of(row.labels)
-            found.setdefault(place, {})[row.seed] = figures(row, self.target, self.window).get(self.measure)
+        for row, one in zip(self.rows, self.figures, strict=True):
+            found.setdefault(variant_of(row.labels), {})[row.seed] = one.get(self.measure)
         return found
 
     def best(self) -> tuple[dict[str, Label], Interval] | None:
-        """Return the place with the best mean of the measure; None if there is no figure, or no better and worse."""
+        """Return the place with the best mean of the measure; None if there is no figure, or no better and worse.
+
+        Places where more seeds have a figure come first.
+        """
         rises = self.rises()
         known = [(at, value) for at, value in self.places() if value is not None]
         if rises is None or not known:
             return None
-        return (max if rises else min)(known, key=lambda one: one[1].mean)
+        return max(known, key=lambda one: (one[1].n, one[1].mean if rises else -one[1].mean))
 
     def rises(self) -> bool | None:
         """Return whether higher values of the measure are better; None if neither is."""
@@ -148,6 +159,8 @@ def sweep(
         raise ScenarioError(f"{scenario}: has no sweep (accepted: a section sweep with a grid, a list, or both)")
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
+    refuse_lost(changes, axes, [name for name, _ in base.groups])
+    _refuse_unmeasured(base, axes, shown, clock_only=clock_only)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
@@ -173,3 +186,26 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
         accepted = "(accepted: --target, an accuracy)"
         raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")
     return shown
+
+
+def _refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], shown: str, *, clock_only: bool) -> None:
+    """Raise ScenarioError if no run can have a figure of the measure `shown`."""
+    if clock_only and (learned(shown) or shown.endswith("_to")):
+        raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
+    changed = [change for one in axes for changes in one.values.values() for change in changes]
+    key, why = _lacking(base, shown)
+    if why and not any(change.startswith(key) for change in changed):
+        raise ScenarioError(f"{base.source}: sweep.measure: no run has a figure of {shown}: the scenario {why}")
+
+
+def _lacking(base: Scenario, shown: str) -> tuple[str, str]:
+    """Return by which key a scenario would get figures of a measure, and why it has none; nothing if it has."""
+    if shown in AT_CLIENTS and base.server.evaluation is None:
+        return "server.evaluation", "has no server.evaluation"
+    if shown == "epsilon" and base.server.privacy is None:
+        return "server.privacy", "has no server.privacy"
+    if shown in ("joules", "joules_to") and not any(group.energy for group in base.population):
+        return "population", "has no group with energy"
+    if shown in ("accuracy", "rounds_to", "seconds_to", "bytes_to") and base.task.has_accuracy is False:
+        return "task", "learns values, which have no accuracy"
+    return "", ""

@@ -48,7 +48,9 @@ def best(found: Swept) -> list[str]:
         return []
     at, value = place
     where = ", ".join(f"{name} = {label}" for name, label in at.items())
-    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}."]
+    runs = len(found.rows) // len(found.places())
+    few = "" if value.n == runs else f" ({value.n} of {runs} seeds)"
+    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}{few}."]
 
 
 def title(found: Swept) -> str:

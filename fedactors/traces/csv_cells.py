@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from fedactors.plan import NEVER, Time
 from fedactors.traces.source import shown
 
 _LONGEST = 60  # characters of a time
+_NUMBER = re.compile(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def preface(text: str) -> tuple[int, int]:
@@ -39,7 +41,7 @@ def timed(name: str, times: Iterable[str]) -> tuple[str, int | None]:
 def time(text: str, unit: int | None = None) -> Time | None:
     """Return ns of "7200" in a column of `unit` ns, or of "2h"; None of an empty field.
 
-    Raises ValueError of anything else: a bare number, other than 0, in a column that states no unit.
+    Raises ValueError of anything else: a bare number, other than 0, in a column that states no unit, or 1e3.
     """
     text = text.strip()
     if not text:
@@ -48,6 +50,8 @@ def time(text: str, unit: int | None = None) -> Time | None:
         raise ValueError(f"time {shown(text)}")
     value = _bare(text, unit)
     if value is None:
+        if unit is not None and _NUMBER.fullmatch(text):
+            raise ValueError(f"{shown(text)} is no plain number")
         from fedactors.scenario.units import duration  # pydantic is heavy; numbers do not need it
 
         value = duration(text)

@@ -50,15 +50,16 @@ def whole(text: str, what: str, where: str, source: RecordingFile) -> int:
     return int(text)
 
 
-def scaled(text: str, factor: int, what: str, where: str, source: RecordingFile) -> int:
+def scaled(text: str, factor: int, what: str, where: str, source: RecordingFile, most: int = _LARGEST) -> int:
     """Return `text` times `factor`, rounded to the nearest whole number, halves to even.
 
-    Raises TraceError if `text` is no decimal number, negative or far too large.
+    Raises TraceError if `text` is no decimal number, is negative or, times `factor`, above `most`.
     """
-    match = _DECIMAL.fullmatch(text)
-    value = round(Fraction(text) * factor) if match else _LARGEST
-    if value >= _LARGEST:
+    if not _DECIMAL.fullmatch(text):
         raise source.error(where, f"{what} {shown(text)}", "a number >= 0")
+    value = round(Fraction(text) * factor)
+    if value > most:
+        raise source.error(where, f"{what} {shown(text)}", f"a number up to {most // factor:,}")
     return value
 
 

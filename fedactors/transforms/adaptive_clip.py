@@ -58,7 +58,7 @@ class AdaptiveClip(UpdateTransform):
 
     def wire(self, wire: Wire, layout: Layout) -> Wire:
         """Return one bit more."""
-        return wire._replace(extra=wire.extra + 1)
+        return wire._replace(counts=wire.counts + 1)
 
     def apply(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Shorten each row that is too long, and tell which are not: `count` is (clients, 1)."""

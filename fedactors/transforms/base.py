@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from fedactors.errors import ScenarioError
 from fedactors.options import Options
-from fedactors.transforms.wire import Layout, Wire
+from fedactors.transforms.wire import FLOAT, Layout, Wire
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,6 +48,8 @@ class UpdateTransform(Options):
     """Whether it may go on the downlink, where it is given models, not updates."""
     differs: ClassVar[bool] = False
     """Whether messages of the downlink are differences from the last ones; see `difference`."""
+    skips_empty_rounds: ClassVar[bool] = False
+    """Whether the server, where it applies it, gives rounds without updates no number."""
 
     name: str
 
@@ -105,7 +107,8 @@ class Compressor(UpdateTransform):
 
         p <- update + e ;  send C(p) ;  e <- p - C(p)
 
-    e is what the sender keeps. What was sent and what is left add up: sum of C(p) + e = sum of updates.
+    e is what the sender keeps. What was sent and what is left add up: sum of C(p) + e = sum of updates. Where values
+    were left out before, p is 0 at their places: what is left of them in e waits until they are sent again.
     """
 
     down: ClassVar[bool] = True
@@ -113,6 +116,10 @@ class Compressor(UpdateTransform):
     name: str
     error_feedback: bool = False
     """Whether a sender adds what it could not send last time to what it sends."""
+
+    def at_full_size(self, wire: Wire) -> Wire:
+        """Return `wire` with the bits that values have once e is added: sums of levels are no levels."""
+        return wire._replace(bits=FLOAT) if self.error_feedback else wire
 
     def overshoots(self, layout: Layout) -> str:
         """Refuse to feed back twice: what was left out is in the next difference."""
@@ -128,7 +135,8 @@ class Compressor(UpdateTransform):
         if not self.error_feedback:
             return self.compress(rows, kept, given)
         whole = rows + kept["error"]
-        sent, further = self.compress(whole, kept, given)
+        left_out = given.wire.values < rows.shape[1]
+        sent, further = self.compress(whole.where(rows != 0, 0.0) if left_out else whole, kept, given)
         return sent, {**further, "error": whole - sent}
 
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fedactors.errors import ScenarioError
 from fedactors.transforms.base import Given, UpdateTransform
-from fedactors.transforms.wire import Layout, Wire
+from fedactors.transforms.wire import FLOAT, Layout, Wire
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,6 +53,12 @@ class Chain:
         return self.wires[-1].bytes
 
     @property
+    def sums_whole(self) -> bool:
+        """Whether what travels is all values at full size, whatever numbers come beside them."""
+        last = self.wires[-1]
+        return (last.values, last.bits, last.factors) == (self.layout.size, FLOAT, False)
+
+    @property
     def differs(self) -> bool:
         """Whether messages are differences from the last ones: the downlink alone."""
         return any(one.differs for one in self.transforms)
@@ -62,6 +68,11 @@ class Chain:
         """The transform that the server applies to the sum of a round, if there is one: the last."""
         last = self.transforms[-1] if self.transforms else None
         return last if last is not None and last.at_server else None
+
+    @property
+    def noise_skips_empty_rounds(self) -> bool:
+        """Whether the server numbers the rounds of its noise by those in which an update counted."""
+        return self.noise is not None and self.noise.skips_empty_rounds
 
     def keeps(self, vectors: Iterable[str]) -> dict[str, int]:
         """Return the length of each vector that a sender of some `vectors` keeps, by name."""

@@ -45,13 +45,13 @@ class LowRank(Compressor):
 
     def wire(self, wire: Wire, layout: Layout) -> Wire:
         """Return the values of all factors, and those of what travels whole."""
-        if wire != Wire(layout.size):
+        if wire != Wire(layout.size, counts=wire.counts):
             raise ScenarioError(
                 "lowrank takes whole matrices of 32-bit values, and something before it sends other ones"
                 " (accepted: it before all that compresses)"
             )
         sizes = [self.rank * sum(_matrix(part)) if self._factored(part) else part.size for part in layout.parts]
-        return Wire(sum(sizes), FLOAT, factors=True)
+        return Wire(sum(sizes), FLOAT, factors=True, counts=wire.counts)
 
     def state(self, layout: Layout) -> dict[str, int]:
         """Return the lengths of e and of all Q together."""

@@ -39,7 +39,7 @@ class Noise(UpdateTransform):
 
     def wire(self, wire: Wire, layout: Layout) -> Wire:
         """Return all values at full size where clients add noise: there is nothing left to leave out."""
-        return wire if self.at_server else Wire(layout.size)
+        return wire if self.at_server else Wire(layout.size, counts=wire.counts)
 
     def size(self, given: Given) -> float:
         """Return the size of the noise in each value."""

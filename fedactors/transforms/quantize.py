@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from fedactors.errors import ScenarioError
 from fedactors.transforms.base import Compressor, Given, entries
 from fedactors.transforms.row_norms import row_norms
 from fedactors.transforms.wire import FLOAT, Layout, Wire
@@ -36,19 +37,27 @@ class Quantize(Compressor):
     """What the highest level stands for: the vector's norm, or its largest entry."""
 
     def wire(self, wire: Wire, layout: Layout) -> Wire:
-        """Return fewer bits for each value, and one scale."""
+        """Return fewer bits for each value, and one scale. Raises ScenarioError if what is fed back would grow."""
+        if self.error_feedback and self._too_coarse(wire.values):
+            raise ScenarioError(
+                f"levels of the norm of {wire.values:,} values are too coarse for error feedback: what is left out"
+                " would grow from message to message (accepted: more bits, scale: max, or error_feedback: false)"
+            )
         return entries(wire, self.name)._replace(bits=self.bits, extra=wire.extra + FLOAT)
 
     def overshoots(self, layout: Layout) -> str:
-        """Refuse a variance as large as the vector: min(d / s^2, sqrt(d) / s), Lemma 3.1 of the paper, from 1 on."""
-        levels = 2 ** (self.bits - 1) - 1
-        variance = min(layout.size / levels**2, layout.size**0.5 / levels)
-        if self.error_feedback or self.scale == "max" or variance < 1:
+        """Refuse levels that are too coarse for differences."""
+        if self.error_feedback or not self._too_coarse(layout.size):
             return super().overshoots(layout)
         return (
             f"levels of the norm of {layout.size:,} values are too coarse for differences (accepted: more bits, or"
             " scale: max)"
         )
+
+    def _too_coarse(self, values: int) -> bool:
+        """Whether the error may be as large as the vector: min(d / s^2, sqrt(d) / s), Lemma 3.1 of the paper, >= 1."""
+        levels = 2 ** (self.bits - 1) - 1
+        return self.scale == "l2" and min(values / levels**2, values**0.5 / levels) >= 1
 
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Round each row to its own levels."""

@@ -36,7 +36,7 @@ class RandomK(Compressor):
         """Return k entries and a seed."""
         if entries(wire, self.name).values != layout.size:
             raise ScenarioError("randomk draws among all values, and some are left out before it (accepted: it first)")
-        return wire._replace(values=share_of(self.share, layout.size), extra=wire.extra + _SEED)
+        return self.at_full_size(wire)._replace(values=share_of(self.share, layout.size), extra=wire.extra + _SEED)
 
     def overshoots(self, layout: Layout) -> str:
         """Refuse: the scale makes entries too large by as much as others are too small."""

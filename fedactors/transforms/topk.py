@@ -32,7 +32,7 @@ class TopK(Compressor):
     def wire(self, wire: Wire, layout: Layout) -> Wire:
         """Return k entries and their places."""
         count = min(entries(wire, self.name).values, share_of(self.share, layout.size))
-        return wire._replace(values=count, extra=wire.extra + count * index_bits(layout.size))
+        return self.at_full_size(wire)._replace(values=count, extra=wire.extra + count * index_bits(layout.size))
 
     def compress(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Keep the k largest of each row."""

@@ -13,13 +13,13 @@ once is in log2 T + 1 nodes. Nothing has to be sampled, which suits devices that
 
 W is the weight that noise is made for, such as one over the cohort. A round in which an update weighs more costs its
 device more, in proportion. A node's noise is drawn from its own stream, so the server keeps nothing. A round without
-updates adds no noise: what is left out is known from the rounds beside it.
+updates adds no noise and is no round of the tree: t counts those in which somebody was heard.
 """  # noqa: D205 - the citation takes two lines
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,6 +37,8 @@ _VECTORS = 2**20  # streams of one vector's nodes are so many levels and vectors
 
 class TreeNoise(UpdateTransform):
     """Adds noise to each round so that the sum over all rounds has little."""
+
+    skips_empty_rounds: ClassVar[bool] = True
 
     name: Literal["tree"] = "tree"
     multiplier: float = Field(gt=0.0)
@@ -58,9 +60,9 @@ class TreeNoise(UpdateTransform):
         """Add N(t + 1) - N(t) to the one row, the sum of a round."""
         import torch
 
-        ((vector, version),) = given.draws.of
+        ((vector, done),) = given.draws.of
         added = np.zeros(rows.shape[1], np.float32)
-        for sign, rounds in ((1, version + 1), (-1, version)):
+        for sign, rounds in ((1, done + 1), (-1, done)):
             for level, place in nodes(rounds):
                 draws = stream(given.draws.seed, Purpose.TREE, level * _VECTORS + vector, place)
                 added += sign * draws.standard_normal(len(added), dtype=np.float32)

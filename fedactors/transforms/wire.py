@@ -23,11 +23,12 @@ class Wire(NamedTuple):
     bits: int = FLOAT  # of each
     extra: int = 0  # bits besides: places, scales
     factors: bool = False  # whether the numbers are factors of matrices, in place of entries of the vector
+    counts: int = 0  # bits beside the vector, which the server adds up
 
     @property
     def bytes(self) -> int:
         """Return the whole bytes of one vector."""
-        return ceil((self.values * self.bits + self.extra) / 8)
+        return ceil((self.values * self.bits + self.extra + self.counts) / 8)
 
 
 def index_bits(size: int) -> int:

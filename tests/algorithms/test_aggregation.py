@@ -19,6 +19,7 @@ from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Round
 from fedactors.learning.combining import combined
 from fedactors.simulation.checks.check import check
+from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
 
 RULES = [
@@ -139,6 +140,17 @@ def scenario(aggregation, **server):
 def test_a_run_learns_under_every_rule(aggregation, tmp_path):
     result = run(scenario(aggregation, rounds=12), tmp_path / "run", fleet="local", report=False)
     assert result.summary["final"]["accuracy"] > 0.5
+
+
+def test_clients_keep_models_of_their_own_under_a_rule(tmp_path):
+    """Ditto's global model is FedAvg's under the same rule; own models are kept, also by a run that was stopped."""
+    ditto = scenario("median", rounds=4, algorithm="ditto", evaluation={"clients": "all", "every": 2})
+    whole = run(ditto, tmp_path / "whole", fleet="local", report=False)
+    plain = run(scenario("median", rounds=4), tmp_path / "plain", fleet="local", report=False)
+    assert np.array_equal(whole.state["x"], plain.state["x"])
+    run(ditto, tmp_path / "broken", fleet="local", report=False, stop_after=2)
+    again = resume(tmp_path / "broken", fleet="local", report=False)
+    assert again.summary["digests"] == whole.summary["digests"]
 
 
 def test_a_rule_is_given_the_updates_that_a_mean_averages(tmp_path):

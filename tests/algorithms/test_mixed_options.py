@@ -8,7 +8,7 @@ from fedactors.algorithms.one_way import OneWay
 from fedactors.algorithms.parallel_training import ParallelTraining
 from fedactors.algorithms.two_way import TwoWay
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import TaskSetting
+from fedactors.learning.algorithm import Round, TaskSetting
 from fedactors.optim.server_optimizers import ServerAdam, ServerMomentum, Sgd
 from tests.algorithms.harness import close, quadratic, vector
 from tests.algorithms.test_mixed import mixed
@@ -38,6 +38,24 @@ def test_optimisers_at_every_place():
     close(adam.round(), vector(0.1))
     fed_adam = mixed(gradients, OneWay(server_optimizer=ServerAdam(lr=0.1, b1=0, b2=0, tau=0)), x=vector(0.0), lr=0.5)
     close(fed_adam.round(), vector(0.1))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 0.1),
+        ({"global_lr": 0.5}, 0.05),
+        ({"server_optimizer": {"name": "sgd", "lr": 0.5}}, 0.05),
+        ({"server_optimizer": {"name": "momentum", "lr": 0.5}}, 0.05),
+        ({"server_optimizer": {"name": "adam", "lr": 0.001}}, 0.1),
+        ({"server_optimizer": {"name": "yogi", "lr": 0.001}, "central_lr": 0.3}, 0.3),
+    ],
+)
+@pytest.mark.parametrize("algorithm", [ParallelTraining, TwoWay])
+def test_the_rate_of_central_steps_is_the_clients_times_that_of_the_server(algorithm, options, expected):
+    """eta_c = eta eta_s with eta = 0.1; a rate of Adam, of another scale, is none of the central learner."""
+    found = algorithm.model_validate(options).central_rate(Round(0, 1, 1.0, 0.1))
+    assert found == pytest.approx(expected)
 
 
 def test_what_cannot_work_is_refused_with_the_reason():

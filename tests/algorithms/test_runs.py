@@ -73,6 +73,20 @@ def test_fsl_without_weight_is_fedavg_with_the_same_global_rate_bitwise(tmp_path
     assert plain.summary["digests"]["plans"] == silent.summary["digests"]["plans"]
 
 
+@pytest.mark.parametrize("local", [{"clip": {"norm": 0.5}}, {"optimizer": {"name": "sgd", "weight_decay": 0.1}}])
+def test_the_options_of_scaffold_coincide_for_a_single_step(tmp_path, local):
+    """I-SC3: the gradient at x is that of the only step, clipped as it is and with its penalty."""
+    one, other = (
+        run(
+            tmp_path, name, algorithm={"name": "scaffold", "option": name}, local={"steps": 1, "batch": 8, **local}
+        ).state
+        for name in ("I", "II")
+    )
+    assert np.abs(one["c"]).max() > 0.01
+    np.testing.assert_allclose(one["c"], other["c"], atol=1e-5)
+    np.testing.assert_allclose(one["x"], other["x"], atol=1e-5)
+
+
 def test_dsl_without_a_rate_is_ds_bitwise(tmp_path):
     """I-F8 on the fleet."""
     one = run(tmp_path, "a", algorithm=algorithm("ds"))

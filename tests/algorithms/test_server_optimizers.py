@@ -142,6 +142,19 @@ def test_names_and_options_are_read_and_mistakes_are_told():
         FedAvg(global_lr=2.0, server_optimizer=ServerAdam())
 
 
+@pytest.mark.parametrize(
+    ("name", "optimizer"),
+    [("fedavgm", "momentum"), ("fedadagrad", "adagrad"), ("fedadam", "adam"), ("fedyogi", "yogi")],
+)
+def test_the_names_of_the_paper_take_their_optimizer_by_its_name_and_no_other(name, optimizer):
+    kind = registry.lookup("algorithms", name)
+    for said in (optimizer, {"name": optimizer}, {}):
+        assert kind.model_validate({"server_optimizer": said}) == kind()
+    for other in ("sgd", {"name": "sgd"}, 3):
+        with pytest.raises(ValueError, match=rf"found .* \(accepted: {optimizer}, or its options\)"):
+            kind.model_validate({"server_optimizer": other})
+
+
 @pytest.mark.parametrize("name", ["fedavgm", "fedadagrad", "fedadam", "fedyogi"])
 def test_the_names_of_the_paper_are_fedavg_with_an_optimizer(name):
     """Bit for bit over three rounds; options of the optimiser are given under its key."""

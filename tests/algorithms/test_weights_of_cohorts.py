@@ -2,8 +2,10 @@
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 
+from fedactors.errors import ScenarioError
 from fedactors.optim.global_rate import global_step
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.model import Scenario
@@ -54,6 +56,24 @@ def expected_over_shares(made, cohort):
 def test_unbiased_weights_are_each_devices_share_on_average(scheme, cohort):
     made = prepared(scheme, "unbiased", cohort)
     assert expected_over_shares(made, cohort) == pytest.approx([1.0] * 5)
+
+
+@pytest.mark.parametrize("selection", ["uniform", "round-robin", "importance"])
+def test_unbiased_weights_are_each_devices_share_over_many_rounds(selection):
+    """1,000 cohorts of 2 of 5: the relative error of a mean weight is sqrt((1 - pi) / (pi 1000)), 8 % at pi = .13."""
+    made = prepared("B", "unbiased", 2, rounds=1000, selection=selection, local={"steps": 1, "batch": 10})
+    total = np.zeros(5)
+    for plan in made.clock():
+        np.add.at(total, plan.heard().client, weights_of(plan, made))
+    assert total / 1000 == pytest.approx(np.array(SIZES) / sum(SIZES), rel=0.25)
+
+
+@pytest.mark.parametrize("selection", ["samples", "oort", "refl", "availability"])
+def test_unbiased_weights_are_refused_where_chances_are_not_known(selection):
+    """Of draws without replacement by odds, as `samples` makes them, chances have no closed form."""
+    with pytest.raises(ScenarioError, match=f"server.selection.name: {selection} asks some clients more .*importance"):
+        prepared("B", "unbiased", 2, selection=selection)
+    prepared("B", "fixed", 2, selection=selection)
 
 
 def test_shares_of_those_asked_favour_small_devices():

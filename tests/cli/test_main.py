@@ -39,6 +39,8 @@ def test_versions(capsys):
         (["new", "data", "x"], 'argument kind: found "data"; did you mean "dataset"? accepted: algorithm, dataset, '),
         (["run", "quickstart", "--fleet", "x'y"], """argument --fleet: found "x'y"; accepted: local, ray"""),
         (["run", "quickstart", ""], 'found an empty argument, ""'),
+        (["compare", "quickstart", "--seed", "3"], "unrecognized arguments: --seed 3"),
+        (["traces", "record", "x.csv", "--round", "3"], "unrecognized arguments: --round 3"),
         (["--versions"], "unrecognized arguments: --versions"),
     ],
 )

@@ -113,6 +113,34 @@ def test_a_period_takes_what_has_arrived():
     assert trips(plans[1]) == [(0, 1, "complete", 50, 88), (1, 0, "complete", 0, 98)]
 
 
+@pytest.mark.parametrize("concurrency", [2, 3])
+def test_clients_are_asked_when_a_period_begins(concurrency):
+    """Period 50, trips of 75: with room for two nobody can be asked at 50, nor at 75, in the middle, but at 100.
+
+    With room for three the third is asked at 0 as well, and nobody at 50 either.
+    """
+    people = [{"per_sample": 67, "samples": 1}] * 6
+    rules = replace(RULES, updates=None, every=50, concurrency=concurrency, rounds=6)
+    plans, _ = run(people, rules, wanted=1)
+    begun = [(order.started, order.finished) for plan in plans for order in plan.orders]
+    assert sorted(begun) == sorted([(0, 75), (100, 175), (200, 275)] * concurrency)
+    assert [len(plan.orders) for plan in plans] == [0, concurrency] * 3
+
+
+@pytest.mark.parametrize("others", [[], [{**QUICK, "windows": [(0, 1)]}]])
+def test_windows_of_those_at_work_cost_nothing(others):
+    """Of three devices at work each has a million windows on its trip; `play` allows for thousands of events.
+
+    A window of 20 ns of each 30: a step takes 9 ms, three of them 27 ms, which is 40.5 ms of virtual time.
+    """
+    people = [{"per_sample": 9_000_000, "windows": [(0, 20)], "period": 30}] * 3 + others
+    plans, why = run(people, replace(RULES, updates=3, concurrency=len(people), rounds=3))
+    assert why == "all rounds done"
+    heard = [plan.heard() for plan in plans]
+    assert [len(orders) for orders in heard] == [3, 3, 3]
+    assert heard[0][0].finished == pytest.approx(40_500_000, rel=1e-3)
+
+
 def test_a_deadline_is_one_of_each_trip():
     """20 ns are too few for one step of the slow client; it is asked again with the next version."""
     plans, _ = run([QUICK, SLOW], replace(RULES, deadline=20, rounds=2))

@@ -1,13 +1,16 @@
 """Whom the server asks: worked by hand, and with the odds that each policy promises."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fedactors import registry
+from fedactors import Scenario, registry
 from fedactors.clock.selections.base import Clients, Loss, RoundRobinSelection, SampleSelection
 from fedactors.clock.selections.oort import Oort
 from fedactors.clock.selections.power_of_choice import PowerOfChoice
-from fedactors.plan import Orders, Plan
+from fedactors.plan import Order, Orders, Outcome, Plan
+from fedactors.simulation.prepare import prepare
 from fedactors.streams import Purpose, stream
 
 PLAN = Plan(0, 0, 1, 1, Orders.of(()), 1)
@@ -50,7 +53,7 @@ def test_turns_go_round():
 
 
 def test_power_of_choice_takes_the_highest_losses_of_those_drawn():
-    """d = all ten: those never heard come first, then the highest last losses."""
+    """d = all ten: those never asked come first, then the highest last losses."""
     selector = PowerOfChoice(candidates=10).start(CLIENTS)
     selector.learned(PLAN, {client: Loss(float(client), 0.0) for client in range(9)})
     assert selector.choose(TEN, 3, 0, lot(0)).tolist() == [9, 8, 7]
@@ -61,6 +64,46 @@ def test_power_of_choice_takes_the_highest_losses_of_those_drawn():
 def test_power_of_choice_with_as_many_candidates_as_asked_draws_by_samples():
     chosen = drawn(PowerOfChoice(candidates=1).start(CLIENTS), 2, 50).tolist()
     assert sorted(chosen) == sorted(drawn(SampleSelection().start(CLIENTS), 2, 50).tolist())
+
+
+def test_power_of_choice_draws_among_equal_losses():
+    """At first all are alike, whether all are drawn or not."""
+    for candidates in (6, 10):
+        selector = PowerOfChoice(candidates=candidates).start(CLIENTS._replace(samples=np.ones(10, int)))
+        assert set(drawn(selector, 4, 20)) == set(range(10))
+
+
+def test_whoever_never_answers_counts_as_the_mean():
+    """Clients 8 and 9 were asked and not heard, so they count as (0 + ... + 7) / 8 = 3.5: behind 4, before 3."""
+    selector = PowerOfChoice(candidates=10).start(CLIENTS)
+    heard = {client: Loss(float(client), 0.0) for client in range(8)}
+    asked = [Order(k, 0, 1, 0, Outcome.LATE, 0, 0, 0, 0, 0, 0) for k in (8, 9)]
+    selector.learned(PLAN, heard)
+    assert set(selector.choose(TEN, 2, 1, lot(1)).tolist()) == {8, 9}
+    selector.learned(replace(PLAN, orders=Orders.of(asked)), {})
+    assert selector.choose(TEN, 4, 2, lot(2)).tolist() == [7, 6, 5, 4]
+    assert set(selector.choose(TEN, 7, 2, lot(2)).tolist()[4:]) == {8, 9, 3}
+
+
+def test_a_few_late_clients_do_not_stop_power_of_choice():
+    """The four slow ones are never heard. From the second round on others are, in every one."""
+    data = {
+        "name": "late",
+        "task": {"dataset": "synthetic", "model": "logistic", "partition": "natural"},
+        "population": [
+            {"name": "slow", "count": 4, "compute": {"per_sample": "60s"}, "deadline_aware": False},
+            {"name": "fast", "count": 16},
+        ],
+        "server": {"rounds": 12, "cohort": 4, "deadline": "10s", "local": {"steps": 2, "batch": 10},
+                   "selection": {"name": "power-of-choice", "candidates": 20}},
+    }  # fmt: skip
+    clock = prepare(Scenario.from_data(data, "late.yaml", folder=None)).clock()
+    heard = []
+    for plan in clock:
+        clock.feedback(plan.version, dict.fromkeys(plan.heard().client.tolist(), Loss(1.0, 1.0)))
+        heard.append(len(plan.heard()))
+    assert min(heard[1:]) >= 1
+    assert sum(heard) > 30
 
 
 def test_oort_by_hand():
@@ -102,3 +145,18 @@ def test_oorts_pacer_allows_for_slower_clients_when_utility_falls():
         selector.learned(PLAN, {0: Loss(worth, worth)})
     selector.choose(TEN, 3, 0, lot(0))
     assert selector._percentile == 35.0
+    for _ in range(5):
+        selector.choose(TEN, 1, 4, lot(0))
+    assert selector._percentile == 35.0, "once for each window, however often it chooses"
+
+
+def test_oort_explores_where_few_are_asked_at_a_time():
+    """Of 100 alike an asynchronous server asks one at a time; of 400, about a fifth are new, until there are none."""
+    clients = Clients(np.ones(100, int), np.full(100, 1_000))
+    selector = Oort().start(clients)
+    asked = set()
+    for version in range(800):
+        chosen = selector.choose(np.arange(100), 1, version, lot(version)).tolist()
+        selector.learned(PLAN, {client: Loss(1.0, 1.0) for client in chosen})
+        asked |= set(chosen)
+    assert len(asked) == 100

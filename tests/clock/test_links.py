@@ -54,6 +54,23 @@ def test_directions_of_different_lengths_stay_together_however_long_they_loop(ma
         assert flows.down.given(0, begin, begin + 8 * MS) == 8 * 1500 * SECOND
 
 
+LOG = "Timestamp,DL_bitrate,UL_bitrate,State\n2019.12.16_11.49.59,80,8,D\n2019.12.16_11.50.00,160,16,D\n"
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_log_of_both_directions_drives_each_by_its_own_rows(tmp_path, direction):
+    """In kbit/s of 125 bytes: 80 and 160 down, 8 and 16 up. Without `rows` every second device had the other's."""
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "again.csv").write_text(LOG)
+    for path in ("log.csv", "*.csv"):
+        mixed = {"network": {"trace": {direction: {"path": path}}}}
+        with pytest.raises(TraceError, match=rf'\.csv: rows of both directions for {direction} .*"\*/{direction}"'):
+            build(scenario(tmp_path, mixed), 1)
+        whole = {"network": {"trace": {direction: {"path": path, "rows": f"*/{direction}"}}}}
+        rates = {"down": [160 * 125], "up": [16 * 125]}
+        assert set(getattr(build(scenario(tmp_path, whole), 1), direction).tolist()) == set(rates[direction])
+
+
 def test_directions_have_one_offset(mahimahi):
     flows = build(scenario(mahimahi, directions("drive.down", "drive.up", offset="random")), 1).flows
     assert flows.down._shift.tolist() == flows.up._shift.tolist()

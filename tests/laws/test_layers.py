@@ -21,16 +21,17 @@ ROOMS = {
     "models": set(),
     "optim": {"models"},
     "transforms": {"models"},
+    "attacks": {"transforms"},
     "privacy": {"transforms", "scenario"},
     "engines": {"data", "models", "optim"},
-    "learning": {"data", "models", "optim", "engines", "transforms"},
+    "learning": {"data", "models", "optim", "engines", "transforms", "attacks"},
     "algorithms": {"models", "optim", "learning"},
     "fleet": {"data", "models", "learning"},
     "report": {"run_files"},
     "starters": {"clock", "data", "learning"},
     "simulation": {
         "scenario", "traces", "clock", "data", "models", "learning", "algorithms", "fleet", "run_files", "report",
-        "transforms", "privacy",
+        "transforms", "privacy", "attacks",
     },
     "fetching": set(),
     "study": {"scenario", "traces", "clock", "simulation", "run_files", "report", "fleet"},
@@ -38,7 +39,7 @@ ROOMS = {
     "cli": {"scenario", "traces", "simulation", "run_files", "report", "study", "papers", "fleet", "fetching"},
 }  # fmt: skip
 # Imports that only a type checker sees: the base classes of what a scenario names (see `scenario.kinds`).
-TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms", "transforms"}}
+TYPES_OF = {"scenario": {"clock", "data", "models", "optim", "learning", "algorithms", "transforms", "attacks"}}
 FORBIDDEN = {
     "run_files": {"torch", "ray", "simpy"},
     "scenario": {"torch", "ray", "simpy"},
@@ -49,6 +50,7 @@ FORBIDDEN = {
     "optim": {"ray", "simpy"},
     "transforms": {"ray", "simpy"},
     "privacy": {"torch", "ray", "simpy"},
+    "attacks": {"ray", "simpy"},
     "engines": {"ray", "simpy"},
     "learning": {"ray", "simpy"},
     "algorithms": {"ray", "simpy"},

@@ -53,12 +53,27 @@ def test_the_update_that_differs_more_counts_more():
     assert found.tolist() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("ages", [(0, 0, 0), (1, 2, 2)], ids=["all fresh", "none fresh"])
-def test_where_nothing_can_be_compared_ages_alone_count(ages):
-    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]
+@pytest.mark.parametrize("beta", [0.35, 1.0])
+@pytest.mark.parametrize(
+    ("ages", "first"),
+    [((0, 0, 0), 1.0), ((1, 2, 2), 1.0), ((0, 1, 2), 0.0)],
+    ids=["all fresh", "none fresh", "the fresh one is zero"],
+)
+def test_where_nothing_can_be_compared_ages_alone_count(ages, first, beta):
+    rows = [[first, 2.0 * first], [3.0, 4.0], [5.0, 7.0]]
     weights = [1 / (3 * (age + 1)) for age in ages]
     expected = np.array(weights) @ np.array(rows)
-    assert weighed(0.35, rows, zip(weights, ages, strict=True)) == pytest.approx(expected.tolist(), rel=1e-6)
+    assert weighed(beta, rows, zip(weights, ages, strict=True)) == pytest.approx(expected.tolist(), rel=1e-6)
+
+
+def test_a_run_in_which_nothing_but_deviation_counts_has_rounds_without_fresh_updates(tmp_path):
+    """A round of two updates, while ten devices work: some rounds hear late updates alone."""
+    timing = "server.timing={name: fedbuff, buffer: 2, concurrency: 10, staleness: {name: refl, beta: 1.0}}"
+    scenario = scenario_of("server.cohort=all", "server.participation=uniform", timing, "server.rounds=18")
+    plans = list(prepare(scenario).clock())
+    assert any(len(plan.heard()) and (plan.heard().base < plan.version).all() for plan in plans)
+    found = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False)
+    assert np.isfinite(found.state["x"]).all()
 
 
 def test_a_run_against_numpy(monkeypatch, tmp_path):

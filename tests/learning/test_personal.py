@@ -148,6 +148,18 @@ def test_with_all_personal_the_server_does_not_move(scenario, tmp_path, algorith
     assert all(not np.array_equal(one, start.state["x"]) for one in trained)
 
 
+def test_fednova_of_equal_steps_is_fedavg_of_what_is_shared(scenario, tmp_path):
+    """Its a_i are known, so a part may stay at the clients: places that do not travel have no share in the sum."""
+    equal = (HEAD, "server.local={steps: 6, batch: 20}", "server.participation=uniform")
+    one, other = (
+        played(scenario(*equal, f"server.algorithm={name}"), tmp_path / name) for name in ("fednova", "fedavg")
+    )
+    np.testing.assert_allclose(one.state["x"], other.state["x"], atol=1e-5)
+    mine, others = (kept_by(tmp_path / name) for name in ("fednova", "fedavg"))
+    assert mine.keys() == others.keys()
+    assert all(value == pytest.approx(others[name], abs=1e-4) for name, value in mine.items())
+
+
 def test_all_personal_is_training_alone(scenario, tmp_path):
     """One client with everything its own does what FedAvg with one client does: its model is never averaged."""
     alone = ("population.devices.count=1", "server.cohort=1", "task.partition=iid")
@@ -256,6 +268,10 @@ def test_local_buffers_are_the_clients_own(scenario, tmp_path):
         (["server.personal=['head.*']"], 'server.personal.0: no tensor matches "head.*"'),
         ([HEAD, "server.algorithm=fsl", "server.data={name: iid, samples: 60}"], "its server trains the whole model"),
         ([HEAD, "server.algorithm=fed-ams"], "it brings an optimiser"),
+        (
+            [HEAD, "server.algorithm=fednova", "server.alternate={steps: 1}"],
+            "divided by what all steps of a trip weigh",
+        ),
         ([HEAD, "server.dissimilarity_every=1"], "server.data"),
         (["server.personal=3"], "server.personal: "),
         (["server.algorithm=ditto", "server.local.optimizer=adam"], "own models are trained by SGD"),

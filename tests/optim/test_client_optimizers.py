@@ -41,6 +41,13 @@ def walked(optimizer, start, gradients, lr, layers=LAYERS):
     return walk.y
 
 
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_momentum_is_sgd_with_momentum_by_another_name(nesterov):
+    start, gradients = numbers(3, 20).float(), numbers(5, 3, 20, seed=1).float()
+    one, other = ClientMomentum(beta=0.8, nesterov=nesterov), SGD(momentum=0.8, nesterov=nesterov)
+    assert torch.equal(walked(one, start, gradients, 0.05), walked(other, start, gradients, 0.05))
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [

@@ -80,7 +80,8 @@ def test_the_length_of_a_schedule_is_that_of_the_run_without_its_warm_up():
 @pytest.mark.parametrize(
     ("schedule", "rounds", "says"),
     [
-        (CosineRate(lr=LR, t_max=10), 11, "round 11 would be 0; give eta_min above 0, or t_max of at least 10"),
+        (CosineRate(lr=LR, t_max=10), 11, "round 11 would be 0; give eta_min above 0, or t_max of at least 11"),
+        (CosineRate(lr=LR, t_max=10, warm_up=3), 20, "give eta_min above 0, or t_max of at least 17"),
         (PolynomialRate(lr=LR, total_iters=10), 12, "round 12 would be 0"),
         (ExponentialRate(lr=LR, gamma=0.1), 1000, "round 1000 would be 0"),
     ],
@@ -88,6 +89,10 @@ def test_the_length_of_a_schedule_is_that_of_the_run_without_its_warm_up():
 def test_a_rate_of_zero_is_a_problem(schedule, rounds, says):
     assert says in schedule.lasting(rounds).problem(rounds)
     assert not schedule.lasting(rounds).problem(10)
+    if isinstance(schedule, CosineRate):  # what is advised is enough, and no less is
+        least = int(says.rpartition(" ")[2])
+        assert not schedule.model_copy(update={"t_max": least}).problem(rounds)
+        assert schedule.model_copy(update={"t_max": least - 1}).problem(rounds)
 
 
 def test_a_staircase_warms_up_to_its_first_rate():

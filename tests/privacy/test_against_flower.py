@@ -30,5 +30,5 @@ def test_noise_and_counts_share_the_budget_as_in_flower(multiplier, cohort):
     deviation, raised = flower.compute_adaptive_noise_params(multiplier, cohort, None)
     clip = AdaptiveClip(count_deviation=deviation)
     spending = GaussianSpending(GaussianNoise(multiplier=raised), 1e-5, (False,), clip)
-    spending.add(0, np.arange(cohort), np.full(cohort, 1 / cohort))
+    spending.add(np.arange(cohort), np.full(cohort, 1 / cohort))
     np.testing.assert_allclose(spending.spent[:cohort], 1 / multiplier**2)

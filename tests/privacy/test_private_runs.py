@@ -14,12 +14,13 @@ from pydantic import ValidationError
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ScenarioError
+from fedactors.models.network import initial
 from fedactors.report.html import write as write_report
 from fedactors.simulation.checks.check import check
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
-from fedactors.streams import Purpose
+from fedactors.streams import Purpose, stream
 from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.chain import Chain
 from fedactors.transforms.draws import SenderDraws
@@ -114,6 +115,31 @@ def test_the_noise_of_a_tree_adds_up_to_that_of_its_nodes():
         assert bits == (version + 1).bit_count()
         assert float(total.std()) == pytest.approx(0.3 * sqrt(bits), rel=0.02)
     assert list(nodes(13)) == [(3, 0), (2, 2), (0, 12)]
+
+
+def test_rounds_without_updates_are_no_rounds_of_a_tree(tmp_path):
+    """Updates of a rate of 1e-12 change nothing: the model moves by N(4), which is one node, after 16 rounds.
+
+    One device is asked in each. In 12 of them it is not complete in time, and its update has no weight under A.
+    """
+    server = {
+        "rounds": 16,
+        "cohort": 1,
+        "deadline": "0.7s",
+        "participation": "A",
+        "schedule": {"name": "constant", "lr": 1e-12},
+        "uplink": [CLIP, {"name": "tree", "multiplier": 2.0, "weight": 1.0}],
+        "privacy": {"delta": 1e-5},
+        "data": None,
+    }
+    scenario = small(**server)
+    found = run(scenario, tmp_path / "whole")
+    rounds = pq.read_table(tmp_path / "whole/weights.parquet")["version"].to_pylist()
+    assert rounds == [0, 3, 12, 14]
+    node = stream(scenario.seed, Purpose.TREE, 2 * 2**20).standard_normal(len(found.state["x"]), dtype=np.float32)
+    np.testing.assert_allclose(found.state["x"], initial(prepare(scenario).model, scenario.seed) + node, atol=1e-5)
+    run(scenario, tmp_path / "broken", stop_after=9)
+    assert resume(tmp_path / "broken", fleet="local", report=False).summary["digests"] == found.summary["digests"]
 
 
 def test_a_clip_that_adapts_worked_by_hand():

@@ -89,6 +89,22 @@ def test_names_are_text(finished):
     assert "alert(1)</script" not in page
 
 
+def test_a_run_has_its_own_page_wherever_it_is_written(finished, tmp_path, capsys):
+    run = shutil.copytree(finished, tmp_path / "run", ignore=shutil.ignore_patterns("report.html"))
+    assert main(["report", str(run), "--out", str(tmp_path / "one.html")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'one.html'}\n"
+    page = (tmp_path / "one.html").read_text(encoding="utf-8")
+    assert f"<h1>{html.escape(read(run).name)}</h1>" in page
+    assert not (run / "report.html").exists()
+    assert text_of(tmp_path / "one.html") == text_of(write(run))
+
+
+@pytest.mark.parametrize("words", [["--window", "3"], ["--metric", "last-round"]])
+def test_rounds_are_averaged_to_compare_runs_only(finished, words, capsys):
+    assert main(["report", str(finished), *words]) == 2
+    assert f"{words[0]}: the page of one run shows all of its rounds" in capsys.readouterr().err
+
+
 def test_runs_are_compared(finished, replayed, tmp_path):
     page = write_many([finished, replayed], tmp_path / "both.html")
     text = text_of(page)

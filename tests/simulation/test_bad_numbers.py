@@ -114,8 +114,8 @@ def test_a_model_that_the_server_itself_spoils_is_an_error(tmp_path, monkeypatch
     original = runner.load
 
     def load(prepared):
-        *rest, (x, y) = original(prepared)
-        return (*rest, (np.full_like(x, np.nan), y))
+        *rest, own = original(prepared)
+        return (*rest, own._replace(x=np.full_like(own.x, np.nan)))
 
     monkeypatch.setattr(runner, "load", load)
     scenario = scenario_of("server.algorithm=fsl", "server.data={name: iid, samples: 50}")

@@ -11,7 +11,10 @@ from fedactors.errors import ScenarioError
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.local_optimum import local_optimum
+from fedactors.simulation.departure_decisions import by_rule
+from fedactors.simulation.objective_state import Objective, Verdict, settled
 from fedactors.simulation.prepare import prepare
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.runner import load, resume
 from fedactors.simulation.tasks import task_of
 from tests.simulation.test_moving import run, scenario
@@ -82,6 +85,17 @@ def test_auto_writes_down_what_it_decided_by(tmp_path):
 def test_the_last_member_is_kept_by_auto(tmp_path):
     found = run(tmp_path / "run", {"depart": "20s"}, {"arrive": "40s"}, membership=membership("auto"))
     assert [move["decision"] for move in decided(found)] == ["include", "include"]
+
+
+def test_the_last_member_that_holds_samples_is_kept_by_auto(tmp_path):
+    prepared = prepare(scenario({"depart": "20s"}, {}, membership=membership("auto")))
+    prepared.held[:] = (40, 0)
+    objective = Objective(prepared)
+    objective.at(next(prepared.clock()), settled("include"))
+    with LocalFleet() as fleet:
+        pipeline = Pipeline(fleet, *load(prepared))
+        found = by_rule(prepared, pipeline, objective, 0, 1, MetricRows(tmp_path / "metrics.jsonl"))
+    assert found == Verdict(False, {"share": 1.0})
 
 
 def test_a_device_alone_is_trained_by_the_engine_of_the_hosts():

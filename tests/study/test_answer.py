@@ -54,3 +54,11 @@ def test_variants_that_are_equal_are_called_so():
 def test_without_figures_there_is_no_answer():
     assert said({"A": [None], "B": [None]}) == "No variant has a figure of accuracy."
     assert said({"A": [0.5], "B": [None]}) == "A has the highest accuracy, 0.500; there is nothing to compare it with."
+
+
+def test_a_variant_with_figures_in_more_seeds_comes_first():
+    """A reached .95 where B reached .96, and none where B reached .8: A's mean leaves out the seeds that were hard."""
+    text = said({"A": [0.95, None, None], "B": [0.96, 0.8, 0.8]})
+    assert text.startswith("B has the highest accuracy of those with figures in the most seeds, 0.853. Against A (1 of")
+    text = said({"A": [0.95, None, None], "B": [0.9, 0.5, None]})
+    assert "seeds, 0.700 (2 of 3 seeds). Against A (1 of 3 seeds): -0.050 in one pair of runs" in text

@@ -5,6 +5,7 @@ import csv
 import json
 import shutil
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,7 +19,8 @@ from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.run_figures import figures
-from fedactors.study.runs import StudyRun, complete, failure, finished, on_cluster
+from fedactors.study.run_folders import complete, failure
+from fedactors.study.runs import StudyRun, finished, on_cluster
 from fedactors.study.study_cells import axis_of
 from tests.report.chromium import BINARY, opened
 
@@ -36,7 +38,7 @@ def test_variants_with_equal_traffic_face_the_same_trips_to_the_nanosecond(compa
         first, dear = (table.filter(table["version"].to_numpy() == 0) for table in map(orders, (fedavg, scaffold)))
         assert first["client"].equals(dear["client"])  # the same are asked; sending twice as much takes them longer
         assert np.all(dear["downloaded"].to_numpy() >= first["downloaded"].to_numpy())
-    assert comparison.unlike() == ["scaffold"]
+    assert comparison.alike() == {"fedavg": True, "fsl": True, "scaffold": False}
     assert comparison.seeds == [5, 6, 7]
 
 
@@ -66,6 +68,34 @@ def test_estimates_are_means_over_seeds_and_differences_seed_by_seed(comparison)
     assert found["fedavg", "accuracy"].difference is None
     assert found["scaffold", "bytes"].difference.mean > 0
     assert comparison.target == int(90 * np.mean(base)) / 100
+
+
+def test_figures_are_worked_out_once_for_each_run(comparison, monkeypatch):
+    called = []
+
+    def counted(row, *options):
+        called.append(row.folder)
+        return figures(row, *options)
+
+    monkeypatch.setattr("fedactors.study.compared.figures", counted)
+    comparison_tables.text(replace(comparison))
+    assert called == [row.folder for row in comparison.rows]
+
+
+def test_plans_are_compared_in_seeds_that_both_have_finished(comparison):
+    """SCAFFOLD's plans are others; a run that diverged has fewer, which says nothing of those faced."""
+
+    def noted(failed):
+        rows = {
+            name: [replace(row, failure="diverged" * ((name, row.seed) in failed)) for row in rows]
+            for name, rows in comparison.variants.items()
+            if name != "fsl"
+        }
+        return comparison_tables.notes(replace(comparison, variants=rows))
+
+    assert any(note.startswith("Plans other than") for note in noted([("scaffold", 5), ("fedavg", 6)]))
+    for failed in ([("scaffold", seed) for seed in (5, 6, 7)], [("scaffold", 5), ("fedavg", 6), ("scaffold", 7)]):
+        assert not [note for note in noted(failed) if "lans" in note]
 
 
 def test_tables_say_the_same_in_text_csv_and_latex(comparison):
@@ -111,6 +141,17 @@ def test_a_run_that_diverges_is_kept_as_such_and_leaves_the_others_alone(scenari
     assert "Not finished: round" in comparison_tables.text(found)
     assert [one.value for one in found.estimates() if one.variant == "1e+30" and one.measure == "accuracy"] == [None]
     page.write(found, tmp_path / "page.html")
+
+
+def test_a_run_that_ends_as_it_diverges_has_no_figures(scenario, tmp_path):
+    rates = {"server.schedule.lr": [0.1, 1e3]}
+    found = compare(scenario, rates, 1, out=tmp_path, overrides=["server.divergence_threshold=20"], jobs=1)
+    bad = found.variants["1000.0"][0]
+    assert bad.failure.startswith("diverged: train loss")
+    assert complete(bad.folder)
+    assert {value for figures in found.figures("1000.0") for value in figures.values()} == {None}
+    assert f"Not finished: {bad.failure} ({bad.folder})" in comparison_tables.text(found)
+    assert found.figures("0.1")[0]["accuracy"] is not None
 
 
 def test_an_unfinished_run_is_gone_on_with(scenario, tmp_path):
@@ -199,6 +240,10 @@ def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, caps
         (["--seeds", "0"], "--seeds 0"),
         (["--confidence", "1"], "--confidence 1"),
         (["--jobs", "2", "--address", "auto"], "one of the two"),
+        (["--target", "80"], "--target 80 (accepted: an accuracy above 0 and up to 1, such as 0.8)"),
+        (["--target", "nan"], "--target nan"),
+        (["--target", "0"], "--target 0"),
+        (["--clock-only", "--plot", "x.png"], "--plot draws accuracies, and --clock-only trains nothing"),
         (["--vary", "server.algorithm"], "KEY=VALUE,VALUE"),
         (["--metric", "last-round", "--window", "3"], "--metric and --window"),
         (["--fleet", "ray", "--clock-only"], "without --fleet"),

@@ -21,7 +21,7 @@ VALUES = {
 
 
 def swept(monkeypatch, shared=()):
-    rows, values = [], {}
+    rows, values = [], []
     for (scheme, algorithm), found in VALUES.items():
         for seed, value in enumerate(found):
             at = algorithm if (scheme, algorithm) not in shared else "shared"
@@ -29,10 +29,10 @@ def swept(monkeypatch, shared=()):
             if shared and algorithm == "y":
                 row = StudyRow(row.labels, seed, Path(f"one-{seed}"), None)
             rows.append(row)
-            values[id(row)] = value
-    monkeypatch.setattr(module, "figures", lambda row, *_: {"accuracy": values[id(row)]})
+            values.append({"accuracy": value})
     axes = [axis("scheme", ["A", "B"]), axis("algorithm", ["x", "y"])]
     found = Swept("s", axes, rows, "accuracy", None, 1)
+    vars(found)["figures"] = values
     monkeypatch.setattr(Swept, "rises", lambda self: True)
     return found
 
@@ -71,7 +71,18 @@ def test_runs_that_are_the_same_say_nothing(monkeypatch):
 
 def test_one_seed_gives_no_sentence(monkeypatch):
     found = swept(monkeypatch)
-    assert sentences(Swept("s", found.axes, found.rows[::2], "accuracy", None, 1)) == []
+    one = Swept("s", found.axes, found.rows[::2], "accuracy", None, 1)
+    vars(one)["figures"] = found.figures[::2]
+    assert sentences(one) == []
+
+
+def test_pairs_that_lack_a_figure_are_counted(monkeypatch):
+    """A seed of (A, y) has none: of the four pairs on the axis of schemes three are left, of two seeds."""
+    found = swept(monkeypatch)
+    found.figures[4]["accuracy"] = None
+    said = sentences(found)
+    assert "scheme, algorithm x: against A, B is better (+0.405 ± 0.064)." in said
+    assert any(one.startswith("scheme, everywhere: against A, B") and "; 3 of 4 pairs)" in one for one in said)
 
 
 def test_three_labels_are_compared_in_all_pairs_and_four_with_the_first():

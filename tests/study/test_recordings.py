@@ -127,4 +127,13 @@ def test_what_is_not_there_is_one_message(files, recordings, says):
 def test_a_recording_that_changes_is_read_again(files):
     assert incompleteness.places(replay_each("scenario.yaml", ["half.csv"], out="a", jobs=1))[0].asked == 6
     (files / "half.csv").write_text(ALL_DAY, encoding="utf-8")
-    assert incompleteness.places(replay_each("scenario.yaml", ["half.csv"], out="b", jobs=1))[0].asked == 8
+    assert incompleteness.places(replay_each("scenario.yaml", ["half.csv"], out="a", jobs=1))[0].asked == 8
+
+
+def test_a_comparison_goes_on_in_its_folder_after_a_recording_has_changed(files):
+    words = ["compare", "scenario.yaml", "--vary", "server.deadline=8s,12s", "--clock-only", "--jobs", "1"]
+    words += ["--set", "population.phones.availability={name: trace, path: half.csv}", "--seeds", "1", "--out", "b"]
+    for text, asked in ((HALF, {"6"}), (ALL_DAY, {"8"})):
+        (files / "half.csv").write_text(text, encoding="utf-8")
+        assert main(words) == 0
+        assert {row["asked"] for row in table_of("b")} == asked

@@ -20,7 +20,7 @@ def grouped(tmp_path_factory):
         "population=[{name: fast, count: 15, compute: {per_sample: 1ms}},"
         " {name: slow, count: 5, compute: {per_sample: 40ms}}]"
     )
-    changes = [population, "server.rounds=3", "server.cohort=10", "server.deadline=30s"]
+    changes = [population, "server.rounds=3", "server.cohort=10"]
     return compare(
         "quickstart",
         {"server.deadline": ["2s", "30s"]},

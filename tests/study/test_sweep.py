@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.study import sweep as module
 from fedactors.study import sweep_page
-from fedactors.study.run_figures import figures
-from fedactors.study.sweep import sweep
+from fedactors.study.run_figures import StudyRow, figures
+from fedactors.study.study_cells import axis
+from fedactors.study.sweep import Swept, sweep
 from tests.cli.described import assert_described
 from tests.report.chromium import BINARY, opened
 from tests.study.conftest import SCENARIO
@@ -148,3 +151,35 @@ def test_the_clock_alone_tells_how_old_updates_are(tmp_path):
     found = sweep(file, out=tmp_path / "out", overrides=changes, jobs=1, measure="staleness", clock_only=True)
     (row,) = found.rows
     assert figures(row)["staleness"] == row.records.summary["staleness"]["mean"] > 0
+
+
+def test_the_best_place_is_one_that_most_seeds_reached(swept):
+    """Of two seeds both reached the target with a rate of 0.1, one with .01, and that one with fewer bytes."""
+    rows = [StudyRow({"lr": lr}, seed, Path(), swept.rows[0].records) for lr in (0.1, 0.01) for seed in (1, 2)]
+    found = Swept("s", [axis("lr", [0.1, 0.01])], rows, "bytes_to", 0.5, None)
+    vars(found)["figures"] = [{"bytes_to": value} for value in (300.0, 400.0, 200.0, None)]
+    assert sweep_page.best(found) == ["Best: lr = 0.1 with 350 B."]
+    assert "0.1 has the lowest bytes to target of those with figures in the most seeds" in sweep_page.text(found)
+    vars(found)["figures"] = [{"bytes_to": value} for value in (300.0, None, 200.0, None)]
+    assert sweep_page.best(found) == ["Best: lr = 0.01 with 200 B (1 of 2 seeds)."]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--measure", "client_accuracy"], "client_accuracy: the scenario has no server.evaluation"),
+        (["--measure", "epsilon"], "epsilon: the scenario has no server.privacy"),
+        (["--measure", "accuracy", "--clock-only"], "--clock-only trains nothing: no accuracy"),
+        (["--measure", "joules", "--set", "population.phones.energy=null"], "joules: the scenario has no group with"),
+        (["--target", "80"], "--target 80"),
+    ],
+)
+def test_a_measure_that_no_run_has_is_told_before_anything_runs(words, why, scenario, tmp_path, capsys):
+    assert main(["sweep", str(scenario), *words, "--out", str(tmp_path / "x")]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_measure_that_an_axis_asks_for_is_no_mistake(scenario):
+    base = Scenario.load(scenario)
+    module._refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "client_accuracy", clock_only=False)

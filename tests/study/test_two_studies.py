@@ -1,12 +1,16 @@
 """Two studies that have runs in common, at one time: a run that one of them writes is left alone by the other."""
 
+from pathlib import Path
+
 import pytest
 
 from fedactors.errors import RunFolderError
+from fedactors.packaged import file_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.runner import run
-from fedactors.study.runs import StudyRun, finished, folder_of, fresh, on_cluster, replay_folder
+from fedactors.study.run_folders import folder_of, fresh, replay_folder
+from fedactors.study.runs import StudyRun, finished, on_cluster
 
 
 def held_by_another(work, folder):
@@ -54,3 +58,16 @@ def test_a_folder_without_a_writer_is_set_aside(tmp_path):
     (folder / "metrics.jsonl").touch()
     assert fresh(folder) == folder
     assert [path.name for path in tmp_path.iterdir()] == ["run-1.unfinished-1"]
+
+
+def test_a_cluster_gets_the_file_of_a_scenario_that_is_named(tmp_path, monkeypatch):
+    asked = []
+
+    def scatter(function, calls, address, **resources):
+        asked.extend(calls)
+        yield {"summary.json": b"{}"}
+
+    monkeypatch.setattr("fedactors.fleet.ray.scatter.scatter", scatter)
+    list(on_cluster([StudyRun(Path("quickstart"), ("server.rounds=1",), tmp_path)], "auto"))
+    assert asked == [(file_of("quickstart").resolve(), ("server.rounds=1",))]
+    assert asked[0][0].is_file()

@@ -80,6 +80,11 @@ def test_gzip_is_recognised_by_content(written):
         ("device,on_s,off\na,5,9x\n", 'device "a", line 2: off "x" is not a unit of time'),
         ("device,on,off\na,-5,9\n", "device \"a\", line 2: on '-5'"),
         ("device,on,off\nphone,0,9\n", 'device "phone", line 2: off 9 has no unit (a time such as 90s or 9h, or'),
+        (
+            "device,on_s,off_s\nphone,0,1e3\n",
+            """line 2: off_s '1e3' is no plain number (a number in the column's unit""",
+        ),
+        ("device,on_s,off_s\nphone,-1,3\n", "line 2: on_s '-1' is no plain number"),
         ("device,on,off\nphone,0,9.25\n", 'device "phone", line 2: off 9.25 has no unit'),
         ("device,on_s,off_s\na,0,1.23456789012\n", "off_s 1.23456789012 is not a whole number of nanoseconds"),
         ("device,on_ns,off_ns\na,5,9223372036854775807\n", "at most 146 years"),

@@ -81,6 +81,7 @@ def test_the_command_writes_files_that_say_how_they_were_made(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--competitors", "²"], "--competitors ² (accepted: percentages from 0 to 100"),
         (["--competitors", "120"], "--competitors 120 (accepted: percentages from 0 to 100"),
         (["--rounds", "0"], "--rounds 0 (accepted: 1 or more)"),
         (["--deadline", "-1"], "--deadline -1.0 (accepted: seconds above 0)"),

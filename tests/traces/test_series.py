@@ -139,6 +139,19 @@ def test_irish_repairs(written):
     }
 
 
+def test_irish_gaps_between_measurements_are_told(written):
+    """Nothing is logged from 24 to 35. What comes before the first measurement, and after the last, is cut off."""
+    text = irish((1, 8, 8, "I"), (14, 8, 8, "D"), (24, 0, 0, "I"), (35, 16, 8, "D"), (40, 0, 0, "I"), (59, 0, 0, "I"))
+    source = written(text)
+    series = read_series(source)
+    assert pieces(series, 0) == [(0, 21, 1000), (21, 22, 2000)]
+    assert [(repair.kind, repair.count, repair.first) for repair in series.repairs] == [
+        ("gap in the log, the last rate holds", 1, "line 5")
+    ]
+    with pytest.raises(TraceError, match=r"line 5: gap in the log, the last rate holds \(11 s\)"):
+        read_series(source, strict=True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -222,6 +235,11 @@ def test_cooked_traces_move_to_zero_and_keep_decimals(written):
     assert pieces(series) == [(0, 5, 111_374), (5, 10.5, 1), (10.5, 16, 250_000)]
 
 
+def test_cooked_traces_with_unix_times_move_to_zero(written):
+    series = read_series(written("1700000000 8\n1700000001.5 16\n1700000003 24\n"), format="cooked")
+    assert pieces(series) == [(0, 1.5, 10**6), (1.5, 3, 2 * 10**6), (3, 4.5, 3 * 10**6)]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -229,7 +247,9 @@ def test_cooked_traces_move_to_zero_and_keep_decimals(written):
         ("1 1\n", "1 lines (at least 2)"),
         ("1 1\n2\n", "line 2: 1 columns"),
         ("1 1\n2 -1\n", "line 2: rate '-1'"),
-        ("1 1\n2 1e99\n", "line 2: rate '1e99'"),
+        ("1 1\n2 1e99\n", "line 2: rate '1e99' (a number up to 8,000,000,000,000)"),
+        ("1 1\n5e9 2\n", "line 2: time '5e9' (a number up to 4,611,686,018)"),
+        ("1 1\n4e9 2\n", "the last line: 253 years (at most 146 years)"),
         ("1 1\nnan 1\n", "line 2: time 'nan'"),
     ],
 )

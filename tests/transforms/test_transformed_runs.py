@@ -249,6 +249,15 @@ def test_mistakes_are_told(server, text):
         prepare(small(**server))
 
 
+@pytest.mark.parametrize("added", ["server", "clients"])
+def test_secure_aggregation_adds_up_the_counts_of_a_clip_that_adapts(added):
+    """Beside the masked vector a bit travels, in a byte of its own."""
+    uplink = [{"name": "adaptive-clip"}, {"name": "gaussian", "multiplier": 1.0, "added": added}]
+    secure = {"group": 4, "threshold": 0.5}
+    plain, counted = (prepare(small(secure=secure, uplink=one)).wire for one in ([], uplink))
+    assert 0 < counted["up"] - plain["up"] <= 2  # a whole byte, of masked values that end between two
+
+
 CHANGES = {
     "fedadam": 1,
     "fedprox": 1,

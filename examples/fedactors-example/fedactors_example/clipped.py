@@ -7,7 +7,7 @@ A client that took fewer steps than wanted sends its update as it is; that is ra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 class Clipped(Averaging):
     """Average updates that are no longer than a bound."""
+
+    changes: ClassVar[tuple[str, ...]] = ("delta",)
 
     name: Literal["clipped"] = "clipped"
     bound: float = Field(default=1.0, gt=0.0)

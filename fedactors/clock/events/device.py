@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import simpy
 
 from fedactors.clock.availability import Availability
 from fedactors.clock.events.event_time import EventTime
+from fedactors.clock.events.seen_windows import SeenWindows
 from fedactors.clock.virtual_time import Waits
 from fedactors.plan import NEVER, Phase, Time
 
@@ -32,8 +33,7 @@ class EventDevice:
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
         self._sources = 0  # processes that may still change it
-        self._seen: list[tuple[Time, Time]] = []  # when it was on, if it behaves
-        self._since: Time | None = None  # when it came on, if it is on
+        self.seen = SeenWindows()  # when it was on, if it behaves
 
     @property
     def on(self) -> bool:
@@ -122,20 +122,7 @@ class EventDevice:
 
     def watch(self) -> None:
         """Note whether the device is on now."""
-        now = self.world.now
-        if self.on and self._since is None:
-            joined = bool(self._seen) and self._seen[-1][1] == now
-            self._since = self._seen.pop()[0] if joined else now
-        elif not self.on and self._since is not None:
-            if now > self._since:
-                self._seen.append((self._since, now))
-            self._since = None
-
-    def seen(self) -> Iterator[tuple[Time, Time]]:
-        """Yield when the device was on until now, as (on, off) in order; a window that has not ended ends never."""
-        yield from self._seen
-        if self._since is not None:
-            yield self._since, NEVER
+        self.seen.note(self.world.now, on=self.on)
 
     def _wake(self) -> None:
         event, self.switched = self.switched, simpy.Event(self.world.env)

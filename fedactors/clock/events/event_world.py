@@ -115,7 +115,7 @@ class EventWorld(World, EventTime):
     def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
         if not self._behaving[client]:
             return super().spans(client, time)
-        return ((max(on, time), off) for on, off in self.devices[client].seen() if off > time)
+        return self.devices[client].seen.spans(time)
 
     @override
     def note_move(self, client: int, *, arrives: bool) -> None:
@@ -163,8 +163,8 @@ class EventWorld(World, EventTime):
     def on_between(self, clients: Int64, begin: Int64, end: Int64) -> Int64:
         found = super().on_between(clients, begin, end)
         for k in np.flatnonzero(self._behaving[clients]).tolist():
-            spans = self.devices[int(clients[k])].seen()
-            found[k] = sum(max(0, min(off, int(end[k])) - max(on, int(begin[k]))) for on, off in spans)
+            seen = self.devices[int(clients[k])].seen
+            found[k] = seen.elapsed(int(end[k])) - seen.elapsed(int(begin[k]))
         return found
 
     @override

@@ -48,12 +48,23 @@ class Clients(NamedTuple):
     history: History = NOTHING_SEEN  # when they were on, until now
     groups: tuple[tuple[str, int], ...] = ()  # name and devices of each population group, in the order of clients
 
+    def of(self, members: Int64) -> Clients:
+        """Return what is known of some clients, ascending, who then have numbers of their own; without a history."""
+        stages = self.stages and Stages(*(column[members] for column in self.stages))
+        ends = np.cumsum([count for _, count in self.groups])
+        counts = np.diff(np.searchsorted(members, ends), prepend=0).tolist()
+        groups = tuple((name, n) for (name, _), n in zip(self.groups, counts, strict=True) if n)
+        return Clients(self.samples[members], self.times[members], stages, self.deadline, groups=groups)
+
 
 class Selector(Protocol):
     """A selection at work in one run."""
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
-        """Return at most `count` of `candidates`, which are ascending and not empty; in any order."""
+        """Return at most `count` of `candidates`, which are ascending and not empty; in any order.
+
+        `version` is the number of the model that they get; at an edge, of the edge's rounds that asked before.
+        """
         ...
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
@@ -66,6 +77,8 @@ class Selection(Options):
 
     steers: ClassVar[bool] = False
     """Whether it looks at losses, so that a run has to wait for them."""
+    even: ClassVar[bool] = False
+    """Whether clients that can be asked are asked as often as each other."""
 
     name: str
 
@@ -76,17 +89,27 @@ class Selection(Options):
     def chances(self, clients: Clients, candidates: Int64, count: int) -> NDArray[np.float64] | None:
         """Return the probability with which each of `candidates` is among `count` that are asked.
 
-        None where that is not known, or the same for all.
+        None where that is not known, or the same for all: only `even` selections and those that say it go with weights
+        that are unbiased.
         """
         return None
 
     def problem(self, groups: Sequence[str], among: str, participation: Any) -> str:
         """Say why a selection does not fit the population groups, `server.among` or `server.participation`, if so."""
-        return ""
+        says_chances = type(self).chances is not Selection.chances
+        if self.even or says_chances or getattr(participation, "weights", "") != "unbiased":
+            return ""
+        return (
+            f"name: {self.name} asks some clients more often than others, and does not know by how much, so that"
+            " participation.weights: unbiased cannot make up for it (accepted: uniform, round-robin, importance, whose"
+            " option samples: 1.0 is for odds by samples)"
+        )
 
 
 class UniformSelection(Selection):
     """Everybody has the same chance."""
+
+    even: ClassVar[bool] = True
 
     name: Literal["uniform"] = "uniform"
 
@@ -107,6 +130,8 @@ class SampleSelection(Selection):
 
 class RoundRobinSelection(Selection):
     """Clients take turns by number; those that cannot be asked when it is their turn are passed over."""
+
+    even: ClassVar[bool] = True
 
     name: Literal["round-robin"] = "round-robin"
 

@@ -10,8 +10,8 @@ one:
         Theta' <- Theta + t^UL_x + max(0, t^UD_x - Theta)
         if T^d_{S+x} + Theta' < T_round:   Theta <- Theta' ; S <- S + x
 
-T_round is the scenario's `deadline`, unless `within` is given; without either all that are polled fit. Times are those
-of undisturbed trips. T_cs and T_agg of the paper, for selecting and aggregating, are 0 here.
+T_round is the scenario's `deadline`, or the edge's, unless `within` is given; without any all that are polled fit.
+Times are those of undisturbed trips. T_cs and T_agg of the paper, for selecting and aggregating, are 0 here.
 
 Deviations: at most as many are asked as the scenario's cohort has; if nobody fits, the first x is asked alone, because
 a round needs somebody. The rule counts uploads one after the other, as the paper has it; in the clock every device has

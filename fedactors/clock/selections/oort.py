@@ -15,7 +15,9 @@ longer preferred (section 4.4).
 
 Deviations: in place of the loss of a sample stands that of its mini-batch, because a client's local steps give no
 others; durations are those of an undisturbed trip, which Oort would estimate; where one pool is too small, the rest is
-drawn from the other.
+drawn from the other. eps K is rounded, and where it is below 1 one client is explored with that probability (the
+authors' code rounds up). The pacer moves on after each aggregation, and only when utility falls. A client that was
+asked and never heard stays outside E (the authors' simulator gives it the mean utility of its round).
 """
 
 from __future__ import annotations
@@ -79,7 +81,6 @@ class OortSelector:
         """Return `count` of `candidates`."""
         options = self._o
         self._number += 1
-        self._pace()
         if count >= len(candidates):
             return candidates
         known = ~np.isnan(self._utility[candidates])
@@ -87,7 +88,9 @@ class OortSelector:
             known &= self._times[candidates] < options.most
         old, new = candidates[known], candidates[np.isnan(self._utility[candidates])]
         share = max(options.exploration * options.decay ** (self._number - 1), options.least_exploration)
-        explored = min(len(new), max(round(share * count), count - len(old)))
+        wanted = share * count
+        explored = round(wanted) if wanted >= 1.0 else int(random.random() < wanted)
+        explored = min(len(new), max(explored, count - len(old)))
         chosen = self._exploit(old, min(count - explored, len(old)), random)
         chosen = np.concatenate([chosen, _drawn(new, explored, 1.0 / self._clients.times[new], random)])
         rest = np.setdiff1d(candidates, chosen)
@@ -100,6 +103,7 @@ class OortSelector:
             self._last[client] = max(self._number, 1)
             self._times[client] += 1
         self._gained.append(float(sum(self._utility[client] for client in losses)))
+        self._pace()
 
     def _pace(self) -> None:
         """Raise the preferred duration when the utility of the last window is below that of the one before."""

@@ -4,7 +4,11 @@
     ask those of them whose local loss is highest
 
 Of the paper's three ways to know the losses this is pi_rpow-d, the one that costs neither messages nor computation: a
-client's loss is the mean over its last trip's local steps, and one never heard is taken before all others.
+client's loss is the mean over its last trip's local steps, and one never asked is taken before all others. Of those
+with equal losses the first drawn are asked.
+
+Deviation: a client that was asked, but of which no loss is known, because it was never heard, counts as the mean of all
+losses known (0 if there are none). In the paper everybody who is asked answers.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fedactors.clock.availability import Int64
@@ -39,14 +44,26 @@ class PowerOfChoiceSelector(WeightedSelector):
 
     def __init__(self, weights: Int64, candidates: int) -> None:
         super().__init__(weights)
-        self._most, self._loss = candidates, np.full(len(weights), np.inf)
+        self._most = candidates
+        self._loss = np.full(len(weights), np.nan)  # NaN where it is not known
+        self._asked = np.zeros(len(weights), bool)
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return the `count` of d drawn whose loss is highest."""
         drawn = super().choose(candidates, max(count, self._most), version, random)
-        return drawn[np.argsort(-self._loss[drawn], kind="stable")[:count]]
+        if len(drawn) == len(candidates):  # which are in the order of their numbers
+            drawn = random.permutation(drawn)
+        return drawn[np.argsort(-self._expected(drawn), kind="stable")[:count]]
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
         """Take in the losses of a round."""
         for client, loss in losses.items():
             self._loss[client] = loss.mean
+        self._asked[plan.orders.client] = True
+
+    def _expected(self, clients: Int64) -> NDArray[np.float64]:
+        """Return the loss that each client counts as."""
+        known = ~np.isnan(self._loss)
+        mean = self._loss[known].mean() if known.any() else 0.0
+        unknown = np.where(self._asked[clients], mean, np.inf)
+        return np.where(known[clients], self._loss[clients], unknown)

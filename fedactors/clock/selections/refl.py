@@ -10,7 +10,8 @@ asks first those that are least likely to be there in the round after this one.
 Its adaptive target, N less the stragglers that are still expected, is what `timing: semi-synchronous` does: it asks as
 many as are missing to `concurrency`. Its staleness-aware aggregation is `staleness: refl` of the timing.
 
-Deviations: before there was a round, mu is the median of the undisturbed times of trips. p_k is a forecast of the
+Deviations: before there was a round, mu is the median of the undisturbed times of trips. D is the time between two
+selections, without that in which an edge waits for the cloud. p_k is a forecast of the
 server from the past of each device (`availability_forecast`), where the paper's devices forecast for themselves.
 """
 
@@ -54,7 +55,7 @@ class ReflSelector:
         self._mu = float(np.median(clients.times)) if len(clients.times) else 0.0
         self._last = np.full(len(clients.samples), -1 - options.rest)  # number of the selection
         self._number = 0
-        self._round = (-1, 0)  # version and instant of the last selection
+        self._round = (-1, 0)  # version of the last selection, and the time that rounds took until then
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return the `count` of `candidates` that are least likely to be on in the next round."""
@@ -74,7 +75,7 @@ class ReflSelector:
     def _measure(self, version: int) -> None:
         """Take in how long the last round took: the time between selections for different versions."""
         before, then = self._round
-        now = self._history.now
+        now = self._history.in_rounds
         if version == before:
             return
         if before >= 0:

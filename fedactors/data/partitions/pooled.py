@@ -31,10 +31,14 @@ class Pooled(Options):
 
     def apply(self, data: Data) -> Data:
         """Return the pool, the clients' samples first; test samples stay, each known by its source."""
-        x, y, weights = data.x, data.y, data.weights
+        pool = data
         if data.central_x is not None and data.central_y is not None:
-            x, y = np.concatenate([x, data.central_x]), np.concatenate([y, data.central_y])
-            weights = joined_weights((data.weights, len(data.y)), (data.central_weights, len(data.central_y)))
-        bounds: Int64 = np.array([0, len(y)], dtype=np.int64)
-        pool = replace(data, x=x, y=y, weights=weights, clients=bounds, test_clients=None)
+            pool = replace(
+                data,
+                x=np.concatenate([data.x, data.central_x]),
+                y=np.concatenate([data.y, data.central_y]),
+                weights=joined_weights((data.weights, len(data.y)), (data.central_weights, len(data.central_y))),
+            )
+        bounds: Int64 = np.array([0, len(pool.y)], dtype=np.int64)
+        pool = replace(pool, clients=bounds, test_clients=None)
         return replace(pool, central_x=None, central_y=None, central_weights=None)

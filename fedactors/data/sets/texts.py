@@ -75,9 +75,11 @@ class Texts(Options):
 
     def check(self) -> None:
         """Look for the files. Raises DataError if one is missing."""
-        for path in (self.federated, self.central):
-            if isinstance(path, str):
-                _place(path)
+        self.named_files()
+
+    def named_files(self) -> dict[str, Path]:
+        """Return the files and folders that are named, by what they are called. Raises DataError if one is missing."""
+        return {path: _place(path) for path in (self.federated, self.central) if isinstance(path, str)}
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the pieces, the same whatever the arguments. Raises DataError if the texts cannot be read."""

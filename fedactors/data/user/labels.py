@@ -68,17 +68,24 @@ def _column(labels: AnyArray) -> AnyArray:
 
 
 def _check_alike(train: AnyArray, test: AnyArray, rules: LabelRules) -> None:
-    """Raise DataError if labels for testing have another shape than those for training, or are texts beside numbers."""
+    """Raise DataError if labels for testing have another shape than those for training, or texts meet numbers."""
     if train.shape[1:] != test.shape[1:] or train.ndim > 2:
         raise DataError(
             f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of test samples"
             f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
         )
-    if test.dtype.kind == "U" and train.dtype.kind != "U":
+    texts, test_texts = (part.dtype.kind == "U" for part in (train, test))
+    known = texts and np.isin(test.astype(str), train).all()  # some floors of a house are called 1 and 2, one is not
+    if texts != test_texts and not known:
+        kinds = [_texts_or_numbers(part) for part in (train, test)]
         raise DataError(
-            f"{rules.where}: labels of training samples are numbers, of test samples texts such as"
-            f' "{str(test.flat[0])[:60]}" (accepted: both of one kind)'
+            f"{rules.where}: labels of training samples are {kinds[0]}, of test samples {kinds[1]}"
+            " (accepted: both of one kind)"
         )
+
+
+def _texts_or_numbers(labels: AnyArray) -> str:
+    return f'texts such as "{str(labels.flat[0])[:60]}"' if labels.dtype.kind == "U" else "numbers"
 
 
 def _kind(train: AnyArray, test: AnyArray, rules: LabelRules) -> LabelKind:

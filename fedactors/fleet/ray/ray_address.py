@@ -21,7 +21,7 @@ def reachable(address: str) -> str:
     """Return the address with "auto" resolved. Raises ClusterError if what listens there is no Ray, or nothing does."""
     found = _found() if address == "auto" else address
     host, colon, port = found.removeprefix(_SCHEME).rpartition(":")
-    if not colon or not port.isdigit():
+    if not colon or not port.isdecimal():
         return found  # an address that Ray checks
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS) as connection:

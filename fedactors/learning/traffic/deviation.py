@@ -8,7 +8,8 @@
 p_i is the weight by the participation policy. An update that says something new counts more although it is late.
 
 Deviations: the authors' code has exp(...) / 10 in place of the paper's exp(...); here it is the paper's. In a round
-without fresh updates, or whose mean is 0, nothing can be compared: beta counts for nothing.
+without fresh updates, or whose mean is 0, or where no stale update is off the mean, nothing can be compared: beta
+counts for nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class DeviationWeights(Aggregation):
         import torch
 
         fresh = ages == 0
-        young = (1 - self.beta) / (ages + 1)
+        young = 1 / (ages + 1)
         mean = rows[fresh].mean(0) if fresh.any() else rows.new_zeros(rows.shape[1])
         size = mean.square().sum()
         if size > 0 and not fresh.all():
@@ -61,5 +62,5 @@ class DeviationWeights(Aggregation):
             deviation = moved.square().sum(1) / size
             most = deviation[~fresh].max()
             if most > 0:
-                young = young + self.beta * (1 - torch.exp(-deviation / most))
+                young = (1 - self.beta) / (ages + 1) + self.beta * (1 - torch.exp(-deviation / most))
         return torch.where(fresh, 1.0, young)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fedactors.learning.algorithm import Round
 from fedactors.learning.row_vectors import kept_rows
+from fedactors.learning.traffic.attackers import attacked
 from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 from fedactors.streams import Purpose
 from fedactors.transforms.draws import SenderDraws
@@ -34,6 +35,7 @@ def sent(
     `kept` is what each client kept from its last trip, empty where clients keep nothing; `public` is what all were
     sent.
     """
+    uploads = attacked(task, chunk, uploads)
     chain = task.uplink
     if chain is None:
         return uploads, {}
@@ -58,8 +60,9 @@ def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str,
     if chain is None or not sums:
         return found
     told = _told(task, state)
+    round = facts.heard_before if chain.noise_skips_empty_rounds else facts.version
     for number, vector in enumerate(algorithm.changes):
-        draws = SenderDraws(task.seed, Purpose.NOISE, [number], [facts.version])
+        draws = SenderDraws(task.seed, Purpose.NOISE, [number], [round])
         largest = 1.0 if vector in algorithm.plain else facts.largest
         total = chain.received(vector, sums[vector], draws, largest, told)
         found |= {name: total for name, one in sums.items() if one is sums[vector]}

@@ -14,7 +14,7 @@ from fedactors.papers.campaign.campaign_cells import ExperimentCells, Labels, pl
 from fedactors.run_files.files import object_of
 from fedactors.run_files.writing import write
 from fedactors.scenario.model import Scenario
-from fedactors.study.runs import folder_of
+from fedactors.study.run_folders import folder_of
 from fedactors.study.study_cells import StudyCell
 
 _BUDGET = 2.0  # seconds for timing an engine

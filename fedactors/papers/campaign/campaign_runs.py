@@ -21,7 +21,9 @@ from fedactors.papers.grid import measures
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.model import Scenario
-from fedactors.study.runs import StudyRun, complete, end_when_closed, failure, finished, folder_of, fresh
+from fedactors.study.run_folders import complete, failure, folder_of, fresh
+from fedactors.study.runs import StudyRun, finished
+from fedactors.study.worker_processes import end_when_closed, ends_told
 from fedactors.version import ENGINE
 
 Tell = Callable[[str], None]
@@ -211,7 +213,8 @@ def _executor(jobs: int) -> Iterator[Executor]:
         return
     context = get_context("spawn")
     watched, held = context.Pipe(duplex=False)  # workers see its end when this process ends, however it does
-    with ProcessPoolExecutor(jobs, context, initializer=end_when_closed, initargs=(watched,)) as pool:
+    workers = ProcessPoolExecutor(jobs, context, initializer=end_when_closed, initargs=(watched,))
+    with ends_told(), workers as pool:
         try:
             yield pool
         finally:

@@ -49,7 +49,8 @@ def _needs_the_whole_model(algorithm: Algorithm, setting: TaskSetting) -> str:
     if algorithm.learns:
         return "its server trains the whole model"
     brings = algorithm.optimizer(setting) is not setting.optimizer
-    return "it brings an optimiser whose state is averaged" if brings else ""
+    sends_more = algorithm.payload(setting).up > len(algorithm.changes)
+    return "it brings an optimiser whose state is averaged" if brings and sends_more else ""
 
 
 def check_alternate(server: ServerOptions, personal: Sized, works: Sequence[Workload]) -> None:

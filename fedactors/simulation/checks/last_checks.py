@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedactors.errors import ScenarioError
 from fedactors.simulation.checks.algorithm_checks import check_alternate, refuse_personal
+from fedactors.simulation.checks.attack_checks import check_attacks
 from fedactors.simulation.checks.scenario_checks import (
     check_deadline,
     check_reallocation,
@@ -60,6 +61,7 @@ def check_first_round(prepared: Prepared) -> None:
 LAST_CHECKS = (
     _check_personal,
     check_transforms,
+    check_attacks,
     _check_reallocation,
     _check_deadline,
     _check_lookahead,

@@ -20,11 +20,20 @@ _SHARES = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too few losses,
-    what noise guarantees, and a server's rate that is not that of federated averaging.
+    About attackers, schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too
+    few losses, what noise guarantees, and a server's rate that is not that of federated averaging.
     """
-    found = [*_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    found = [*_attackers(scenario), *_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
     return [*found, *sentences(scenario.server), *rate_of_one(scenario)]
+
+
+def _attackers(scenario: Scenario) -> list[str]:
+    """Return a sentence about each group of attackers."""
+    return [
+        f"population.{group.name}: {group.count:,} of {scenario.devices:,} devices attack ({group.attack.name})"
+        for group in scenario.population
+        if group.attack is not None
+    ]
 
 
 def _shares(scenario: Scenario) -> list[str]:

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.errors import ScenarioError
-from fedactors.privacy.guarantee import problem
-from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
+from fedactors.privacy.guarantee import names_changes, problem
+from fedactors.simulation.prepared import Prepared
 from fedactors.transforms.chain import Chain
 
 
@@ -35,7 +35,12 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
             f'server.uplink: "{server.algorithm.name}" needs updates to the last bit, because its server works out more'
             " from them (accepted: none, or another algorithm)"
         )
-    if server.secure is not None and chain.bytes != chain.layout.size * BYTES_PER_PARAMETER:
+    if not names_changes(type(server.algorithm)):
+        raise ScenarioError(
+            f'server.uplink: "{server.algorithm.name}" says what clients upload, and not which of that are changes of'
+            ' the model (accepted: a line such as changes = ("delta",) in its class, with the names that upload gives)'
+        )
+    if server.secure is not None and not chain.sums_whole:
         raise ScenarioError(
             "server.uplink: secure aggregation sums whole vectors, and compressed ones cannot be summed (accepted:"
             " clip, adaptive-clip and noise; server.secure.bits says how long a value is)"

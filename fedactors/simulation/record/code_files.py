@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedactors.errors import RunFolderError
+from fedactors.run_files.files import object_of
 from fedactors.run_files.writing import inner_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.user_code import CODE, LISTED
@@ -30,6 +31,16 @@ def write_code(run: Path, scenario: Scenario) -> None:
         write(folder / name, source.text)
         listed[where] = {"copy": name, "sha256": source.digest}
     write(folder / LISTED, json.dumps(listed, indent=2) + "\n")
+
+
+def recorded_digests(run: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of the user that a run folder holds a copy of, by what its scenario calls it.
+
+    Raises RunFolderError if they cannot be read.
+    """
+    path = run / CODE / LISTED
+    listed = object_of(path) if path.exists() else {}
+    return {where: str(one.get("sha256", "")) for where, one in listed.items() if isinstance(one, dict)}
 
 
 def code_changes(run: Path, before: Mapping[str, str], scenario: Scenario, *, allowed: bool) -> str:

@@ -90,7 +90,7 @@ class RunRecorder:
         if self._privacy is None:
             return {}
         clients = _column(task, "clients").astype(np.int64)
-        self._privacy.add(task.facts.version, clients, _column(task, "weights").astype(np.float64))
+        self._privacy.add(clients, _column(task, "weights").astype(np.float64))
         return {"epsilon": self._privacy.epsilon}
 
     def diverged(self) -> str:

@@ -27,7 +27,7 @@ from typing_extensions import TypedDict  # pydantic's, before Python 3.12
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import SavedState
-from fedactors.run_files.files import CHECKPOINT, damaged, object_of, problem, reading
+from fedactors.run_files.files import CHECKPOINT, damaged, digest_of, object_of, problem
 from fedactors.run_files.writing import (
     inner_folder,
     refuse_linked,
@@ -43,7 +43,6 @@ FORMAT_VERSION = 1
 _HEADER = "checkpoint.json"
 SERVER = "server.safetensors"
 _NAME = r"round-\d{8,}"  # of the folder of a checkpoint
-_AT_ONCE = 1 << 20  # bytes that are hashed at a time
 
 
 class PastScenario(TypedDict):
@@ -196,13 +195,8 @@ def _tensors(folder: Path, saved: SavedState) -> dict[str, dict[str, Any]]:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    size = 0
-    with reading(path) as file:
-        while part := file.read(_AT_ONCE):
-            digest.update(part)
-            size += len(part)
-    return {"bytes": size, "sha256": digest.hexdigest()}
+    size, digest = digest_of(path)
+    return {"bytes": size, "sha256": digest}
 
 
 def _digest_of(header: Mapping[str, Any]) -> str:

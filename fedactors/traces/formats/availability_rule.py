@@ -171,7 +171,7 @@ class _RuleParser:
     def battery(self) -> Fact:
         compare = _COMPARE.get(self.advance())
         number = self.advance()
-        if compare is None or not number[:1].isdigit() or not number.replace(".", "", 1).isdigit():
+        if compare is None or not number[:1].isdecimal() or not number.replace(".", "", 1).isdecimal():
             self.fail("battery is compared with nothing", "battery >= 40, with >=, <=, >, <, == or !=")
         if self.word == "%":
             self.advance()

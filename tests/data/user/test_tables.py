@@ -145,6 +145,11 @@ def test_a_label_of_floats_is_a_value(tmp_path):
             'labels of training samples are numbers, of test samples texts such as "low"',
         ),
         (
+            {"target": "class"},
+            {"test.csv": TEST.replace("low", "0").replace("high", "1")},
+            'labels of training samples are texts such as "low", of test samples numbers',
+        ),
+        (
             {"target": "value"},
             {"people.csv": PEOPLE.replace("low", "0.5").replace("high", "1.5")},
             'labels of training samples are numbers, of test samples texts such as "low"',

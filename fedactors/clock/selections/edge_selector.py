@@ -1,0 +1,24 @@
+"""The selection of one edge: it knows the edge's clients alone, and what other edges ask does not come into it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedactors.clock.availability import Int64
+from fedactors.clock.selections.base import Selector, UniformSelector
+
+
+class EdgeSelector(UniformSelector):
+    """Asks a `selector` that knows the clients by their places among the `members` of an edge, ascending."""
+
+    def __init__(self, selector: Selector, members: Int64) -> None:
+        self._selector = selector
+        self._members = members
+        self._asked = 0  # times
+
+    def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
+        """Return `count` of `candidates`."""
+        places = np.searchsorted(self._members, candidates)
+        chosen = self._selector.choose(places, count, self._asked, random)
+        self._asked += 1
+        return self._members[chosen]

@@ -1,0 +1,30 @@
+"""How figures of studies are written, whatever their size."""
+
+import pytest
+
+from fedactors.study.run_figures import MEASURES
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "said"),
+    [
+        ("accuracy", 0.8125, "0.812"),
+        ("accuracy", 0.05, "0.050"),
+        ("accuracy", -0.0125, "-0.013"),
+        ("accuracy", 0.0, "0.000"),
+        ("accuracy", 2e-17, "0.000"),
+        ("loss", 1.1e-4, "0.00011"),
+        ("loss", 123.45678, "123.457"),
+        ("loss", 3e30, "3e+30"),
+        ("loss", -1.23456e9, "-1.23e+09"),
+        ("rounds", 1234.5, "1,234.5"),
+        ("seconds", 0.0123, "12.3 ms"),
+        ("seconds", -0.0123, "-12.3 ms"),
+        ("seconds", 0.0, "0.0 s"),
+        ("seconds", 0.05, "0.1 s"),
+        ("seconds", 90.0, "90.0 s"),
+        ("bytes", 1500.0, "1.5 kB"),
+    ],
+)
+def test_figures_of_any_size_show_what_they_are(measure, value, said):
+    assert MEASURES[measure].show(value) == said
