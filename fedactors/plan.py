@@ -161,6 +161,15 @@ class StageTimes(NamedTuple):
     up: Int64
     idle: Int64  # on, with nothing left to do that could be in time
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StageTimes) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:  # that of tuples compares columns for their truth
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(column.tobytes() for column in self))
+
 
 class Moves(NamedTuple):
     """What a population whose devices arrive and depart by behaviours says of a Plan's moves."""

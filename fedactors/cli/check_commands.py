@@ -64,7 +64,7 @@ def extend_replay(command: argparse.ArgumentParser) -> None:
 def replay(options: argparse.Namespace) -> int:
     """Run the clock alone and print its summary."""
     from fedactors.scenario import Scenario
-    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.replay import replay
 
     scenario = Scenario.load(options.scenario, options.set)

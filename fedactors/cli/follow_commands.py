@@ -80,7 +80,7 @@ def tracked(shown: Progress, options: argparse.Namespace, folder: Path, scenario
     if options.tensorboard:
         trackers.append(TensorBoard(folder / "tensorboard"))
     if options.mlflow:
-        trackers.append(MLflow(options.mlflow, folder.name, dict(flat(parameters))))
+        trackers.append(MLflow(options.mlflow, folder, dict(flat(parameters))))
     if options.wandb:
         trackers.append(WeightsAndBiases(options.wandb, folder, parameters))
     return Tracked(shown, trackers)

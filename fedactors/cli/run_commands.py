@@ -29,10 +29,11 @@ def run(options: argparse.Namespace) -> int:
     from fedactors.scenario import Scenario
 
     scenario = Scenario.load(options.scenario, options.set)
-    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.runner import run
 
-    made = new_path(scenario.name) if not options.out and (options.tensorboard or options.wandb) else None
+    logs = options.tensorboard or options.mlflow or options.wandb
+    made = new_path(scenario.name) if logs and not options.out else None
     out = options.out or made
     with _removed_if_empty(made):
         return _play(options, Path(out or scenario.name), scenario, lambda where: run(scenario, out, **where))
@@ -74,7 +75,7 @@ def extend_branch(command: argparse.ArgumentParser) -> None:
 
 def branch(options: argparse.Namespace) -> int:
     """Go on from a round of a run with something changed. Raises RunFolderError if that is not possible."""
-    from fedactors.simulation.record.run_folder import new_path
+    from fedactors.simulation.record.folder_claims import new_path
     from fedactors.simulation.resume.branch import branch, name_of, scenario_of_branch
 
     run = Path(options.run)

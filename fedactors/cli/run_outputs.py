@@ -61,6 +61,8 @@ class RunOutput(Participation):
     """`run`, `resume` and `branch`."""
 
     best: NotRequired[dict[str, Any]]
+    branched_after: NotRequired[list[int]]  # of a branch: the rounds after which it, and the runs before it, began
+    ahead: NotRequired[dict[str, float]]  # spent before the first round, in the columns of metrics
     made_with: dict[str, str]
     made_with_before: NotRequired[dict[str, str]]
     cost: NotRequired[float]

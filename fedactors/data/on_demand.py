@@ -7,7 +7,7 @@ if they are not there. Samples have the same bits wherever and whenever they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Protocol, runtime_checkable
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.data.base import Data, Int64
+from fedactors.data.holdings import Part, raw
 
 ROOM = 2**30  # bytes of samples that a host keeps at most, unless clients that are trained together need more
 _NUMBER, _LABEL = 4, 8  # bytes
@@ -100,6 +101,10 @@ class OnDemandSplit:
             made = self._make(client, size)
         begin = made % max(1, self._length)
         return np.arange(begin, begin + size)
+
+    def signature(self) -> Iterator[Part]:
+        """Yield what it is known again by: how many samples each client has."""
+        yield raw(self._source.sizes)
 
     def _make(self, client: int, size: int) -> int:
         """Make the samples of a client in one piece, and return when."""

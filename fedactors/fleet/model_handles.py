@@ -29,10 +29,6 @@ class ModelHandles:
         """Set what clients were sent in a version from which later tasks still start."""
         self._public[version] = sent
 
-    def __contains__(self, version: int) -> bool:
-        """Say whether the whole state before round `version` is there."""
-        return version in self._public and version in self._private
-
     def public(self, version: int) -> Handle[Vectors]:
         """Return the public state before round `version`."""
         return self._public[version]

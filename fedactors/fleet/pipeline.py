@@ -151,10 +151,6 @@ class Pipeline:
         started = self._flights[0].task.facts.version if self._flights else task.oldest
         self._models.forget_before(min(task.oldest, started))
 
-    def holds(self, version: int) -> bool:
-        """Say whether the fleet has, or will have, the server's state before round `version`."""
-        return version in self._models
-
     def state(self, version: int) -> dict[str, Any]:
         """Return the server's state before round `version` as named vectors. Raises FleetError if it is lost."""
         try:

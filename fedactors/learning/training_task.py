@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fedactors.attacks.base import Attackers
 from fedactors.clip import Clip
 from fedactors.data.base import LabelledSamples, joined_weights
-from fedactors.data.holdings import Holdings, SharedHoldings
+from fedactors.data.holdings import Holdings, Part, RunHoldings, SharedHoldings, raw
 from fedactors.data.on_demand import OnDemandSplit, row_bytes
 from fedactors.engines.local_work import LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
@@ -30,7 +30,7 @@ from fedactors.transforms.chain import Chain
 from fedactors.workload import FineTuning, PretrainingWork, Workload
 
 SENT = "sent."  # before the name of a vector as clients are sent it, where that is another one
-_SIGNED = 101  # of the samples that are looked at to know data again
+_FEW = 101  # samples that are looked at to know data again that are made on demand
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 
 
@@ -219,7 +219,7 @@ class TrainingData:
 
     x: NDArray[np.float32]  # (n, *shape)
     y: NDArray[np.int64]  # (n,)
-    split: Holdings
+    split: RunHoldings
     central: ServerExamples | None = None
     weights: NDArray[np.float32] | None = None
     """How much each sample counts in its batch, (n,); None if all count the same."""
@@ -239,9 +239,9 @@ class TrainingData:
         held = self.split.of(client)
         return LabelledSamples(self.x[held], self.y[held], None if self.weights is None else self.weights[held])
 
-    def signature(self) -> Iterator[bytes]:
-        """Yield what these samples are known again by: shapes, all labels and weights, and some of the samples."""
-        yield from signature(self.x, self.y, self.weights)
+    def signature(self, every: int = 1) -> Iterator[Part]:
+        """Yield what these samples are known again by, see `signature`."""
+        yield from signature(self.x, self.y, self.weights, every)
 
 
 @dataclass(frozen=True)
@@ -264,10 +264,10 @@ class OnDemandData(TrainingData):
         held = self.split.of(int(np.argmax(self.split.source.sizes > 0)))[:count]
         return self.x[held], self.y[held]
 
-    def signature(self) -> Iterator[bytes]:
+    def signature(self, every: int = 1) -> Iterator[Part]:
         """Yield what these samples are known again by: how many each client has, and some of them."""
-        yield np.ascontiguousarray(self.split.source.sizes).tobytes()
-        yield from signature(*self.few(_SIGNED))
+        yield raw(self.split.source.sizes)
+        yield from signature(*self.few(_FEW), every=every)
 
 
 def on_demand_data(split: OnDemandSplit) -> OnDemandData:
@@ -276,14 +276,14 @@ def on_demand_data(split: OnDemandSplit) -> OnDemandData:
 
 
 def signature(
-    x: NDArray[np.float32], y: NDArray[np.int64], weights: NDArray[np.float32] | None = None
-) -> Iterator[bytes]:
-    """Yield what samples are known again by: shapes, all labels and weights, and some of the samples."""
+    x: NDArray[np.float32], y: NDArray[np.int64], weights: NDArray[np.float32] | None = None, every: int = 1
+) -> Iterator[Part]:
+    """Yield what samples are known again by: shapes, all labels and weights, and the samples, or one of `every` few."""
     yield f"{x.shape} {y.shape}".encode()
-    yield np.ascontiguousarray(y).tobytes()
-    yield np.ascontiguousarray(x[::_SIGNED]).tobytes()
+    yield raw(y)
+    yield raw(x[::every])
     if weights is not None:
-        yield np.ascontiguousarray(weights).tobytes()
+        yield raw(weights)
 
 
 def share(samples: TrainingData, shared: LabelledSamples) -> TrainingData:

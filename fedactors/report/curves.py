@@ -56,12 +56,12 @@ def axes(runs: Sequence[Records]) -> list[ProgressAxis]:
 def progress(records: Records) -> dict[str, Floats]:
     """Return what each axis counts, by the end of each round."""
     metrics = records.metrics
-    moved = np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"])
+    moved = records.ahead("bytes_down") + np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"])
     return {
         "round": metrics["round"],
         "virtual": metrics["virtual_seconds"],
         "bytes": moved,
-        "joules": np.cumsum(metrics["joules"]),  # NaN where none are counted
+        "joules": records.ahead("joules") + np.cumsum(metrics["joules"]),  # NaN where none are counted
         "epsilon": metrics["epsilon"],  # NaN where it is not counted
         "wall": metrics["wall_seconds"],
     }

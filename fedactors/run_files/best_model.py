@@ -31,12 +31,18 @@ class BestModel:
     def keep_only(self, round: int | None) -> None:
         """Remove the file if it is of another round: of one that a run which goes on has not done yet."""
         path = self._run / BEST
-        if path.is_file() and not path.is_symlink() and self._round(path) != round:
+        if path.is_file() and not path.is_symlink() and not self.is_of(round):
             path.unlink()
+
+    def is_of(self, round: int | None) -> bool:
+        """Say whether the file is there, and that of a round."""
+        return round is not None and self._round(self._run / BEST) == round
 
     def _round(self, path: Path) -> int | None:
         from safetensors import SafetensorError, safe_open
 
+        if not path.is_file():
+            return None
         try:
             with safe_open(path, "numpy") as file:
                 return int((file.metadata() or {}).get("round", ""))

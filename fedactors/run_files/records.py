@@ -83,6 +83,12 @@ class Records:
         known = higher_is_better(column)
         return self.directions.get(without_part(column)) if known is None else known
 
+    def ahead(self, column: str) -> float:
+        """Return what was spent before the first round, of a column of `metrics`."""
+        found = self.summary.get("ahead")
+        value = found.get(column) if isinstance(found, Mapping) else None
+        return float(value) if isinstance(value, int | float) else 0.0
+
     @property
     def rounds(self) -> int:
         """Number of rounds that have a row of metrics."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -63,6 +63,12 @@ class ParquetTable:
         self._loose += len(columns[0])
         if self._loose >= _LOOSE:
             self._pack()
+
+    def discard(self) -> None:
+        """Remove what has been written; a file under its name stays as it was."""
+        with suppress(OSError):
+            self._writer.close()
+        self._pending.discard()
 
     def close(self) -> None:
         """Complete the file, which appears under its name."""

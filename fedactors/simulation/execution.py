@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,42 +20,35 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import FleetError
 from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet, UserCallError
-from fedactors.fleet.messages import Outcomes, RoundTask
+from fedactors.fleet.messages import Outcomes
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
-from fedactors.simulation.divergence import complaint, quarantined, refuse_bad, spike
+from fedactors.simulation.divergence import complaint, refuse_bad, spike
 from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
 from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
-from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
+from fedactors.simulation.objective_state import Decide, Objective
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
+from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
-from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints
+from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, discard_after
 from fedactors.simulation.resume.resume import programs
 from fedactors.simulation.resume.run_saver import RunSaver
-from fedactors.simulation.run_tasks import RunTasks
+from fedactors.simulation.run_tasks import PlannedRound, PlannedRounds
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock
 
 Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, LabelledSamples]  # and the server's own samples
-
-
-class _Due(NamedTuple):
-    """A round that has been submitted and is not recorded yet."""
-
-    plan: Plan
-    task: RoundTask
-    objective_state: ObjectiveState | None
 
 
 class Execution:
@@ -70,21 +63,22 @@ class Execution:
         progress: Progress,
         start: Checkpoint,
         began: float,
+        past: tuple[Era, ...] = (),
     ) -> None:
-        self._tasks = RunTasks(prepared, fleet.device)
+        self._prepared = prepared
         self._progress = progress
         self._start = start
         scenario = prepared.scenario
-        folder.clients(prepared)
-        self._recorder = RunRecorder(folder, prepared)
-        self._stop = StopRule(scenario, BestModel(folder.path))
+        self._eras = Eras(past, scenario)
+        self._planned = PlannedRounds(prepared, self._eras, fleet.device)
+        self._recorder = RunRecorder(folder, prepared, self._eras)
+        self._stop = StopRule(self._eras, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
         self._faults = FaultNotes(folder, progress, fleet.messages)
         self._began = began
         self._before = dict[str, float]()
-        self._pending: deque[_Due] = deque()
-        self._objective = Objective(prepared) if scenario.server.membership else None
+        self._pending: deque[PlannedRound] = deque()  # submitted, and not recorded yet
         self.clock = prepared.clock()
         self._fleet = fleet
         self._nodes = fleet.nodes
@@ -97,20 +91,44 @@ class Execution:
         Returns when the clock has ended and the last task is done. The summary is written before progress ends, which
         may wait for trackers: that is no time of the run.
         """
-        scenario = self._tasks.prepared.scenario
+        scenario = self._prepared.scenario
         try:
             with self._progress.over(scenario.name, scenario.server.rounds):
                 stop = None if stop is None else max(stop, len(recorded_rows))
-                return self._conclude(self._played(recorded_rows, stop))
+                plans = self._watch.each("clock", plans_of_clock(self.clock, scenario.server.rounds))
+                self._recall(recorded_rows, plans)
+                return self._conclude(self._played(plans, stop))
         finally:
             self._pipeline.close()
 
-    def _played(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
+    def _recall(self, recorded_rows: Sequence[dict[str, Any]], plans: Iterator[tuple[Plan, bool]]) -> None:
+        """Take in the rounds that were recorded before: their rows of metrics, and plans that the clock makes again.
+
+        Nothing in the folder has changed until then. Raises RunFolderError if the plans are others than before.
+        """
+        for row, (made, last) in zip(recorded_rows, plans, strict=False):
+            planned = self._planned.recalled(made, row, self._aside.get(made.version, ()), last=last)
+            self._recorder.recall(planned.plan, planned.task, row)
+            self._before = row
+            self._stop.recall(row)
+            self._feed_back(row)
+        self._recorder.check_recorded(self._start)
+
+    def _go_on(self) -> None:
+        """Begin to write to the folder; rounds after those that were recalled are gone."""
+        folder = self._recorder.folder
+        folder.begin()
+        folder.clients(self._prepared)
+        discard_after(folder.path, self._start)
+        self._stop.settled(self._recorder.plans, self._state_now)
+
+    def _played(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
         """Play all rounds, save their state also after an exception, and return why the run ended."""
         if self._fleet.placement:
             self._progress.note(self._fleet.placement)
         try:
-            ended = self._rounds(recorded_rows, stop)
+            self._go_on()
+            ended = self._rounds(plans, stop)
             self._saver.save()
             tracks = collect(self._fleet, self._pipeline, partial(self._fault, self._recorder.plans - 1))
             self._watch.write(self._recorder.folder.path, tracks)
@@ -122,13 +140,8 @@ class Execution:
             self._faults.write_messages()
         return ended
 
-    def _rounds(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> str:
-        """Play all rounds; return why the run ended."""
-        plans = self._watch.each("clock", plans_of_clock(self.clock, self._tasks.prepared.scenario.server.rounds))
-        for row, (made, last) in zip(recorded_rows, plans, strict=False):
-            self._recall(row, made, last)
-        self._recorder.check_recorded(self._start)
-        self._stop.settled()
+    def _rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
+        """Play all rounds that are left of `plans`; return why the run ended."""
         if ended := self._recorder.diverged() or self._stop.reason:
             return ended
         if ended := self._new_rounds(plans, stop) or self._drain():
@@ -137,23 +150,13 @@ class Execution:
             self._evaluate_last()
         return self.clock.ended_because
 
-    def _recall(self, row: dict[str, Any], made: Plan, last: bool) -> None:
-        """Take in a round that was recorded before: its `row` of metrics, and the plan that the clock made again."""
-        objective_state = self._objective.at(made, recorded(row)) if self._objective else None
-        plan = quarantined(made, self._aside.get(made.version, ()))
-        task = self._tasks.next(plan, objective_state, last=last, aside=plan is not made)
-        self._recorder.recall(plan, task, row)
-        self._before = row
-        self._stop.recall(row)
-        self._feed_back(row)
-
     def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
         """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
         most = 1 if self.clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
             if plan.version == stop:
                 return self._drain() or cut_short(stop)
-            if self._objective and self._objective.asks(plan) and (ended := self._drain()):
+            if self._planned.asks(plan) and (ended := self._drain()):
                 return ended
             with self._watch.during("submit"):
                 self._submit(plan, last)
@@ -168,21 +171,18 @@ class Execution:
 
     def _evaluate_last(self) -> None:
         """Evaluate the last model, if it was not known in time that its round would be the last."""
-        if self._objective is None and "loss" not in self._recorder.rows.last[-1]:
+        if not self._planned.has_objective and "loss" not in self._recorder.rows.last[-1]:
             self._recorder.final = finite(self._pipeline.evaluate(self._recorder.plans))
 
     def _submit(self, plan: Plan, last: bool) -> None:
         """Submit a round; if its objective needs a decision, no other round is in flight."""
-        objective_state = self._objective.at(plan, self._departure_decision()) if self._objective else None
-        task = self._tasks.next(plan, objective_state, last=last)
-        self._pipeline.submit(task)
-        self._pending.append(_Due(plan, task, objective_state))
+        planned = self._planned.next(plan, self._departure_decision, last=last)
+        self._pipeline.submit(planned.task)
+        self._pending.append(planned)
 
-    def _departure_decision(self) -> Decide:
+    def _departure_decision(self, before: Objective) -> Decide:
         """Return the function that decides about devices that left. No task may be in flight if the policy is open."""
-        assert self._objective
-        objective = self._objective.fork()
-        return departure_decision(self._tasks, self._pipeline, objective, self._recorder.rows)
+        return departure_decision(self._planned.tasks, self._pipeline, before, self._recorder.rows)
 
     def _drain(self) -> str:
         """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
@@ -193,7 +193,7 @@ class Execution:
 
     def _settle(self) -> str:
         """Wait for the oldest task and record it; return why the run has to end here, nothing if it goes on."""
-        server = self._tasks.prepared.scenario.server
+        server = self._prepared.scenario.server
         outcomes = self._outcomes()
         if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
             return f"{DIVERGED}: {wrong}"
@@ -203,16 +203,17 @@ class Execution:
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._record(self._pending.popleft(), outcomes)
             self._pipeline.adopt()  # after the record: if that fails, the models are still those of before the round
+            row = self._recorder.rows.last[-1]
+            ended = self._stop.after(row, self._state_now)
         self._saver.save_if_due()
         self._faults.memory(outcomes)
-        row = self._recorder.rows.last[-1]
         if ratio := spike(self._recorder.rows.last):
             self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
         self._feed_back(row)
         self._progress.round(row)
-        return self._recorder.diverged() or self._stop.after(row, partial(self._pipeline.state, self._recorder.plans))
+        return self._recorder.diverged() or ended
 
-    def _record(self, due: _Due, outcomes: Outcomes) -> None:
+    def _record(self, due: PlannedRound, outcomes: Outcomes) -> None:
         """Enter a round that is done: its plan, its task, and what was learned."""
         further: dict[str, Any] = {}
         if due.objective_state and due.objective_state.moves:
@@ -220,7 +221,7 @@ class Execution:
         if self.clock.steered:
             further |= noted(outcomes.losses)
         if outcomes.judged is not None:
-            further |= client_figures(outcomes.judged, self._tasks.prepared.scenario.population)
+            further |= client_figures(outcomes.judged, self._prepared.scenario.population)
         wall = self._wall() | {"bytes_reduced": outcomes.moved}
         with self._watch.during("write"):
             self._recorder.enter(due.plan, due.task, outcomes, further, wall)
@@ -236,14 +237,12 @@ class Execution:
 
     def _without(self, outcomes: Outcomes) -> Outcomes:
         """Set bad updates of the oldest task aside, and return its outcomes without them."""
-        plan, task, objective_state = self._pending[0]
+        plan = self._pending[0].plan
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
-        plan = quarantined(plan, clients)
-        task = self._tasks.instead(task, plan, objective_state)
-        self._pending[0] = _Due(plan, task, objective_state)
-        self._pipeline.amend(task)
+        self._pending[0] = self._planned.without(self._pending[0], clients)
+        self._pipeline.amend(self._pending[0].task)
         return self._outcomes()
 
     def _close_after(self, error: BaseException) -> None:
@@ -261,33 +260,37 @@ class Execution:
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
     def _conclude(self, ended: str) -> Result:
-        scenario = self._tasks.prepared.scenario
-        state = self._state()
-        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._tasks.prepared.sampled}
-        said |= {"wire": self._tasks.prepared.wire, "notes": meanings(scenario)}
-        if self._stop.best:
-            said["best"] = self._stop.best
+        scenario = self._prepared.scenario
+        state = self._last_state()
+        said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
+        said |= {"wire": self._prepared.wire, "notes": meanings(scenario)}
+        if best := self._stop.kept:
+            said["best"] = best
+        if self._eras.past:
+            said["branched_after"] = [era.rounds for era in self._eras.past]
         said["made_with"] = programs(scenario)
         if self._start.made_with != said["made_with"]:
             said["made_with_before"] = self._start.made_with
         summary = self._recorder.summary(said, ended, self._wall(), state)
         if state:
             self._recorder.folder.model(state)
-        self._recorder.conclude_clients(self._tasks.prepared)
+        self._recorder.conclude_clients(self._planned.tasks.prepared)
         self._recorder.folder.summary(summary)
         return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
 
-    def _state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the last state that is complete; empty if the fleet has failed, or never had the models of it."""
-        if not self._pipeline.holds(self._recorder.plans):  # a run that went on has ended before its checkpoint
-            return {}
+    def _state_now(self) -> dict[str, NDArray[np.float32]]:
+        """Return the server's state after the rounds that are recorded. Raises FleetError if it is lost."""
+        return self._pipeline.state(self._recorder.plans)
+
+    def _last_state(self) -> dict[str, NDArray[np.float32]]:
+        """Return the last state; empty if the fleet has failed."""
         try:
-            return self._pipeline.state(self._recorder.plans)
+            return self._state_now()
         except (Fault, FleetError):
             return {}
 
     def _wall(self) -> dict[str, float]:
-        price = self._tasks.prepared.scenario.cluster.price_per_node_hour
+        price = self._prepared.scenario.cluster.price_per_node_hour
         return spent(self._began, self._before, None if price is None else price * self._nodes)
 
     def _fault(self, version: int, fault: Fault) -> None:

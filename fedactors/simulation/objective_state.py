@@ -69,10 +69,8 @@ class Objective:
     """
 
     def __init__(self, prepared: AssignedScenario) -> None:
-        server, self._people = prepared.scenario.server, prepared.population
-        self._policy = membership_of(server)
-        own_members = isinstance(server.participation, Scheme) and server.participation.weights != "share_of_asked"
-        self._lot = server.cohort != "all" and not own_members
+        self.follow(prepared.scenario.server)
+        self._people = prepared.population
         self._held = prepared.held
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C
@@ -83,6 +81,12 @@ class Objective:
         self._begun = False
         self._arrived: Mapping[int, int] = {}  # client -> when, of those whose behaviours said so
         self._departed: Mapping[int, int] = {}
+
+    def follow(self, server: ServerOptions) -> None:
+        """Go by the rules of `server` from the next plan on. Raises ScenarioError if it has no membership policy."""
+        self._policy = membership_of(server)
+        own_members = isinstance(server.participation, Scheme) and server.participation.weights != "share_of_asked"
+        self._lot = server.cohort != "all" and not own_members
 
     def fork(self) -> Objective:
         """Return a copy that changes independently."""

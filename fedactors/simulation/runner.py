@@ -31,11 +31,12 @@ from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.code_files import code_changes, code_digests
-from fedactors.simulation.record.run_folder import RunFolder, check_free, check_resumable, new_path
+from fedactors.simulation.record.folder_claims import check_free, new_path
+from fedactors.simulation.record.run_folder import RunFolder, check_resumable
 from fedactors.simulation.result import Result
-from fedactors.simulation.resume.checkpoint import Checkpoint, discard_after, save
+from fedactors.simulation.resume.checkpoint import Checkpoint, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
-from fedactors.simulation.resume.resume import beginning, recorded_rows, refuse_others, where_to_go_on
+from fedactors.simulation.resume.resume import beginning, past_of, recorded_rows, refuse_others, where_to_go_on
 from fedactors.user_errors import user_errors
 from fedactors.workload import PretrainingWork
 
@@ -65,7 +66,7 @@ def run(
     """
     began = time.perf_counter()
     shown = progress or unasked()
-    prepared = _ready(scenario, address)
+    prepared = ready(scenario, address)
     if out is not None:
         check_free(Path(out))
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
@@ -110,20 +111,19 @@ def resume(
     start, scenario = where_to_go_on(path, overrides, previous=previous)
     if start:
         start = _with_code_of(scenario, start, path, shown, allowed=changed_code)
-    prepared = _ready(scenario, address)
+    prepared = ready(scenario, address)
     rows = _rows_before(start, prepared, path, shown)
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
         _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
-        refuse_others(start or now, now, path, shown.note)
+        refuse_others(start or now, now, data, path, shown.note)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
             if start is None:
-                start = now
-                save(path, start, None)
-            discard_after(path, start)
-            execution = _execution()(prepared, opened, data, folder, shown, start, began)
+                save(path, now, None)
+            start = replace(start or now, data=now.data)
+            execution = _execution()(prepared, opened, data, folder, shown, start, began, past_of(start, path))
             result = execution.play(rows, stop_after)
     _draw(folder.path, prepared, execution.clock, shown, report=report)
     return result
@@ -152,7 +152,7 @@ def _rows_before(start: Checkpoint | None, prepared: Prepared, path: Path, progr
     return recorded_rows(path, start)
 
 
-def _ready(scenario: Scenario, address: str | None) -> Prepared:
+def ready(scenario: Scenario, address: str | None) -> Prepared:
     """Return the scenario worked out. Raises UsageError for whatever would stop the run at its start."""
     bits.choose(scenario.cluster.bits)
     prepared = prepare(scenario)

@@ -168,8 +168,8 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
     return {
         "rounds": metrics["round"],
         "seconds": metrics["virtual_seconds"],
-        "bytes": np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"]),
-        "joules": np.cumsum(joules),  # stays NaN where none are counted
+        "bytes": records.ahead("bytes_down") + np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"]),
+        "joules": records.ahead("joules") + np.cumsum(joules),  # stays NaN where none are counted
         "wall": metrics["wall_seconds"],
         "epsilon": metrics["epsilon"],  # NaN where it is not counted
     }

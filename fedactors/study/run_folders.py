@@ -12,7 +12,7 @@ from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import DIVERGED, INTERRUPTED, is_complete
 from fedactors.simulation.record.code_files import code_digests
-from fedactors.simulation.record.run_folder import refuse_claimed
+from fedactors.simulation.record.folder_claims import refuse_claimed
 from fedactors.study.named_files import file_digests
 
 FAILURE = "failure.json"

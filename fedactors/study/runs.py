@@ -16,7 +16,7 @@ from fedactors.run_files.files import CHECKPOINT, bytes_of
 from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.progress import Progress, Silent, Stoppable
-from fedactors.simulation.record.run_folder import refuse_claimed
+from fedactors.simulation.record.folder_claims import refuse_claimed
 from fedactors.study.run_folders import FAILURE, complete, folder_of, fresh, replay_folder
 from fedactors.study.worker_processes import each
 

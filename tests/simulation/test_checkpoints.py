@@ -227,13 +227,15 @@ def test_the_cluster_may_change(broken, tmp_path):
     assert_same(tmp_path / "whole", broken)
 
 
-def test_another_device_type_other_data_and_other_recordings_are_refused(broken, tmp_path, monkeypatch):
+def test_another_device_type_other_data_and_other_recordings_are_refused(broken, tmp_path):
     with pytest.raises(RunFolderError, match=r"computed on cpu so far, not on cuda \(clients\)"):
         resume(broken, ["cluster.gpus_per_actor=1"], fleet="local")
-    with monkeypatch.context() as patched:
-        patched.setattr("fedactors.learning.training_task._SIGNED", 97)
+    data = checkpoint.load(broken).data
+    for other in (f"{data[:-1]}-", data[-64:]):  # of all samples; of some, as in older checkpoints
+        change_header(broken, data=other)
         with pytest.raises(RunFolderError, match="the data set is not the one"):
             resume(broken, fleet="local")
+    change_header(broken, data=data)
     (tmp_path / "scenarios").mkdir()
     moved = shutil.copytree(QUICKSTART.parents[1] / "traces", tmp_path / "traces") / "campus.csv"
     moved.write_text("\n".join(moved.read_text().splitlines()[:-40]) + "\n")

@@ -43,7 +43,7 @@ def test_tables_of_a_former_end_do_not_stand_beside_fewer_rounds(replayed, round
         (replayed / f"{name}.parquet").touch()
     lines = (replayed / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     scenario = Scenario.load(replayed / "scenario.yaml")
-    dies_in(lambda: RunFolder(replayed, scenario, past=sum(map(len, lines[:rounds]))))
+    dies_in(lambda: RunFolder(replayed, scenario, past=sum(map(len, lines[:rounds]))).begin())
     assert not [name for name in TABLES if (replayed / f"{name}.parquet").exists()]
     found = read(replayed)
     assert found.rounds == rounds
@@ -79,7 +79,7 @@ def test_a_resume_from_the_checkpoint_before_that_is_killed_at_once_says_how_to_
     run(scenario_of(), tmp_path / "whole")
     run(scenario_of(), tmp_path / "cut", stop_after=4)
     kept = checkpoint.load(tmp_path / "cut", previous=True).metrics_bytes
-    dies_in(lambda: RunFolder(tmp_path / "cut", scenario_of(), past=kept))
+    dies_in(lambda: RunFolder(tmp_path / "cut", scenario_of(), past=kept).begin())
     hint = r"not the 4 lines that the checkpoint was written with; the checkpoint before it may fit: --previous"
     with pytest.raises(RunFolderError, match=hint):
         resume(tmp_path / "cut", fleet="local")

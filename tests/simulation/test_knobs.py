@@ -18,6 +18,7 @@ from fedactors.models.paper_models import Logistic
 from fedactors.run_files.best_model import BestModel
 from fedactors.run_files.records import read
 from fedactors.scenario.yaml_text import parse
+from fedactors.simulation.progress import Silent
 from fedactors.study import comparison_tables
 from fedactors.study.comparison import Comparison
 from fedactors.study.run_figures import StudyRow, figures
@@ -210,11 +211,49 @@ def test_a_run_that_goes_on_stops_where_an_unbroken_one_does_with_the_same_bits(
 
 
 def test_a_best_model_of_a_round_that_is_to_be_done_again_is_dropped(tmp_path):
+    """The best one so far is that of the checkpoint, which takes its place; so it does where there is none."""
     finished(WORSE, tmp_path / "run", stop_after=1)
-    best = tmp_path / "run" / "checkpoint" / "best.safetensors"
+    path = tmp_path / "run" / "checkpoint" / "best.safetensors"
+    whole = path.read_bytes()
     BestModel(tmp_path / "run").write({"x": np.zeros(3, np.float32)}, 7)
     fedactors.simulation.runner.resume(tmp_path / "run", fleet="local", report=False, stop_after=1)
-    assert not best.exists()
+    assert path.read_bytes() == whole
+    path.unlink()
+    fedactors.simulation.runner.resume(tmp_path / "run", fleet="local", report=False, stop_after=1)
+    assert path.read_bytes() == whole
+
+
+def test_a_best_model_that_is_not_there_is_not_named(tmp_path):
+    """It was of a round before the checkpoint, and a model of a later round has taken its place."""
+    whole = finished(WORSE, tmp_path / "run")
+    best = whole.summary["best"]["round"]
+    finished(WORSE, tmp_path / "cut", stop_after=best + 1)
+    BestModel(tmp_path / "cut").write({"x": np.zeros(3, np.float32)}, best + 5)
+    cut = fedactors.simulation.runner.resume(tmp_path / "cut", fleet="local", report=False, stop_after=best + 1)
+    assert "best" not in cut.summary
+    assert not (tmp_path / "cut" / "checkpoint" / "best.safetensors").exists()
+
+
+class Impatient(Silent):
+    """Interrupts a run when a round is shown."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def round(self, row):
+        if row["round"] == self.at:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_at_the_best_round_does_not_lose_its_model(tmp_path):
+    whole = finished(WORSE, tmp_path / "whole")
+    best = whole.summary["best"]["round"]
+    with pytest.raises(KeyboardInterrupt):
+        finished(WORSE, tmp_path / "cut", progress=Impatient(best))
+    parts = fedactors.simulation.runner.resume(tmp_path / "cut", fleet="local", report=False)
+    assert [parts.summary[key] for key in ("digests", "best")] == [whole.summary[key] for key in ("digests", "best")]
+    one, other = (load_file(tmp_path / name / "checkpoint" / "best.safetensors") for name in ("whole", "cut"))
+    assert np.array_equal(one["x"], other["x"])
 
 
 def test_a_regression_on_labels_learns_and_has_no_accuracy(tmp_path):

@@ -10,6 +10,7 @@ from fedactors.data.sets.synthetic_data import SyntheticClients
 from fedactors.run_files import records
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.resume.branch import branch
 from fedactors.simulation.runner import resume
 
 WIDE = {
@@ -43,6 +44,14 @@ def test_the_result_is_that_of_data_made_beforehand(tmp_path, monkeypatch, algor
     found = digests(tmp_path / "on-demand", wide)
     monkeypatch.setattr(Prepared, "client_source", None)
     assert digests(tmp_path / "beforehand", wide) == found
+
+
+def test_a_branch_with_more_rounds_may_have_its_data_made_beforehand(tmp_path):
+    fedactors.run(scenario(tmp_path), tmp_path / "run", fleet="local", report=False)
+    longer = scenario(tmp_path, **{"server.rounds": 7})
+    assert prepare(longer).client_source is None
+    found = branch(tmp_path / "run", 3, ["server.rounds=7"], tmp_path / "branch", fleet="local", report=False)
+    assert found.summary["digests"] == digests(tmp_path / "longer", longer)
 
 
 def test_a_full_ring_changes_no_result(tmp_path, monkeypatch):

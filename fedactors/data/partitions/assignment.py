@@ -6,11 +6,13 @@ ascending order, take consecutive runs of it. The partitions differ in the table
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.holdings import Part, raw
 from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose, stream
 
@@ -26,6 +28,11 @@ class Split(NamedTuple):
     def of(self, client: int) -> Int64:
         """Return the samples of `client`, a view."""
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
+
+    def signature(self) -> Iterator[Part]:
+        """Yield what it is known again by."""
+        yield raw(self.offsets)
+        yield raw(self.indices)
 
 
 def assign(

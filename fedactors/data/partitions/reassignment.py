@@ -7,11 +7,12 @@ round, active clients) that every host computes from the labels it has. No sampl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.data.holdings import Part, raw
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.partition import Partition
 from fedactors.streams import Purpose, stream
@@ -45,6 +46,11 @@ class ReassignedSplit:
     def of(self, client: int) -> Int64:
         """Raise TypeError: no sample belongs to a client for longer than a round."""
         raise TypeError("the data are reassigned in every round (accepted: among, the holdings of one round)")
+
+    def signature(self) -> Iterator[Part]:
+        """Yield what it is known again by: labels and sizes, of which each round's holdings are made."""
+        yield raw(self._labels)
+        yield raw(self._sizes)
 
     def among(self, version: int, active: tuple[int, ...]) -> Placed:
         """Return which samples each `active` client holds in round `version`; kept for the chunks of the same round."""

@@ -6,7 +6,7 @@ Nothing is loaded: the engine runs on noise of the data's shape.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedactors.data.base import Info, LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
+from fedactors.data.holdings import Part, raw
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
@@ -51,6 +52,9 @@ class _Noise:
 
     def of(self, client: int) -> NDArray[np.int64]:
         return np.arange(self.held[client], dtype=np.int64) % _SAMPLES
+
+    def signature(self) -> Iterator[Part]:
+        yield raw(self.held)
 
 
 def measure(

@@ -58,7 +58,8 @@ def _times(records: Recorded) -> Iterator[str]:
 
 def _conservation(records: Recorded) -> Iterator[str]:
     """Check that each order has one outcome, which agrees with its steps; compare their sums with all totals."""
-    totals = RunTotals(records.wire["ahead"], tariff_of(records.scenario), records.scenario.devices)
+    tariff = records.eras.each(tariff_of)
+    totals = RunTotals(records.wire["ahead"], tariff(0), records.scenario.devices)
     columns = rows_of(records.path / "plans.parquet", ("asked", "heard"))
     for plan, row, counts in zip(records.plans(), chain(records.rows, repeat({})), columns, strict=False):
         where = f"round {plan.version + 1}"
@@ -66,7 +67,7 @@ def _conservation(records: Recorded) -> Iterator[str]:
             yield f"{where}: plans.parquet says {counts[0]} asked and {counts[1]} heard"
         yield from (f"{where}{text}" for text in _orders(plan))
         try:
-            expected = totals.add(plan)
+            expected = totals.add(plan, tariff(plan.version))
         except ConservationError as error:
             yield str(error)
             continue
@@ -108,11 +109,16 @@ def _weights(records: Recorded) -> Iterator[str]:
     """Compare the weight of every update with that which the participation policy gives it."""
     from fedactors.simulation.tasks import weights_of
 
-    objective = Objective(records) if records.scenario.server.membership else None
+    assigned = records.eras.each(records.during)
+    objective = Objective(assigned(0)) if records.scenario.server.membership else None
     for (plan, mine), row in zip(_with_weights(records), records.rows, strict=False):
         trips = ((order.client, order.base) for order in plan.heard())
-        objective_state = objective.at(plan, recorded(row)) if objective else None
-        expected = dict(zip(trips, weights_of(plan, records, objective_state), strict=True))
+        now = assigned(plan.version)
+        objective_state = None
+        if objective:
+            objective.follow(now.scenario.server)
+            objective_state = objective.at(plan, recorded(row))
+        expected = dict(zip(trips, weights_of(plan, now, objective_state), strict=True))
         for trip in sorted({*mine, *expected}):
             if mine.get(trip, 0.0) != expected.get(trip, 0.0):
                 weights = f"{mine.get(trip, 0.0)!r} in place of {expected.get(trip, 0.0)!r}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.energy.tariff import tariff_of
+from fedactors.errors import RunFolderError
 from fedactors.plan import Plan
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem
 from fedactors.run_files.stage_table import with_stages
@@ -20,7 +22,9 @@ from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.prepare_task import workloads_of
+from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.recorded_scenario import scenario_data
+from fedactors.simulation.resume.checkpoint import PastScenario, checkpoints, header_of
 from fedactors.user_code import CODE, may_use_copies
 from fedactors.workload import WorkloadTable
 
@@ -38,6 +42,16 @@ class People:
 
 
 @dataclass(frozen=True)
+class Assigned:
+    """What weights depend on in some rounds of a run, see `AssignedScenario`."""
+
+    scenario: Scenario
+    held: NDArray[np.int64]
+    population: People
+    workload_table: WorkloadTable
+
+
+@dataclass(frozen=True)
 class Recorded:
     """A run folder as the checks read it; what weights depend on has the names that `Prepared` gives it."""
 
@@ -46,7 +60,19 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The resolved scenario. Raises RunFolderError if that would execute code that came with the folder."""
-        found = scenario_data(self.path)
+        return self._validated(scenario_data(self.path))
+
+    @cached_property
+    def eras(self) -> Eras:
+        """The scenarios of the run. Raises as `scenario`."""
+        past: Sequence[PastScenario] = ()
+        for path in checkpoints(self.path)[:1]:
+            with suppress(RunFolderError):  # what is damaged is told of elsewhere
+                past = header_of(path).past
+        return Eras(tuple(Era(one["rounds"], self._validated(one["scenario"])) for one in past), self.scenario)
+
+    def _validated(self, found: Mapping[str, Any]) -> Scenario:
+        """Return a scenario from its data. Raises RunFolderError if that would execute code of the folder."""
         if found.get("plugins") and not may_use_copies():
             named = ", ".join(map(str, found["plugins"])) if isinstance(found["plugins"], list) else "plugins"
             accepted = f"--run-code, which executes the copies in {self.path / CODE}"
@@ -86,6 +112,10 @@ class Recorded:
     def workload_table(self) -> WorkloadTable:
         """What each client is asked to do."""
         return WorkloadTable(workloads_of(self.held, self.scenario))
+
+    def during(self, scenario: Scenario) -> Assigned:
+        """Return what weights depend on in the rounds in which a scenario of the run held."""
+        return Assigned(scenario, self.held, self.population, self.workload_table)
 
     @property
     def trained(self) -> bool:

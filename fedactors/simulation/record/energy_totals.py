@@ -17,20 +17,30 @@ class EnergyTotals:
 
     def __init__(self, tariff: Tariff, ahead: int) -> None:
         self._tariff = tariff
-        self._spent = tariff.ahead(ahead)
+        self._ahead = tariff.ahead(ahead)
+        self._spent = self._ahead
         self._wasted = tariff.nothing
         self._of_device = np.zeros(tariff.devices)  # J, of trips
         self._ahead_each = tariff.ahead_each(ahead)
 
-    def add(self, plan: Plan) -> dict[str, Any]:
-        """Take in a plan and return its columns of metrics."""
-        tariff = self._tariff
+    def add(self, plan: Plan, tariff: Tariff | None = None) -> dict[str, Any]:
+        """Take in a plan, by another `tariff` if it is given, and return its columns of metrics."""
+        tariff = tariff or self._tariff
         spent = tariff.spent(plan)
         self._spent = self._spent.plus(spent)
         self._wasted = self._wasted.plus(spent).plus(tariff.spent(plan, heard=True), -1)
         np.add.at(self._of_device, plan.orders.client, tariff.joules(plan))
-        row: dict[str, Any] = {"joules": spent.total / FEMTO}
+        return self._columns(spent, tariff)
+
+    def _columns(self, spent: Spent, tariff: Tariff) -> dict[str, float]:
+        """Return energies in columns of metrics."""
+        row = {"joules": spent.total / FEMTO}
         return row | ({"co2_grams": tariff.carbon(spent)} if tariff.has_carbon else {})
+
+    @property
+    def ahead(self) -> dict[str, float]:
+        """What was consumed before the first round, in columns of metrics."""
+        return self._columns(self._ahead, self._tariff)
 
     @property
     def of_devices(self) -> dict[str, NDArray[np.float64]]:

@@ -1,22 +1,35 @@
 """What it took to get to an accuracy: rounds, virtual time, bytes, joules, wall time and money.
 
 An accuracy is reached in the first round whose evaluation shows at least as much; between evaluations nobody knows.
-Energy and bytes count everything that was spent until then, heard or not.
+Energy and bytes count everything that was spent until then, heard or not, and what was sent before the first round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+NOTHING: Mapping[str, float] = MappingProxyType({})
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-_SUMS = ("bytes_down", "bytes_up", "joules", "co2_grams")  # of each round; other columns count from the beginning
+_SUMS = (
+    "bytes_down",
+    "bytes_up",
+    "bytes_backhaul",
+    "joules",
+    "co2_grams",
+)  # of each round; other columns count from the beginning
 
 
-def milestones(rows: Iterable[Mapping[str, Any]], levels: Sequence[float] = LEVELS) -> list[dict[str, Any]]:
-    """Return a line for each of the ascending `levels` of accuracy that was reached, in the columns of metrics."""
+def milestones(
+    rows: Iterable[Mapping[str, Any]], levels: Sequence[float] = LEVELS, ahead: Mapping[str, float] = NOTHING
+) -> list[dict[str, Any]]:
+    """Return a line for each of the ascending `levels` of accuracy that was reached, in the columns of metrics.
+
+    `ahead` was spent before the first round.
+    """
     found: list[dict[str, Any]] = []
-    sums: dict[str, float] = {}
+    sums: dict[str, float] = dict(ahead)
     for row in rows:
         for column in _SUMS:
             if column in row:

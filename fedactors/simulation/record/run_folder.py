@@ -16,6 +16,7 @@
     wall.parquet                   when each actor worked, by the wall clock
     windows.parquet                when a sample of the devices was on
     writer.json                    while a run goes on, or if it ended before its first checkpoint: its process
+    trackers.json                  under which ids MLflow or Weights & Biases know the run, if it is logged there
     summary.json                   totals, final figures, digests
     report.html                    all of it as one page, which opens without a network
 
@@ -26,17 +27,16 @@ appended line by line, so that a run can be followed. See `fedactors.run_files.w
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import math
 import os
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import FileIO
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, BinaryIO, TypeVar
+from typing import Any
 
 import numpy as np
 import yaml
@@ -46,7 +46,7 @@ from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of, reading
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of
 from fedactors.run_files.tables import (
     CLIENT_COLUMNS,
     ORDER_COLUMNS,
@@ -55,14 +55,14 @@ from fedactors.run_files.tables import (
     WEIGHT_COLUMNS,
     ParquetTable,
 )
-from fedactors.run_files.writer_note import forget_writer, note_writer, writer_of
+from fedactors.run_files.writer_note import forget_writer, note_writer
 from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write, write_all
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
+from fedactors.simulation.record.folder_claims import check_free, claim
 from fedactors.simulation.record.taken_folder import taken
 
-_File = TypeVar("_File", FileIO, BinaryIO)
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
@@ -79,7 +79,8 @@ class RunFolder:
     Args:
         path: where it is or will be.
         scenario: the run's.
-        past: bytes of metrics that a run which goes on keeps; None for a new run.
+        past: bytes of metrics that a run which goes on keeps; None for a new run. What is there stays as it is until
+            `begin`.
 
     Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it.
 
@@ -87,19 +88,29 @@ class RunFolder:
 
     def __init__(self, path: Path, scenario: Scenario, past: int | None = None) -> None:
         self.path = path
-        try:
-            self._metrics: FileIO = _new(path) if past is None else _again(path, past)
+        self._scenario = scenario
+        self._past = past
+        self._begun = False
+        with _writing_to(path):
+            self._metrics: FileIO = _new(path) if past is None else claim(appending(path / METRICS), path)
             note_writer(path, scenario.folder)
-            write(path / SCENARIO, yaml.safe_dump(scenario.dump(), sort_keys=False, allow_unicode=True))
-            write_code(path, scenario)
-        except FileExistsError:
-            raise taken(path) from None
-        except OSError as error:
-            raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+        if past is None:
+            self.begin()
         self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
         self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
         self._stages: ParquetTable | None = None  # where energy depends on them
         self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
+
+    def begin(self) -> None:
+        """Begin to write: what a former end of the run knows of rounds that are cut off is removed."""
+        if self._begun:
+            return
+        self._begun = True
+        with _writing_to(self.path):
+            if self._past is not None:
+                _cut(self.path, self._metrics, self._past)
+            write(self.path / SCENARIO, yaml.safe_dump(self._scenario.dump(), sort_keys=False, allow_unicode=True))
+            write_code(self.path, self._scenario)
 
     def metrics_length(self) -> int:
         """Return the bytes of metrics.jsonl written so far."""
@@ -159,15 +170,14 @@ class RunFolder:
         write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
-        """Complete the tables."""
+        """Complete the tables; of a run that has not begun to go on, those that were there stay."""
         forget_writer(self.path)  # before the folder is free for another writer
         self._metrics.close()
-        self._plans.close()
-        self._orders.close()
-        self._weights.close()
-        if self._stages is not None:
-            self._stages.close()
-        client_metrics.tabulate(self.path)
+        for table in (self._plans, self._orders, self._weights, self._stages):
+            if table is not None:
+                table.close() if self._begun else table.discard()
+        if self._begun:
+            client_metrics.tabulate(self.path)
 
     def __enter__(self) -> RunFolder:
         return self
@@ -208,21 +218,27 @@ def _new(path: Path) -> FileIO:
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-    return _claim(appending(path / METRICS, new=True), path)
+    return claim(appending(path / METRICS, new=True), path)
 
 
-def _again(path: Path, past: int) -> FileIO:
-    """Claim the folder of a run that goes on and return its file of metrics, cut after `past` bytes.
-
-    What was written at a former end knows of rounds that are cut off, and is removed.
-    """
-    file = _claim(appending(path / METRICS), path)
-    file.truncate(past)
+def _cut(path: Path, metrics: FileIO, past: int) -> None:
+    """Cut the metrics of the folder `path` after `past` bytes, and remove what was written at a former end."""
+    metrics.truncate(past)
     _mend(path / FAULTS)
     client_metrics.carry_over(path, path, rounds=bytes_of(path / METRICS).count(b"\n"))
     for stale in _AT_THE_END:
         (path / stale).unlink(missing_ok=True)
-    return file
+
+
+@contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    """Translate what the disk says against a folder. Raises RunFolderError in place of OSError."""
+    try:
+        yield
+    except FileExistsError:
+        raise taken(path) from None
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def check_resumable(path: Path) -> None:
@@ -236,7 +252,7 @@ def check_resumable(path: Path) -> None:
     for name in (METRICS, client_metrics.LINES, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
             with _appending(path / name) as file:
-                _claim(file, path)
+                claim(file, path)
 
 
 def _appending(path: Path) -> FileIO:
@@ -247,52 +263,8 @@ def _appending(path: Path) -> FileIO:
         raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def refuse_claimed(path: Path) -> None:
-    """Raise RunFolderError if another process is writing to the folder `path`, or if its metrics are no file."""
-    if os.path.lexists(path / METRICS):
-        with reading(path / METRICS) as file:
-            _claim(file, path)
-
-
-def _claim(file: _File, path: Path) -> _File:
-    """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise RunFolderError(
-            f"{path}: {writer_of(path)} is writing to this folder (accepted: wait until it has ended)"
-        ) from None
-    return file
-
-
 def _mend(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
     if path.exists():
         whole = bytes_of(path)
         write(path, whole[: whole.rfind(b"\n") + 1])
-
-
-def check_free(path: Path) -> None:
-    """Raise RunFolderError if `path` cannot become a run folder: it holds something, or is none and cannot be made."""
-    try:
-        if path.exists() and any(path.iterdir()):
-            refuse_claimed(path)
-            raise taken(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None
-
-
-def new_path(name: str, root: Path = Path("runs")) -> Path:
-    """Make an empty folder for a run that starts now: runs/NAME-YYYYMMDD-HHMMSS, with a number if that exists."""
-    stem = f"{name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    for number in count():
-        path = root / (f"{stem}-{number}" if number else stem)
-        try:
-            path.mkdir(parents=True)  # of two commands in one second, one makes it and the other goes on
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RunFolderError(f"{path}: cannot be made: {error.strerror}") from None
-        return path
-    raise AssertionError("there is always another number")

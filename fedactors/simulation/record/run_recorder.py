@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.clock.energy.tariff import tariff_of
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
 from fedactors.plan import Plan
@@ -20,6 +21,7 @@ from fedactors.simulation.divergence import diverged
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.client_measures import client_columns
 from fedactors.simulation.record.digests import Digests, model_digest
+from fedactors.simulation.record.eras import Eras
 from fedactors.simulation.record.learning_curve import summary as curve
 from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.milestones import milestones
@@ -33,15 +35,17 @@ Figures = Mapping[str, Any]
 class RunRecorder:
     """Records the rounds of one run in its folder, and keeps its totals."""
 
-    def __init__(self, folder: RunFolder, prepared: Prepared) -> None:
+    def __init__(self, folder: RunFolder, prepared: Prepared, eras: Eras) -> None:
         self.folder = folder
         self.rows = MetricRows(folder.path / METRICS)
         self.whole = True  # no round has been entered in part
         self._trained = False  # whether the last round had local steps that counted
         self.final: Figures | None = None  # null where a measure is no number
-        self._totals = RunTotals(prepared.ahead, prepared.tariff, len(prepared.population))
+        self._tariff = eras.each(tariff_of)
+        self._totals = RunTotals(prepared.ahead, self._tariff(0), len(prepared.population))
         self._prepared = prepared
         self._privacy = spending_of(prepared.scenario.server)
+        self._threshold_from = eras.since(lambda scenario: scenario.server.divergence_threshold)
         self._digests = Digests()
 
     @property
@@ -57,7 +61,8 @@ class RunRecorder:
     def enter(self, plan: Plan, task: RoundTask, outcomes: Outcomes, said: Figures, wall: Figures) -> None:
         """Write down a round: its plan and weights, and a row with what was learned, what is `said` of it, and when."""
         self.whole = False
-        row = finite({**self._totals.add(plan), **_learned(outcomes, task), **self._spent(task), **said})
+        totals = self._totals.add(plan, self._tariff(plan.version))
+        row = finite({**totals, **_learned(outcomes, task), **self._spent(task), **said})
         self.final = finite(outcomes.evaluated) if outcomes.evaluated else self.final
         self._digests.plan(plan)
         self._digests.metrics(row)
@@ -71,7 +76,7 @@ class RunRecorder:
 
     def recall(self, plan: Plan, task: RoundTask, row: dict[str, Any]) -> None:
         """Take in a round that was recorded before: its row of metrics is in the folder already."""
-        self._totals.add(plan)
+        self._totals.add(plan, self._tariff(plan.version))
         self._spent(task)
         self._digests.plan(plan)
         self._digests.metrics(row)
@@ -94,6 +99,8 @@ class RunRecorder:
 
     def diverged(self) -> str:
         """Return why the run has to end after its last round, whose loss went too far; nothing if it goes on."""
+        if self.plans <= self._threshold_from:  # rounds of before it was given
+            return ""
         threshold = self._prepared.scenario.server.divergence_threshold
         return diverged(self.rows.last, threshold, trained=self._trained)
 
@@ -123,7 +130,8 @@ class RunRecorder:
             "ended_because": ended,
             "final": self.final,
             "curve": curve(self.rows),
-            "to_accuracy": milestones(self.rows),
+            **({"ahead": ahead} if (ahead := self._totals.ahead) else {}),
+            "to_accuracy": milestones(self.rows, ahead=ahead),
             "digests": {**self.digests, "model": model_digest(state)},
         }
 

@@ -28,6 +28,7 @@ class RunTotals:
         self.empty = 0
         self.steps = 0
         self.wasted = 0
+        self._ahead = ahead
         self.down = ahead
         self.up = 0
         self.backhaul = 0  # between edges and cloud
@@ -38,8 +39,11 @@ class RunTotals:
         self._devices = devices
         self._energy = None if tariff is None else EnergyTotals(tariff, ahead // tariff.devices)
 
-    def add(self, plan: Plan) -> dict[str, Any]:
-        """Take in a plan and return its row. Raises ConservationError if its outcomes do not add up."""
+    def add(self, plan: Plan, tariff: Tariff | None = None) -> dict[str, Any]:
+        """Take in a plan, in whose round another `tariff` may hold, and return its row.
+
+        Raises ConservationError if its outcomes do not add up.
+        """
         counts = _outcomes(plan)
         heard = plan.heard()
         steps = int(heard.steps.sum())
@@ -64,8 +68,14 @@ class RunTotals:
             "round": plan.version + 1, "virtual_seconds": plan.ready / SECOND, "asked": len(plan.orders),
             "heard": len(heard), "outcomes": {outcome.value: count for outcome, count in counts.items()},
             "steps": steps, "bytes_down": down, "bytes_up": up,
-            **backhaul, **(self._energy.add(plan) if self._energy else {}),
+            **backhaul, **(self._energy.add(plan, tariff) if self._energy else {}),
         }  # fmt: skip
+
+    @property
+    def ahead(self) -> dict[str, float]:
+        """What was spent before the first round, in the columns of metrics; nothing where nothing was sent."""
+        energy = self._energy.ahead if self._energy else {}
+        return {"bytes_down": self._ahead, **energy} if self._ahead else {}
 
     @property
     def of_devices(self) -> dict[str, NDArray[np.float64]]:

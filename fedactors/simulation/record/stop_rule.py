@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedactors.run_files.best_model import BestModel
-from fedactors.scenario.model import Scenario
 from fedactors.scenario.stop_options import Level, StopOptions, rises
+from fedactors.simulation.record.eras import Eras
 
 Row = Mapping[str, Any]
 State = Mapping[str, Any]
@@ -17,13 +17,15 @@ class StopRule:
     """The rule of one run. Without `server.stop` it never ends a run, and keeps nothing.
 
     Args:
-        scenario: of the run.
+        eras: the scenarios of the run; rounds before the last one's rule are not looked at.
         best: where the best model is kept.
 
     """
 
-    def __init__(self, scenario: Scenario, best: BestModel) -> None:
+    def __init__(self, eras: Eras, best: BestModel) -> None:
+        scenario = eras.now
         self._options: StopOptions | None = scenario.server.stop
+        self._from = eras.since(lambda scenario: scenario.server.stop)
         self._best_model = best
         self._own = scenario.task.own_metrics
         self.reason = ""
@@ -34,12 +36,26 @@ class StopRule:
 
     def recall(self, row: Row) -> None:
         """Take in a round that was recorded before."""
-        self._see(row)
+        if row["round"] > self._from:
+            self._see(row)
 
-    def settled(self) -> None:
-        """Take note that all rounds recorded before are in: a best model of a later round than those is dropped."""
-        if self._options is not None:
-            self._best_model.keep_only(self.best["round"] if self.best else None)
+    def settled(self, rounds: int, state: Callable[[], State]) -> None:
+        """Take note that all `rounds` recorded before are in, and the server's `state` is that after them.
+
+        A best model of a later round is dropped. That of the last one is written if it is not there: a run can be
+        killed between a round and its model.
+        """
+        if self._options is None:
+            return
+        best = self.best["round"] if self.best else None
+        self._best_model.keep_only(best)
+        if best == rounds and not self._best_model.is_of(best):
+            self._best_model.write(state(), best)
+
+    @property
+    def kept(self) -> dict[str, Any] | None:
+        """The best round, if its model is there."""
+        return self.best if self.best and self._best_model.is_of(self.best["round"]) else None
 
     def after(self, row: Row, state: Callable[[], State]) -> str:
         """Take in a round; return why the run ends with it, or nothing. `state` gives the server's state after it."""

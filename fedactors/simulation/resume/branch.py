@@ -8,32 +8,34 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.run_files import client_metrics
-from fedactors.run_files.files import METRICS, SCENARIO, bytes_of, objects_in, scenario_text
-from fedactors.run_files.writing import write
+from fedactors.run_files.best_model import BEST, BestModel
+from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, bytes_of, objects_in
+from fedactors.run_files.writing import inner_folder, write
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import prepare
-from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress, Silent
 from fedactors.simulation.record.code_files import code_changes, code_digests, write_code
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
-from fedactors.simulation.record.run_folder import check_free, new_path
+from fedactors.simulation.record.eras import Era, Eras
+from fedactors.simulation.record.folder_claims import check_free, new_path
+from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
-from fedactors.simulation.resume.checkpoint import Checkpoint, at_most, load, save
+from fedactors.simulation.resume.checkpoint import Checkpoint, PastScenario, at_most, load, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
-from fedactors.simulation.resume.resume import differences
-from fedactors.simulation.runner import resume, run
+from fedactors.simulation.resume.resume import differences, past_of
+from fedactors.simulation.resume.shared_past import refuse_other_past
+from fedactors.simulation.runner import ready, resume, run
 
 _FREE = ("name", "server", "population", "cluster")  # what may be changed
 
@@ -53,32 +55,46 @@ def branch(
     """Go on with the run in the folder `recorded` after round `at` under `overrides`, in the new folder `out`.
 
     Raises RunFolderError if the run did not get that far or is damaged, ScenarioError if what is changed would have
-    changed rounds before; and what `resume` raises.
+    changed rounds before, or cannot be changed in the middle of a run; and what `resume` raises.
     """
     path, shown = Path(recorded), progress or Silent()
-    rows = _lines(path, at)
+    lines = _lines(path, at)
+    rows = list(objects_in(path / METRICS, lines))
     known = load(path)
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
     code_changes(path, known.code, before, allowed=False)
-    _refuse_other_past(before, after, at)
-    folder = new_path(name_of(after)) if out is None else Path(out)
-    check_free(folder)
-    where: dict[str, Any] = {"fleet": fleet, "actors": actors, "address": address, "report": report}
+    shared = _Shared(path, at, b"".join(lines), known)
+    refuse_other_past(prepare(before), ready(after, address), rows)
+    if out is not None:
+        check_free(Path(out))
+    where: dict[str, Any] = {"fleet": fleet, "actors": actors, "address": address}
     with tempfile.TemporaryDirectory(prefix="fedactors-branch-") as made:
-        start = at_most(path, at)
-        if start is not None:
-            refuse_other_tensors(start, prepare(before))
-        if start is None or start.plans < at:
-            shown.note(f"{path}: rounds {start.plans + 1 if start else 1} to {at} are computed again")
-            start = _again(path, before, start, at, Path(made) / "run", {**where, "report": False})
-        if start.digests["metrics"] != _digest(rows):
-            raise RunFolderError(
-                f"{path}: the first {at} rounds are not those that were recorded (accepted: the same data, and the"
-                " version of fedactors that made them)"
-            )
-        _begin(folder, after, start, rows)
+        best = _best_round(shared.eras(after), rows)
+        run, start = _state(shared, best, Path(made), shown, where)
+        folder = new_path(name_of(after)) if out is None else Path(out)
+        _begin(folder, after, start, run, shared.lines, shared.past)
         client_metrics.carry_over(path, folder, at)
-    return resume(folder, progress=shown, **where)
+    return resume(folder, progress=shown, report=report, **where)
+
+
+class _Shared(NamedTuple):
+    """What a branch shares with the run in the folder `run`: its first `at` rounds, whose metrics are `lines`."""
+
+    run: Path
+    at: int
+    lines: bytes
+    known: Checkpoint  # the last one of the run
+
+    @property
+    def past(self) -> list[PastScenario]:
+        """The scenarios of these rounds, as a checkpoint has them."""
+        eras = [*self.known.past, PastScenario(rounds=self.at, scenario=self.known.scenario)]
+        before = [one for one in eras if one["rounds"] < self.at]
+        return [*before, PastScenario(rounds=self.at, scenario=eras[len(before)]["scenario"])]
+
+    def eras(self, after: Scenario) -> Eras:
+        """Return the scenarios of these rounds, and the one `after` them."""
+        return Eras(past_of(replace(self.known, past=self.past), self.run), after)
 
 
 def scenario_of_branch(recorded: str | Path, overrides: Iterable[str]) -> Scenario:
@@ -113,65 +129,79 @@ def _scenario(run: Path, start: Checkpoint, overrides: Iterable[str]) -> Scenari
     return scenario
 
 
-def _refuse_other_past(before: Scenario, after: Scenario, at: int) -> None:
-    """Raise ScenarioError if the rounds until `at` would have been others, or their states other vectors."""
-    one, other = prepare(before), prepare(after)
-    if (kept := _vectors(one)) != (wanted := _vectors(other)):
-        raise ScenarioError(
-            f"{after.source}: server.algorithm has the state {', '.join(wanted)}, the run has {', '.join(kept)}"
-            " (accepted: an algorithm with the same state)"
+def _best_round(eras: Eras, rows: Iterable[Mapping[str, Any]]) -> int | None:
+    """Return which of the rounds that are shared has the best model by the rule of the branch, if it looks at them."""
+    rule = StopRule(eras, BestModel(Path()))
+    for row in rows:
+        rule.recall(row)
+    return rule.best["round"] if rule.best else None
+
+
+def _state(
+    shared: _Shared, best: int | None, made: Path, shown: Progress, where: Mapping[str, Any]
+) -> tuple[Path, Checkpoint]:
+    """Return the state after the rounds that are shared, and the run folder that has it, and the `best` model too.
+
+    Where the run does not have them any more, rounds are computed again in the folder `made`. Raises RunFolderError if
+    those are not what was recorded.
+    """
+    path, at = shared.run, shared.at
+    start = at_most(path, _latest(shared, best))
+    eras = shared.eras(_scenario(path, shared.known, ())).past
+    if start is not None:
+        refuse_other_tensors(start, prepare(eras[-1].scenario))
+    if start is None or start.plans < at:
+        shown.note(f"{path}: rounds {start.plans + 1 if start else 1} to {at} are computed again")
+    run = path
+    for era in eras:
+        if start is None or start.plans < era.rounds:
+            folder = made / str(era.rounds)
+            start = _again(folder, era, run, start, where)
+            run = folder
+    if start is None or start.digests["metrics"] != _digest(shared.lines):
+        raise RunFolderError(
+            f"{path}: the first {at} rounds are not those that were recorded (accepted: the same data, and the"
+            " version of fedactors that made them)"
         )
-    clocks = one.clock(), other.clock()
-    if any(clock.steered for clock in clocks):
-        return  # plans depend on losses, and are looked at when the run goes on
-    for plan, changed in zip(*(islice(clock, at) for clock in clocks), strict=False):
-        if plan != changed:
-            raise ScenarioError(
-                f"{after.source}: what is changed would have changed round {plan.version + 1} already"
-                f" (accepted: a branch at round {plan.version} or before, or a change that begins later)"
-            )
+    return run, start
 
 
-def _vectors(prepared: Prepared) -> list[str]:
-    import torch
-
-    from fedactors.learning.traffic.downlink import lengths
-
-    algorithm = prepared.scenario.server.algorithm
-    personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
-    kept = [f"{name} of each client" for name in (*algorithm.keeps, *prepared.feedback)]
-    messages = lengths(prepared.downlink, algorithm.sends, 1)
-    return sorted([*algorithm.start(torch.zeros(1)), *messages, *prepared.told, *kept, *personal])
+def _latest(shared: _Shared, best: int | None) -> int:
+    """Return after how many rounds a state may be, at the most, from which the `best` model of these rounds is had."""
+    if best is None or BestModel(shared.run).is_of(best):
+        return shared.at
+    return best
 
 
-def _again(
-    path: Path, scenario: Scenario, start: Checkpoint | None, at: int, made: Path, where: Mapping[str, Any]
-) -> Checkpoint:
-    """Compute the rounds after `start` until `at` once more, in a folder that is thrown away."""
+def _again(made: Path, era: Era, before: Path, start: Checkpoint | None, where: Mapping[str, Any]) -> Checkpoint:
+    """Compute the rounds after `start`, of the folder `before`, to the end of an era, in the folder `made`."""
     if start is None:
-        run(scenario, made, stop_after=at, **where)
-        return load(made)
-    made.mkdir()
-    write(made / SCENARIO, scenario_text(path))
-    write(made / METRICS, bytes_of(path / METRICS, start.metrics_bytes))
-    save(made, start, start.saved())
-    resume(made, stop_after=at, **where)
+        run(era.scenario, made, report=False, stop_after=era.rounds, **where)
+    else:
+        past = [*start.past, PastScenario(rounds=start.plans, scenario=start.scenario)]
+        _begin(made, era.scenario, start, before, bytes_of(before / METRICS, start.metrics_bytes), past)
+        resume(made, report=False, stop_after=era.rounds, **where)
     return load(made)
 
 
-def _digest(rows: Iterable[bytes]) -> str:
+def _digest(lines: bytes) -> str:
     digests = Digests()
-    for row in objects_in(Path(METRICS), rows):
+    for row in objects_in(Path(METRICS), lines.splitlines()):
         digests.metrics(row)
     return digests.values()["metrics"]
 
 
-def _begin(folder: Path, scenario: Scenario, start: Checkpoint, rows: list[bytes]) -> None:
-    """Make the folder of the branch as if its run had been stopped after the rounds that are shared."""
+def _begin(
+    folder: Path, scenario: Scenario, start: Checkpoint, run: Path, lines: bytes, past: Sequence[PastScenario]
+) -> None:
+    """Make the folder of a branch as if it had been stopped after the rounds that it shares with `run`."""
     folder.mkdir(parents=True, exist_ok=True)
     said = json.loads(json.dumps(scenario.dump()))
     write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
     write_code(folder, scenario)
-    write(folder / METRICS, b"".join(rows))
-    shared = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=sum(map(len, rows)))
-    save(folder, shared, start.saved())
+    write(folder / METRICS, lines)
+    inner_folder(folder / CHECKPOINT)
+    if (run / BEST).is_file():
+        write(folder / BEST, bytes_of(run / BEST))
+    known = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=len(lines), past=past)
+    save(folder, known, start.saved())

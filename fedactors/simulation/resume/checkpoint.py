@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic's, before Python 3.12
 
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import SavedState
@@ -44,6 +45,13 @@ SERVER = "server.safetensors"
 _NAME = r"round-\d{8,}"  # of the folder of a checkpoint
 
 
+class PastScenario(TypedDict):
+    """A scenario that does not hold any more."""
+
+    rounds: int  # that were done when it ended
+    scenario: Mapping[str, Any]  # resolved
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """What is known of a run after `plans` of its rounds; `path` is where its tensors lie."""
@@ -57,6 +65,7 @@ class Checkpoint:
     code: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each file of the user
     digests: Mapping[str, str] = field(default_factory=dict)  # of "plans" and "metrics"
     metrics_bytes: int = 0  # length of metrics.jsonl
+    past: Sequence[PastScenario] = ()  # of a branch: what held before
     quarantined: Mapping[int, Sequence[int]] = field(default_factory=dict)  # version -> clients set aside
     final: Mapping[str, Any] | None = None  # accuracy and loss of the last evaluation, null where one is no number
     path: Path = Path()
@@ -77,7 +86,7 @@ def save(run: Path, checkpoint: Checkpoint, saved: SavedState | None, kept: int 
     """Write a checkpoint into the run folder `run`, and remove all but the last `kept` of them."""
     root = inner_folder(run / CHECKPOINT)
     remove_pending_folders(root, _NAME)
-    with replacing_folder(root / f"round-{checkpoint.plans:08}") as pending:
+    with replacing_folder(root / _name(checkpoint.plans)) as pending:
         files = {} if saved is None else _tensors(pending, saved)
         known = {key: value for key, value in asdict(checkpoint).items() if key not in ("path", "files")}
         header = {"format": FORMAT, "version": FORMAT_VERSION, **known, "files": files}
@@ -120,26 +129,32 @@ def at_most(run: Path, plans: int) -> Checkpoint | None:
 
     Raises RunFolderError that names the part that is damaged.
     """
-    return next((read(path) for path in checkpoints(run) if _header(path / _HEADER).plans <= plans), None)
+    return next((read(path) for path in checkpoints(run) if header_of(path).plans <= plans), None)
 
 
 def discard_after(run: Path, checkpoint: Checkpoint) -> None:
     """Remove checkpoints later than `checkpoint`, from which the run goes on."""
     for path in checkpoints(run):
-        if path.name > checkpoint.path.name:
+        if path.name > _name(checkpoint.plans):
             remove(path)
+
+
+def _name(plans: int) -> str:
+    """Return the name of the folder of a checkpoint after so many rounds."""
+    return f"round-{plans:08}"
 
 
 def read(path: Path) -> Checkpoint:
     """Return the checkpoint in the folder `path`. Raises RunFolderError if a part is damaged or not ours."""
-    known = _header(path / _HEADER)
+    known = header_of(path)
     for name, expected in known.files.items():
         _verify(path / name, expected)
     return replace(known, path=path)
 
 
-def _header(path: Path) -> Checkpoint:
-    """Return a checkpoint's header. Raises RunFolderError if it is damaged, not ours, or too new."""
+def header_of(checkpoint: Path) -> Checkpoint:
+    """Return the header of a checkpoint. Raises RunFolderError if it is damaged, not ours, or too new."""
+    path = checkpoint / _HEADER
     header = object_of(path)
     if header.get("format") != FORMAT:
         raise problem(path, "not a checkpoint of fedactors", f'"format": "{FORMAT}"')
@@ -148,7 +163,7 @@ def _header(path: Path) -> Checkpoint:
     if header.pop("sha256", None) != _digest_of(header):
         raise damaged(path, "its checksum does not fit")
     try:
-        header.setdefault("code", {})  # of before scenarios could name files
+        header = {"code": {}, "past": [], **header}  # of before scenarios could name files, and branches had a past
         known = {one.name: header[one.name] for one in fields(Checkpoint) if one.name != "path"}
         found = TypeAdapter(Checkpoint).validate_python(known)
     except (KeyError, ValidationError) as error:

@@ -12,20 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.bits import made_with
+from fedactors.data.holdings import Part
 from fedactors.errors import RunFolderError
-from fedactors.learning.training_task import signature
+from fedactors.learning.training_task import OnDemandData, signature
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_override, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
+from fedactors.simulation.record.eras import Era
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, load
 from fedactors.version import ENGINE, VERSION
 
 _FREE = ("cluster",)  # parts of a scenario that change no result
 _MOST = 20  # differences that are listed
+_ALL = "all:"  # before the digest of data that are loaded before a run
+_ON_DEMAND = "on demand:"  # before that of data that are made for each client
+_SOME = 101  # one of so many samples was in a digest at first
 
 
 def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
@@ -68,6 +73,12 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
+
+
+def past_of(start: Checkpoint, run: Path) -> tuple[Era, ...]:
+    """Return the scenarios that held before that of a checkpoint. Raises UsageError if one is no scenario any more."""
+    source, folder = str(run / SCENARIO), Path(start.folder)
+    return tuple(Era(one["rounds"], validate(one["scenario"], source, folder=folder)) for one in start.past)
 
 
 def where_to_go_on(
@@ -136,7 +147,9 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
         yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
 
 
-def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[[str], None]) -> None:
+def refuse_others(
+    start: Checkpoint, now: Checkpoint, data: Iterable[Any], run: Path, note: Callable[[str], None]
+) -> None:
     """Raise RunFolderError if the data or the device types are not those of the checkpoint; note other programs."""
     for part, found in now.devices.items():
         if found != (before := start.devices.get(part, found)):  # older checkpoints say nothing of "central"
@@ -144,10 +157,24 @@ def refuse_others(start: Checkpoint, now: Checkpoint, run: Path, note: Callable[
                 f"{run}: computed on {before} so far, not on {found} ({part}): bits would differ"
                 " (accepted: cluster.gpus_per_actor, server_gpus and central_gpus as they were)"
             )
-    if now.data != start.data:
-        raise RunFolderError(f"{run}: the data set is not the one of the checkpoint (accepted: the same files)")
+    if not _same_data(start, now, data):
+        raise RunFolderError(
+            f"{run}: the data set is not the one of the checkpoint, or clients hold other samples of it"
+            " (accepted: the same files)"
+        )
     for change in differences(start.made_with, now.made_with):
         note(f"{run}: not as before, bits may differ: {change}")
+
+
+def _same_data(start: Checkpoint, now: Checkpoint, data: Iterable[Any]) -> bool:
+    """Whether `data`, known by the digest in `now`, are those of the checkpoint `start`.
+
+    A branch with more rounds can have them loaded that were made on demand: the scenario says what they are then.
+    """
+    form, _, digest = start.data.rpartition(":")
+    if not form:
+        return digest == _first_digest(data)
+    return form != now.data.rpartition(":")[0] or start.data == now.data
 
 
 def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
@@ -166,10 +193,28 @@ def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
 
 
 def _data_digest(data: Iterable[Any]) -> str:
-    """Return a digest by which a data set is known again."""
+    """Return the form of a digest, and a digest by which samples, and who holds which, are known again."""
     _, samples, evaluation_set, own = data
+    form = _ON_DEMAND if isinstance(samples, OnDemandData) else _ALL
+    parts = (
+        samples.signature(),
+        samples.split.signature(),
+        signature(evaluation_set.x, evaluation_set.y),
+        signature(*own),
+    )
+    return f"{form}{_sha256(parts)}"
+
+
+def _first_digest(data: Iterable[Any]) -> str:
+    """Return a digest of some of the samples, as checkpoints had it at first."""
+    _, samples, evaluation_set, own = data
+    tests = signature(evaluation_set.x, evaluation_set.y, every=_SOME)
+    return _sha256([samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
+
+
+def _sha256(parts: Iterable[Iterable[Part]]) -> str:
     digest = hashlib.sha256()
-    for part in chain(samples.signature(), signature(evaluation_set.x, evaluation_set.y), signature(*own)):
+    for part in chain.from_iterable(parts):
         digest.update(part)
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from typing import Any
 from fedactors.errors import shortened
 
 _ENDPOINT = "/api/2.0/mlflow/experiments/get-by-name"
-_NONE_YET = "RESOURCE_DOES_NOT_EXIST"  # there is no such experiment
+NONE_YET = "RESOURCE_DOES_NOT_EXIST"  # there is no such experiment, or run
 _MOST_READ = 20_000  # characters of an answer
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
@@ -36,7 +36,7 @@ def refusal(uri: str, experiment: str) -> str:
     content = _object(answer)
     if answer.status_code == 200 and isinstance(content.get("experiment"), dict):
         return ""
-    if answer.status_code == 404 and content.get("error_code") == _NONE_YET:
+    if answer.status_code == 404 and content.get("error_code") == NONE_YET:
         return ""
     elsewhere = answer.status_code in (200, 404) and "error_code" not in content
     foreign = ", which is no answer of MLflow's" if elsewhere else ""

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -58,7 +59,7 @@ def server(code, body, seconds=0.0):
 def tracker(uri):
     from fedactors.simulation.tracking.mlflow_tracker import MLflow
 
-    return MLflow(uri, "run", {})
+    return MLflow(uri, Path("run"), {})
 
 
 def refused(uri):
