@@ -63,11 +63,11 @@ def test_a_folder_without_a_writer_is_set_aside(tmp_path):
 def test_a_cluster_gets_the_file_of_a_scenario_that_is_named(tmp_path, monkeypatch):
     asked = []
 
-    def scatter(function, calls, address, **resources):
+    def scatter(function, calls, address):
         asked.extend(calls)
         yield {"summary.json": b"{}"}
 
     monkeypatch.setattr("fedactors.fleet.ray.scatter.scatter", scatter)
     list(on_cluster([StudyRun(Path("quickstart"), ("server.rounds=1",), tmp_path)], "auto"))
-    assert asked == [(file_of("quickstart").resolve(), ("server.rounds=1",))]
-    assert asked[0][0].is_file()
+    assert [call.arguments for call in asked] == [(file_of("quickstart").resolve(), ("server.rounds=1",))]
+    assert asked[0].arguments[0].is_file()
