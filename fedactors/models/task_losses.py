@@ -28,6 +28,12 @@ class TaskLoss(Options):
         """Return the loss as a model has it."""
         return LossDescription(self.name, self.judges, self._options())
 
+    @property
+    def ignored(self) -> int | None:
+        """The label that does not count; None if all do."""
+        loss = self.describe()
+        return loss.ignored if isinstance(loss, LossDescription) else None
+
     def outputs(self, classes: int, values: int) -> int:
         """Return how many numbers a model answers for data of `classes` labels, or of so many `values` each.
 

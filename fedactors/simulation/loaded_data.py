@@ -35,11 +35,11 @@ def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | No
     Where clients' samples are made on demand, the data are the test set alone and nothing says who holds what.
     """
     scenario, task = prepared.scenario, prepared.scenario.task
-    whole = has_whole_labels(prepared.model)
+    whole, ignored = has_whole_labels(prepared.model), label_without_loss(prepared.model)
     if (source := prepared.client_source) is not None:
         made = OnDemandSplit(source, most_together(prepared.setting.cohort))
-        return accepted(source.tests(), task.dataset.name, whole=whole), None, on_demand_data(made)
-    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole)
+        return accepted(source.tests(), task.dataset.name, whole=whole, ignored=ignored), None, on_demand_data(made)
+    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole, ignored=ignored)
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     return data, split, samples_of(data, split)
@@ -58,6 +58,11 @@ def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
 def has_whole_labels(model: Model) -> bool:
     """Whether the loss of a model is about classes, so that labels must be whole numbers."""
     return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
+
+
+def label_without_loss(model: Model) -> int | None:
+    """Return the label that does not count in the loss of a model, if there is one."""
+    return model.loss.ignored if isinstance(model.loss, LossDescription) else None
 
 
 def holds_out(server: ServerOptions) -> bool:

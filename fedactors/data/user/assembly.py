@@ -51,7 +51,7 @@ def assembled(train: RawPart, test: RawPart, form: Form, name: str) -> LoadedDat
     data = Data(x, labels.y, test_x, labels.test_y, labels.classes)
     data = replace(data, kind=labels.kind, weights=_weights(train, where), label_names=labels.names)
     data = by_client(data, train, test)
-    counts = tuple(np.bincount(data.y, minlength=data.classes).tolist()) if data.kind == "class" else None
+    counts = tuple(np.bincount(data.strata, minlength=data.classes).tolist()) if data.kind == "class" else None
     info = Info(
         name,
         len(data.y),
