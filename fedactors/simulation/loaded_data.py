@@ -81,6 +81,9 @@ def own_of(prepared: Prepared, data: Data, split: Split | ReassignedSplit | None
     if server.data is None or not isinstance(split, Split):  # `prepare` refuses a scenario that has both
         return LabelledSamples(data.x[:0], data.y[:0])
     own = LabelledSamples(*server.data.draw(data, split, prepared.scenario.seed))
+    transform = prepared.scenario.task.transform
+    if transform and getattr(server.data, "elsewhere", False):
+        own = own._replace(x=transform.of_training(own.x))
     loss = server.algorithm.central_loss or prepared.model.loss
     if own.weights is not None and not isinstance(loss, LossDescription):
         raise ScenarioError(
