@@ -145,6 +145,8 @@ def twice(read: Callable[[], LoadedData], where: str) -> LoadedData:
 
 def _digest(data: Data) -> str:
     digest = hashlib.sha256()
-    for array in (data.x, data.y, data.test_x, data.test_y):
-        digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    for array in (data.x, data.y, data.test_x, data.test_y, data.weights, data.clients, data.test_clients):
+        if array is not None:
+            digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    digest.update(repr(data.client_names).encode())
     return digest.hexdigest()
