@@ -102,7 +102,7 @@ def describe(
     module_probe.refuse_memory(draft, x)
     return replace(
         draft,
-        vmappable=module_probe.vmappable(draft, x),
+        vmappable=module_probe.vmappable(draft),
         mixes=module_probe.mixes(draft, x),
         convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
     )

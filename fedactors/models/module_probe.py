@@ -31,14 +31,14 @@ from fedactors.models.torch_modules import (
     user_code_of,
 )
 
-SAMPLES = 4  # made up: batches of two for two clients
+_SAMPLES = 4  # made up: batches of two for two clients
 _PROBED = 2  # samples of the batch whose output is looked at
 _NORMALISING = nn.modules.batchnorm._BatchNorm
 State = Mapping[str, bool | int | float | Tensor]
 
 
 def made_up(module: nn.Module, inputs: tuple[InputSpec, ...]) -> Tensor:
-    """Return made-up samples `(SAMPLES, …)` that fit: normal values; 0 and 1 for identifiers, or 0 if there is no 1."""
+    """Return made-up samples `(_SAMPLES, …)` that fit: normal values; as identifiers 0 and 1, or 0 if there is no 1."""
     x = _drawn(inputs, 1)
     if any(spec.integer for spec in inputs):
         args, kwargs = arguments_of(inputs, x)
@@ -51,14 +51,17 @@ def made_up(module: nn.Module, inputs: tuple[InputSpec, ...]) -> Tensor:
 
 
 def _drawn(inputs: tuple[InputSpec, ...], largest: int) -> Tensor:
+    """Return samples with identifiers up to `largest`, for which nothing is drawn if that is 0."""
     generator = torch.Generator().manual_seed(0)
-    parts = [
-        torch.randint(largest + 1, (SAMPLES, *spec.shape), generator=generator).float()
-        if spec.integer
-        else torch.randn(SAMPLES, *spec.shape, generator=generator)
-        for spec in inputs
-    ]
+    parts = [_part(spec, largest, generator) for spec in inputs]
     return parts[0] if len(parts) == 1 else torch.cat([part.reshape(len(part), -1) for part in parts], 1)
+
+
+def _part(spec: InputSpec, largest: int, generator: torch.Generator) -> Tensor:
+    shape = (_SAMPLES, *spec.shape)
+    if not spec.integer:
+        return torch.randn(shape, generator=generator)
+    return torch.randint(largest + 1, shape, generator=generator).float() if largest else torch.zeros(shape)
 
 
 def output_and_cost(
@@ -179,14 +182,16 @@ def _views(layer: ModuleLayer, flat: Tensor) -> list[Tensor]:
     return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(layer.specs(), parts, strict=True)]
 
 
-def vmappable(layer: ModuleLayer, x: Tensor) -> bool:
+def vmappable(layer: ModuleLayer) -> bool:
     """Whether gradients of two clients at once are those of each, and are computed at once: tried once.
 
     It draws no random numbers of torch, then. torch warns where vmap can only compute one client after the other, as
-    with LSTMs: that is slower than to do so.
+    with LSTMs: that is slower than to do so. Identifiers are 0: how large chunks are follows from what is found here,
+    so it is part of the bits of results.
     """
     made(layer)
     flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
+    x = _drawn(layer.inputs, 0)
     x = x.reshape(2, _PROBED, *x.shape[1:])
 
     def total(flat: Tensor, x: Tensor, key: Tensor) -> Tensor:

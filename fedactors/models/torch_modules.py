@@ -1,8 +1,8 @@
 """Makes and runs modules of the user: `applied` runs one as a function of its tensors, `initial` has its first values.
 
 What a module draws at random in training comes from the streams of the run: each `nn.Dropout` is replaced by one whose
-masks depend on client, round, layer, step and element only (see `dropout`). Where vmap cannot run a module, as where it
-draws in another way, torch's generator is seeded by client, round and step.
+masks depend on client, round, layer, step and element only (see `dropout`). For what it draws in another way, torch's
+generator is seeded by client, round and step, but under vmap, which lets nothing be drawn.
 """
 
 from __future__ import annotations
@@ -91,9 +91,11 @@ def applied(
         module.train(key is not None)
     args, kwargs = arguments_of(layer.inputs, x)
     token = current_step.set(None if key is None else MaskStep(key, number, step))
+    buffers = _held.get()
+    by_vmap = layer.vmappable and buffers is None  # perhaps: then the key is no number, and whoever draws is an error
     try:
-        with _AT_ONCE if key is None or layer.vmappable else _seeded(key, step):
-            if (buffers := _held.get()) is not None:
+        with _AT_ONCE if key is None or by_vmap else _seeded(key, step):
+            if buffers is not None:
                 output: Tensor = module(*args, **kwargs)
             else:
                 given, buffers = _given(layer, tensors, copy=key is not None)

@@ -14,7 +14,7 @@ from fedactors.errors import DataError
 from fedactors.models.module_description import described
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
-from fedactors.models.torch_modules import made
+from fedactors.models.torch_modules import held, made
 from fedactors.models.user_models import TorchvisionModel
 from fedactors.user_code import Reference
 
@@ -56,6 +56,13 @@ class DataDraws(Head):
 
     def forward(self, x):
         return self.out(x * torch.rand(6) if self.training and x.max() > 100 else x)
+
+
+class BatchDraws(Head):
+    """Draws only in large batches, so that vmap can run it on small ones."""
+
+    def forward(self, x):
+        return self.out(functional.dropout(x, 0.5, self.training) if len(x) > 3 else x)
 
 
 class Counting(Head):
@@ -212,18 +219,22 @@ def model_of(found, inputs=NUMBERS):
 def outputs(model, x, key, step, seeds=40):
     """Return the outputs of one batch, key and step, torch's generator seeded otherwise before each."""
     tensors, found = views(model, torch.from_numpy(initial(model, 0))), []
-    for seed in range(seeds):
-        torch.manual_seed(seed)
-        found.append(forward(model, tensors, x, torch.tensor(key), step).detach())
+
+    def run():
+        for seed in range(seeds):
+            torch.manual_seed(seed)
+            found.append(forward(model, tensors, x, torch.tensor(key), step).detach())
+
+    held(model, tensors, run)
     return found
 
 
-@pytest.mark.parametrize("drawing", [PaddedDropout, LayerDrop, DataDraws])
+@pytest.mark.parametrize("drawing", [PaddedDropout, LayerDrop, DataDraws, BatchDraws])
 def test_what_a_module_draws_depends_on_key_and_step_only(drawing):
     """However seldom it draws, and whatever the samples are by which it is looked at."""
     words = drawing is PaddedDropout
     model = model_of(drawing, WORDS if words else NUMBERS)
-    assert not model.layers[0].vmappable
+    assert model.layers[0].vmappable is (drawing is BatchDraws)
     x = torch.randint(1, 10, (4, 5)).float() if words else torch.full((4, 6), 101.0)
     same = outputs(model, x, key=7, step=3)
     assert all(torch.equal(one, same[0]) for one in same)
