@@ -13,21 +13,26 @@ from pydantic import BeforeValidator
 
 def _checked(value: Any, place: str = "") -> Any:
     """Return an argument as JSON has it. Raises ValueError, which begins with its `place`, if it has no such form."""
-    at = f"{place}: " if place else ""
     if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise ValueError(f"{at}key {key!r} is {_kind(key)} (accepted: texts)")
-        return {key: _checked(one, f"{place}.{key}" if place else key) for key, one in value.items()}
+        return {_text(key, place): _checked(one, _joined(place, key)) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_checked(one, f"{place}.{number}") for number, one in enumerate(value)]
+        return [_checked(one, _joined(place, number)) for number, one in enumerate(value)]
+    if value is not None and not isinstance(value, str | int | float):
+        ways = "texts, numbers, true, false, null, and lists and mappings of them"
+        raise ValueError(f"{place}: found {_kind(value)} (accepted: {ways})")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{at}found {value} (accepted: finite numbers)")
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise ValueError(
-        f"{at}found {_kind(value)} (accepted: texts, numbers, true, false, null, and lists and mappings of them)"
-    )
+        raise ValueError(f"{place}: found {value} (accepted: finite numbers)")
+    return value
+
+
+def _text(key: Any, place: str) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"{place and f'{place}: '}key {key!r} is {_kind(key)} (accepted: texts)")
+    return key
+
+
+def _joined(place: str, key: object) -> str:
+    return f"{place}.{key}" if place else str(key)
 
 
 def _kind(value: object) -> str:

@@ -172,23 +172,32 @@ def _counting(labels: AnyArray, rules: LabelRules) -> AnyArray:
 
 def _counted(kind: LabelKind, train: AnyArray, test: AnyArray, rules: LabelRules) -> int:
     """Return how many labels there are. Raises DataError if they do not count from 0, or have gaps."""
-    found = np.unique(np.concatenate([part[_counting(part, rules)] for part in (train, test)]))
-    if not len(found):
-        raise DataError(f"{rules.where}: labels: all are {rules.ignored}, which does not count (accepted: others too)")
+    found = _distinct(train, test, rules)
     low, high = int(found[0]), int(found[-1])
     ways = " or labels: remap, which numbers them anew" if kind == "class" else ""
     if low < 0:
         raise DataError(f"{rules.where}: labels: found {low} (accepted: from 0;{ways or ' no negative ones'})")
-    if rules.classes is not None:
-        if high >= rules.classes:
-            raise DataError(
-                f"{rules.where}: labels: found {high} (accepted: 0 to {rules.classes - 1}, as classes says)"
-            )
-        return rules.classes
-    if kind == "class" and len(found) != high + 1:
+    if rules.classes is not None and high >= rules.classes:
+        raise DataError(f"{rules.where}: labels: found {high} (accepted: 0 to {rules.classes - 1}, as classes says)")
+    if rules.classes is None and kind == "class":
+        _refuse_gaps(found, ways, rules)
+    return rules.classes or high + 1
+
+
+def _distinct(train: AnyArray, test: AnyArray, rules: LabelRules) -> AnyArray:
+    """Return the labels that are no negative number for none, ascending. Raises DataError if there is no other."""
+    found = np.unique(np.concatenate([part[_counting(part, rules)] for part in (train, test)]))
+    if not len(found):
+        raise DataError(f"{rules.where}: labels: all are {rules.ignored}, which does not count (accepted: others too)")
+    return found
+
+
+def _refuse_gaps(found: AnyArray, ways: str, rules: LabelRules) -> None:
+    """Raise DataError if labels `found`, ascending from 0 or more, are not all up to the last one."""
+    low, high = int(found[0]), int(found[-1])
+    if len(found) != high + 1:
         lacking = int(np.setdiff1d(np.arange(high + 1), found)[0]) if high < 10**7 else low + 1
         raise DataError(
             f"{rules.where}: labels: found {low} to {high} but no {lacking} (accepted: from 0 without gaps,"
             f"{ways}; or classes: {high + 1}, if some have no sample)"
         )
-    return high + 1

@@ -266,9 +266,13 @@ def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArra
             raise DataError(
                 f"{where} sample {number}: belongs to no client: found {owner!r} (accepted: a client's key)"
             )
-    if all(isinstance(owner, int) and -(2**63) <= owner < 2**63 for owner in plain):
+    if all(map(_is_int64, plain)):
         return np.array(plain, dtype=np.int64)
     return np.array([owner.decode() if isinstance(owner, bytes) else str(owner) for owner in plain])
+
+
+def _is_int64(owner: Any) -> bool:
+    return isinstance(owner, int) and owner.bit_length() < 64
 
 
 def _is_nobody(owner: Any) -> bool:

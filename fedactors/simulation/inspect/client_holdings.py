@@ -29,7 +29,8 @@ def holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
 
 
 def _holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
-    task, clients, seed = scenario.task, scenario.devices, scenario.seed
+    task, seed = scenario.task, scenario.seed
+    clients = scenario.devices
     refuse_too_many(clients)
     if getattr(task.partition, "reallocate", False):
         raise ScenarioError("task.partition.reallocate: clients hold other samples in every round (accepted: false)")
