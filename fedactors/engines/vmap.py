@@ -27,7 +27,7 @@ class VmapEngine(LongestFirstEngine):
     """Takes any work on any device; used on a GPU where no other engine is for the work, on a CPU by name only."""
 
     sums_gradients = True
-    accepts = "any model of fedactors' own layers, or modules that torch.func.vmap can run"
+    accepts = "models of fedactors' own layers, or modules that torch.func.vmap can run; full batches under BatchNorm"
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Modules that vmap can run; those whose samples depend on each other only where all batches are full."""
