@@ -19,15 +19,17 @@ from fedactors.errors import DataError
 _ACCEPTED = "arrays, tensors or lists of numbers, samples as floats and labels as whole numbers from 0"
 
 
-def accepted(data: Any, name: str, *, whole: bool = True) -> Data:
+def accepted(data: Any, name: str, *, whole: bool = True, ignored: int | None = None) -> Data:
     """Return `data`, which the data set `name` has loaded, with the types of `Data`; labels `whole` numbers, or any.
+
+    Whole ones are below the number of classes, or `ignored`.
 
     Raises DataError if it is no `Data`, if numbers would change, or if test samples hold NaN or Inf.
     """
     if not isinstance(data, Data):
         kind = type(data).__name__
         raise DataError(f'data set "{name}": load returns {kind} (accepted: fedactors.data.base.Data)')
-    labels_of = partial(_labels, classes=data.classes) if whole else _values
+    labels_of = partial(_labels, classes=data.classes, ignored=ignored) if whole else _values
     found = replace(
         data,
         x=_samples(data.x, name, "training samples"),
@@ -54,16 +56,17 @@ def _samples(value: Any, name: str, what: str) -> Float32:
     return np.ascontiguousarray(numbers, np.float32)
 
 
-def _labels(value: Any, name: str, what: str, classes: int) -> Int64:
-    """Return labels as int64. Raises DataError if one is no whole number from 0 up to `classes`."""
+def _labels(value: Any, name: str, what: str, classes: int, ignored: int | None) -> Int64:
+    """Return labels as int64. Raises DataError if one is no whole number from 0 up to `classes`, and not `ignored`."""
     numbers = _numbers(value, name, what)
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         raise DataError(f'data set "{name}": {what}: NaN or Inf (accepted: {_ACCEPTED})')
     labels: Int64 = numbers.astype(np.int64, copy=False)
     if not np.array_equal(labels, numbers):
         raise DataError(f'data set "{name}": {what}: not whole numbers (accepted: {_ACCEPTED})')
-    if labels.ndim == 1 and labels.size and not 0 <= labels.min() <= labels.max() < classes:
-        found = f"{labels.min()} to {labels.max()}"
+    known = labels if ignored is None else labels[labels != ignored]
+    if labels.ndim == 1 and known.size and not 0 <= known.min() <= known.max() < classes:
+        found = f"{known.min()} to {known.max()}"
         raise DataError(f'data set "{name}": {what}: found {found} (accepted: 0 to {classes - 1})')
     return labels
 

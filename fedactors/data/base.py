@@ -105,9 +105,10 @@ class Data:
         return self.classes if self.kind == "class" and self.y.ndim == 1 else 1
 
     def strata_of(self, y: LabelArray) -> Int64:
-        """Return the same for any labels of these data."""
-        found: Int64 = y.astype(np.int64, copy=False) if self.strata_count > 1 else np.zeros(len(y), np.int64)
-        return found
+        """Return the same for any labels of these data; negative ones, which no loss counts, go with label 0."""
+        if self.strata_count == 1:
+            return np.zeros(len(y), np.int64)
+        return np.maximum(y.astype(np.int64, copy=False), 0)
 
     def samples(self, rows: Int64) -> LabelledSamples:
         """Return copies of training samples."""

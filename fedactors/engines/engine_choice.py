@@ -7,7 +7,7 @@ The first engine of the registry that supports the work and suits it, in the ord
     dense_batched     many clients at once, stacks of dense layers, by hand
     conv_sequential   one client after the other, convolutions and dense layers, by hand; a large dense layer is shared
     sequential        one client after the other, anything: the reference
-    vmap              many clients at once, anything, under vmap: for a GPU
+    vmap              many clients at once, anything, under vmap: for a GPU; on a CPU by name only
 
 The choice follows from the work of the whole run and the device type, never from a chunk. Engines of installed packages
 are used where a scenario names them.

@@ -15,7 +15,7 @@ from fedactors.data import batches
 from fedactors.engines.base import LongestFirstEngine
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
-from fedactors.engines.local_work import CACHED, LocalWork
+from fedactors.engines.local_work import LocalWork
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.losses import sample_terms, weighted_loss
@@ -24,10 +24,10 @@ from fedactors.models.torch_modules import written_buffers
 
 
 class VmapEngine(LongestFirstEngine):
-    """Takes any work on any device; used on a GPU where no other engine is for the work."""
+    """Takes any work on any device; used on a GPU where no other engine is for the work, on a CPU by name only."""
 
     sums_gradients = True
-    accepts = "any model of fedactors' own layers, or modules that torch.func.vmap can run"
+    accepts = "models of fedactors' own layers, or modules that torch.func.vmap can run; full batches under BatchNorm"
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Modules that vmap can run; those whose samples depend on each other only where all batches are full."""
@@ -38,10 +38,8 @@ class VmapEngine(LongestFirstEngine):
         return all(layer.vmappable and (full or not layer.mixes) for layer in modules)
 
     def suits(self, work: LocalWork, device: str) -> bool:
-        """On a CPU, modules without convolutions, which gain nothing there."""
-        modules = [layer for layer in work.model.layers if isinstance(layer, ModuleLayer)]
-        small = work.model.parameters <= CACHED
-        return device != "cpu" or (bool(modules) and small and not any(layer.convolves for layer in modules))
+        """On a GPU."""
+        return device != "cpu"
 
     def max_rows(self, dataset: DeviceDataset) -> int:
         """Chunks stay apart: see `chunks.chunk_sizes`."""

@@ -46,7 +46,7 @@ def most_together(cohort: int) -> int:
 
 
 def _most_on_a_cpu(trips: int, model: Model) -> int:
-    """Return how many trips a chunk takes at most: as many models as a cache holds where they move at once."""
+    """Return how many trips a chunk takes at most: as many models as a cache holds where they may move at once."""
     modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
     if blocks_of(model) or _move_at_once(model, modules):
         return max(2, min(max(25, -(-trips // _LARGE)), CACHED // model.parameters))
@@ -54,7 +54,10 @@ def _most_on_a_cpu(trips: int, model: Model) -> int:
 
 
 def _move_at_once(model: Model, modules: Sequence[ModuleLayer]) -> bool:
-    """Whether a model of modules of the user is small, and trained under vmap on a CPU."""
+    """Whether a model of modules of the user is small, and gains by vmap on a CPU, where a scenario names that engine.
+
+    Chunks are part of the bits, so that other engines have the same.
+    """
     small = bool(modules) and model.parameters <= CACHED
     return small and all(layer.vmappable and not layer.convolves for layer in modules)
 

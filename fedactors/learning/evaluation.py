@@ -13,7 +13,7 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.learning.metrics import kind_of, measured
 from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec
 from fedactors.models.layers import Conv, Model
-from fedactors.models.loss_description import LossDescription, Option
+from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.module_layer import ModuleLayer
@@ -22,7 +22,7 @@ from fedactors.models.network import forward, placed, views
 _BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
 _IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
 _RECALL = 10  # answers that a recommender may give
-_HIDDEN = ("margin", "positive", "counted")  # columns that make the AUC, and how much samples count in the loss
+_HIDDEN = ("margin", "positive", "counted", "judged")  # make the AUC; how much samples count in loss and accuracy
 
 Float64 = NDArray[np.float64]
 
@@ -97,13 +97,13 @@ class ModelEvaluator:
             return {}
         chosen = torch.from_numpy(some).to(self._device)
         loss = self._model.loss
-        ignored = loss.option("ignore_index") if isinstance(loss, LossDescription) else None
+        ignored = loss.ignored if isinstance(loss, LossDescription) else None
         found = measured(
             self._metrics,
             self._kind,
             torch.cat(answers)[chosen],
             labels[chosen],
-            ignored if isinstance(ignored, int) else None,
+            ignored,
         )
         return {prefix + name: value for name, value in found.items()}
 
@@ -143,20 +143,14 @@ def described_columns(
         columns["counted"] = found.counts.double()
     if kind == LABELS:
         columns["accuracy"] = ((outputs > 0) == (y > 0)).double().flatten(1).mean(1)
-    elif kind == CLASS and answers.shape[:-1] == y.shape:
-        columns["accuracy"] = _share_right(answers, y, loss.option("ignore_index"))
+    elif kind == CLASS and loss.judges != "sequence" and answers.shape[:-1] == y.shape:
+        right = (answers.argmax(-1) == y).double().reshape(len(y), -1)
+        ignored = loss.ignored
+        there = torch.ones_like(right) if ignored is None else torch.ne(y, ignored).double().reshape(len(y), -1)
+        columns["accuracy"] = (right * there).mean(1)
+        if ignored is not None:
+            columns["judged"] = there.mean(1)
     return columns
-
-
-def _share_right(answers: Tensor, y: Tensor, ignored: Option) -> Tensor:
-    """Return the share of right answers among the places of each sample that count."""
-    right = (answers.argmax(-1) == y).double().reshape(len(y), -1)
-    if ignored is None:
-        return right.mean(1)
-    assert not isinstance(ignored, tuple)
-    there = torch.ne(y, ignored).double().reshape(len(y), -1)
-    share: Tensor = (right * there).sum(1) / there.sum(1).clamp(min=1)
-    return share
 
 
 def _weighed(columns: dict[str, Float64], weights: NDArray[np.float32]) -> dict[str, Float64]:
@@ -166,10 +160,11 @@ def _weighed(columns: dict[str, Float64], weights: NDArray[np.float32]) -> dict[
 
 
 def _summary(prefix: str, columns: dict[str, Float64]) -> dict[str, float]:
-    """Return means over samples, and the AUC if they are of both kinds."""
+    """Return means over what counts of the samples, and the AUC if they are of both kinds."""
     means = {prefix + name: float(column.mean()) for name, column in columns.items() if name not in _HIDDEN}
-    if "counted" in columns:
-        means[f"{prefix}loss"] = float(columns["loss"].sum() / max(float(columns["counted"].sum()), 1e-12))
+    for name, how_much in (("loss", "counted"), ("accuracy", "judged")):
+        if how_much in columns:
+            means[prefix + name] = float(columns[name].sum() / max(float(columns[how_much].sum()), 1e-12))
     if "margin" in columns and 0 < (positive := columns["positive"] == 1).sum() < len(positive):
         means[f"{prefix}auc"] = auc(columns["margin"], positive)
     return means

@@ -29,6 +29,12 @@ class LossDescription:
         return dict(self.options).get(name)
 
     @property
+    def ignored(self) -> int | None:
+        """The label that does not count, such as what fills up sequences; None if all do."""
+        found = -1 if self.name == "ctc" else self.option("ignore_index")
+        return found if isinstance(found, int) else None
+
+    @property
     def vmappable(self) -> bool:
         """Whether torch.func.vmap can compute it for many clients at once."""
         return self.reference is None and self.name != "ctc"

@@ -57,8 +57,7 @@ def terms(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
 
 def _class_terms(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
     weights = loss.option("class_weights")
-    ignored = loss.option("ignore_index")
-    assert not isinstance(ignored, tuple)
+    ignored = loss.ignored
     weight = None if weights is None else outputs.new_tensor(weights)
     smoothing = loss.option("label_smoothing") or 0.0
     assert isinstance(smoothing, float)
@@ -146,13 +145,21 @@ RULES: dict[str, Rule] = {
 
 
 def _of_user(loss: LossDescription, outputs: Tensor, y: Tensor) -> Terms:
+    return Terms(returned(loss, outputs, y).expand(len(y)))
+
+
+def returned(loss: LossDescription, outputs: Tensor, y: Tensor) -> Tensor:
+    """Return what a loss of the user does, `(batch,)`, or `()`: then all samples count the same.
+
+    Raises DataError if it returns something else.
+    """
     found = made(loss)(outputs, y)
     if not isinstance(found, Tensor) or (found.dim() and found.shape != (len(y),)):
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise DataError(
             f"task.loss: {loss} returned {shape} for {len(y)} samples (accepted: a number, or shape ({len(y)},))"
         )
-    return Terms(found.expand(len(y)))
+    return found
 
 
 @lru_cache(maxsize=16)

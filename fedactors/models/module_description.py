@@ -1,39 +1,21 @@
-"""Looks at a module of the user once: its parameters, its output, its cost, and whether vmap can run it."""
+"""Looks at a module of the user once: its parameters and buffers, and by `module_probe` how it can be run."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from math import prod
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.errors import DataError, suggestion
+from fedactors.models import module_probe
 from fedactors.models.layers import Model, Shape, TensorSpec
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import Chain, chain_of
-from fedactors.models.torch_modules import (
-    MaskStep,
-    adapted,
-    applied,
-    arguments_of,
-    current_step,
-    initial,
-    made,
-    raw_module,
-    user_code_of,
-)
-
-_PROBED = 2  # samples of the batch by which a module is looked at
+from fedactors.models.torch_modules import adapted, made, raw_module
 
 
 def described(
@@ -69,9 +51,11 @@ def _as_chain(layer: ModuleLayer, shape: Shape) -> Model | None:
         return None
     ordered = replace(layer, trainable=tuple(known[name] for name in names))
     try:
-        return Model(str(layer.maker), shape, tuple(one for one, _ in chain), origin=ordered)
+        model = Model(str(layer.maker), shape, tuple(one for one, _ in chain), origin=ordered)
     except DataError:  # a dense layer over the last axis of images, say
         return None
+    x = module_probe.made_up(made(layer), layer.inputs)
+    return model if module_probe.same_as_module(model, ordered, x) else None
 
 
 def _tensor_names(chain: Chain) -> list[str]:
@@ -111,15 +95,15 @@ def describe(
     buffers = _buffers(module)
     drawn = {spec.name for spec in (*moved, *buffers)} if weights is None else set[str]()
     constants = _constants(module, drawn)
-    output, cost = _probe(module, maker, inputs)
+    x = module_probe.made_up(module, inputs)
+    output, cost = module_probe.output_and_cost(module, maker, inputs, x)
     least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
     draft = ModuleLayer(maker, inputs, moved, buffers, output, max(cost, least), constants, policy)
-    draws = _draws(draft)
+    module_probe.refuse_memory(draft, x)
     return replace(
         draft,
-        draws=draws,
-        vmappable=not draws and _vmappable(draft),
-        mixes=_mixes(draft),
+        vmappable=module_probe.vmappable(draft),
+        mixes=module_probe.mixes(draft, x),
         convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
     )
 
@@ -170,107 +154,6 @@ def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: 
 
 def _spec(name: str, value: Tensor) -> TensorSpec:
     return TensorSpec(name, tuple(value.shape), max(1, value.shape[1:].numel() if value.dim() > 1 else 1))
-
-
-def _samples(inputs: tuple[InputSpec, ...], count: int) -> Tensor:
-    """Return made-up samples that fit: zeros for identifiers, else normal values."""
-    generator = torch.Generator().manual_seed(0)
-    parts = [
-        torch.zeros(count, *spec.shape) if spec.integer else torch.randn(count, *spec.shape, generator=generator)
-        for spec in inputs
-    ]
-    return parts[0] if len(parts) == 1 else torch.cat([part.reshape(len(part), -1) for part in parts], 1)
-
-
-def _probe(module: nn.Module, maker: ModuleMaker, inputs: tuple[InputSpec, ...]) -> tuple[Shape, int]:
-    """Return the shape of the output for one sample, and the operations of its forward pass."""
-    args, kwargs = arguments_of(inputs, _samples(inputs, _PROBED))
-    shapes = ", ".join(str((_PROBED, *spec.shape)) for spec in inputs)
-    module.eval()
-    with (
-        torch.no_grad(),
-        user_code_of(maker, f"forward on a batch of shape {shapes} raised"),
-        FlopCounterMode(display=False) as counter,
-    ):
-        output = module(*args, **kwargs)
-    if not isinstance(output, Tensor):
-        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor)")
-    if output.dim() < 2 or output.shape[0] != _PROBED:
-        raise DataError(
-            f"{maker}: forward returned shape {tuple(output.shape)} for {_PROBED} samples"
-            f" (accepted: ({_PROBED}, outputs) or ({_PROBED}, places, outputs))"
-        )
-    return tuple(output.shape[1:]), counter.get_total_flops() // _PROBED
-
-
-def _draws(layer: ModuleLayer) -> bool:
-    """Whether two forward passes in training mode differ though the keys of dropout are the same."""
-    x = _samples(layer.inputs, _PROBED)
-    return not torch.equal(_trained_output(layer, x, seed=0), _trained_output(layer, x, seed=1))
-
-
-def _mixes(layer: ModuleLayer) -> bool:
-    """Whether the first sample's output in training mode changes when the other sample of its batch does."""
-    x = _samples(layer.inputs, 3)
-    one, other = (_trained_output(layer, x[rows], seed=0)[0] for rows in ([0, 1], [0, 2]))
-    return not torch.allclose(one, other, rtol=1e-4, atol=1e-6)
-
-
-def _trained_output(layer: ModuleLayer, x: Tensor, seed: int) -> Tensor:
-    """Return the output of a batch in training mode, torch's generator seeded. Raises DataError as `describe` does."""
-    module = made(layer)
-    tensors = [torch.from_numpy(part) for part in _split(layer, initial(layer, 0))]
-    args, kwargs = arguments_of(layer.inputs, x)
-    module.train()
-    named = {spec.name: tensor.clone() for spec, tensor in zip(layer.specs(), tensors, strict=True)}
-    token = current_step.set(MaskStep(torch.tensor(0), 0, 0))
-    try:
-        with (
-            torch.random.fork_rng(devices=[]),
-            torch.no_grad(),
-            user_code_of(layer.maker, f"forward in training mode on a batch of {len(x)} samples raised"),
-        ):
-            torch.manual_seed(seed)
-            output: Tensor = functional_call(module, named, args, kwargs)
-            return output
-    finally:
-        current_step.reset(token)
-
-
-def _vmappable(layer: ModuleLayer) -> bool:
-    """Whether gradients of two clients at once are those of each, and are computed at once: tried once.
-
-    torch warns where vmap can only compute one client after the other, as with LSTMs: that is slower than to do so.
-    """
-    made(layer)
-    flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
-    x = _samples(layer.inputs, 2 * _PROBED).view(2, _PROBED, *_shape(layer.inputs))
-
-    def total(flat: Tensor, x: Tensor, key: Tensor) -> Tensor:
-        return applied(layer, _views(layer, flat), x, key, 0, 0).square().mean()
-
-    keys = torch.zeros(2, dtype=torch.int64)
-    gradient: Callable[..., Any] = grad(total)
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            together = vmap(gradient)(flat, x, keys)
-        alone = torch.stack([gradient(flat[row], x[row], keys[row]) for row in range(2)])
-    except Exception:
-        return False
-    return not any("batching rule" in str(one.message) for one in warned) and bool(
-        torch.allclose(together, alone, rtol=1e-3, atol=1e-5)
-    )
-
-
-def _split(layer: ModuleLayer, flat: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    ends = np.cumsum([prod(spec.shape) for spec in layer.specs()])[:-1]
-    return [part.reshape(spec.shape) for spec, part in zip(layer.specs(), np.split(flat, ends), strict=True)]
-
-
-def _views(layer: ModuleLayer, flat: Tensor) -> list[Tensor]:
-    parts = torch.split(flat, [prod(spec.shape) for spec in layer.specs()], -1)
-    return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(layer.specs(), parts, strict=True)]
 
 
 def _load(module: nn.Module, maker: ModuleMaker, weights: Path) -> None:

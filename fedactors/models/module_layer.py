@@ -82,7 +82,6 @@ class ModuleLayer(Layer):
     constants: ModuleConstants  # frozen parameters and integer buffers, and all initial values if weights were given
     policy: BufferPolicy = "average"
     vmappable: bool = True  # whether gradients of many clients can be computed at once by torch.func.vmap
-    draws: bool = False  # whether it draws random numbers of torch in training, besides its nn.Dropout
     mixes: bool = False  # whether a sample's output depends on the others of its batch, as under BatchNorm
     convolves: bool = False  # whether it has convolutions, which gain nothing from vmap on a CPU
     draws_masks: ClassVar[bool] = True

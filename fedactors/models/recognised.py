@@ -23,11 +23,7 @@ Chain = list[tuple[Layer, str]]  # each layer with the name of the submodule tha
 
 def chain_of(module: nn.Module) -> Chain | None:
     """Return the layers of a module that is a chain of known ones; None if it is anything else."""
-    try:
-        graph = _Tracer().trace(module)
-    except Exception:  # control flow that depends on data, say: it is run as it is
-        return None
-    nodes = list(graph.nodes)
+    nodes = _traced(module)
     if not _in_line(nodes):
         return None
     chain: Chain = []
@@ -38,6 +34,17 @@ def chain_of(module: nn.Module) -> Chain | None:
         if not isinstance(layer, _Unchanged):
             chain.append((layer, str(node.target) if node.op == "call_module" else ""))
     return chain or None
+
+
+def _traced(module: nn.Module) -> Sequence[fx.Node]:
+    """Return the operations of a module; none where they depend on data, or on random numbers drawn now."""
+    with torch.random.fork_rng(devices=[]):
+        before = torch.get_rng_state()
+        try:
+            nodes = list(_Tracer().trace(module).nodes)
+        except Exception:
+            return ()
+        return nodes if torch.equal(before, torch.get_rng_state()) else ()
 
 
 def _in_line(nodes: Sequence[fx.Node]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
+from fedactors.arguments import Arguments
 from fedactors.errors import ScenarioError
 from fedactors.models.layers import Loss
 from fedactors.models.loss_description import LabelKind, LossDescription, Option
@@ -27,6 +28,12 @@ class TaskLoss(Options):
     def describe(self) -> Loss | LossDescription:
         """Return the loss as a model has it."""
         return LossDescription(self.name, self.judges, self._options())
+
+    @property
+    def ignored(self) -> int | None:
+        """The label that does not count; None if all do."""
+        loss = self.describe()
+        return loss.ignored if isinstance(loss, LossDescription) else None
 
     def outputs(self, classes: int, values: int) -> int:
         """Return how many numbers a model answers for data of `classes` labels, or of so many `values` each.
@@ -179,7 +186,7 @@ class TorchLoss(TaskLoss):
     factory: Reference
     """`losses.py:my_loss` (relative to the scenario) or `package.module:Loss`. Returns a number for a batch, its mean,
     or one for each sample."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Keyword arguments of the function in every call, or of the class once."""
     numbers: PositiveInt | None = None
     """How many numbers a model answers; by default one for each label of the data."""

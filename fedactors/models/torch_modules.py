@@ -1,8 +1,8 @@
 """Makes and runs modules of the user: `applied` runs one as a function of its tensors, `initial` has its first values.
 
 What a module draws at random in training comes from the streams of the run: each `nn.Dropout` is replaced by one whose
-masks depend on client, round, layer, step and element only (see `dropout`). Where a module draws in another way,
-torch's generator is seeded by client, round and step, and clients are computed one after the other.
+masks depend on client, round, layer, step and element only (see `dropout`). For what it draws in another way, torch's
+generator is seeded by client, round and step, but under vmap, which lets nothing be drawn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLaye
 from fedactors.streams import Purpose, stream
 from fedactors.user_code import telling
 
-_PROBED = 2  # samples of the batch by which a module is looked at
 _ODD = 0x9E3779B97F4A7C15 - 2**64  # keys of the masks of one pass are multiples of it apart, modulo 2^64
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -92,9 +91,11 @@ def applied(
         module.train(key is not None)
     args, kwargs = arguments_of(layer.inputs, x)
     token = current_step.set(None if key is None else MaskStep(key, number, step))
+    buffers = _held.get()
+    by_vmap = layer.vmappable and buffers is None  # perhaps: then the key is no number, and whoever draws is an error
     try:
-        with _seeded(layer, key, step) if layer.draws else _AT_ONCE:
-            if (buffers := _held.get()) is not None:
+        with _AT_ONCE if key is None or by_vmap else _seeded(key, step):
+            if buffers is not None:
                 output: Tensor = module(*args, **kwargs)
             else:
                 given, buffers = _given(layer, tensors, copy=key is not None)
@@ -151,7 +152,16 @@ def made(layer: ModuleLayer) -> nn.Module:
 
 @lru_cache(maxsize=8)
 def _made(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
-    """Return a module in training mode; what is frozen says so, as its `train` may ask for that."""
+    return _loaded(maker, constants, trained)
+
+
+def loaded(layer: ModuleLayer) -> nn.Module:
+    """Return a new module of a description, in training mode."""
+    return _loaded(layer.maker, layer.constants, frozenset(spec.name for spec in layer.trainable))
+
+
+def _loaded(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
+    """Return a new module in training mode; what is frozen says so, as its `train` may ask for that."""
     module = new_module(maker, 0)
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if name in constants.arrays:
@@ -230,11 +240,14 @@ def _shaped(inputs: tuple[InputSpec, ...], x: Tensor) -> list[Tensor]:
 
 
 @contextmanager
-def _seeded(layer: ModuleLayer, key: Tensor | None, step: int | Tensor) -> Iterator[None]:
-    """Seed torch's generator by client, round and step, for a module that draws by it; the old state comes back."""
-    if key is None:
+def _seeded(key: Tensor, step: int | Tensor) -> Iterator[None]:
+    """Seed torch's generator by client, round and step, for a module that may draw by it; the old state comes back."""
+    seed = (int(key) * 1_000_003 + int(step)) % 2**63
+    before = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed looks at all devices, for longer than a step takes
+    if key.is_cuda:
+        torch.cuda.manual_seed_all(seed)
+    try:
         yield
-        return
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed((int(key) * 1_000_003 + int(step)) % 2**63)
-        yield
+    finally:
+        torch.default_generator.set_state(before)

@@ -9,10 +9,11 @@ The module is made once when a scenario is prepared, to see its parameters and w
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from fedactors.arguments import Arguments
 from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleMaker
@@ -48,7 +49,7 @@ class TorchModel(_Module):
     name: Literal["torch"] = "torch"
     factory: Reference
     """A class or function, `nets.py:Net` (relative to the scenario) or `package.module:Net`."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Keyword arguments of the factory."""
 
     def build(self, input_shape: Shape, classes: int) -> Model:
@@ -67,7 +68,7 @@ class TorchvisionModel(_Module):
     arch: str = Field(min_length=1)
     num_classes: int | Literal["auto"] = "auto"
     """Outputs; `auto` takes the number of labels of the data."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Further keyword arguments of the model."""
 
     def build(self, input_shape: Shape, classes: int) -> Model:

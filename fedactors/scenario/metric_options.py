@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from fedactors.arguments import Arguments
 from fedactors.errors import suggestion
 from fedactors.metric_names import METRICS, WRITTEN, MetricSpec, info_of
 from fedactors.options import Options
@@ -36,7 +37,7 @@ class Metric(Options):
     factory: Reference | None = None
     """`metrics.py:my_metric` (relative to the scenario) or `package.module:Metric`: a function of all outputs and all
     labels of the test set that returns a number, or a class of such objects."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Keyword arguments of the function in every call, or of the class once."""
     higher_is_better: bool | None = None
     """For a function of your own: which of its values are better."""

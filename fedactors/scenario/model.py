@@ -86,28 +86,34 @@ class TaskOptions(Options):
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
-        info = self._by_client().info(seed, clients)
+        info = self._read_dataset().info(seed, clients)
         info = self.split.info(info) if self.split else info
         return self.transform.info(info) if self.transform else info
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if they cannot be read."""
-        data = self._by_client().load(seed, clients)
+        data = self._read_dataset().load(seed, clients)
         data = self.split.apply(data) if self.split else data
         return self.transform.apply(data, seed) if self.transform else data
 
     def check(self) -> None:
         """Check that the files of the data are there. Raises DataError if one is missing."""
-        self._by_client().check()
+        self._read_dataset().check()
 
-    def _by_client(self) -> Dataset:
-        """Return the data set, its samples by client if the partition says how."""
+    def _read_dataset(self) -> Dataset:
+        """Return the data set, its samples by client if the partition says how, without a label that does not count."""
+        ignored = self.loss.ignored if self.loss else None
+        without_label = getattr(self.dataset, "without_label", None)
+        return self._by_client(without_label(ignored) if without_label and ignored is not None else self.dataset)
+
+    def _by_client(self, dataset: Dataset) -> Dataset:
+        """Return a data set, its samples by client if the partition says how."""
         if (by := getattr(self.partition, "by", None)) is None:
-            return self.dataset
-        grouped_by = getattr(self.dataset, "grouped_by", None)
+            return dataset
+        grouped_by = getattr(dataset, "grouped_by", None)
         if grouped_by is None:
             raise ScenarioError(
-                f'task.partition.by: found {by}, but "{self.dataset.name}" has no columns (accepted: data of your own:'
+                f'task.partition.by: found {by}, but "{dataset.name}" has no columns (accepted: data of your own:'
                 " torch, csv, parquet, image_folder, hugging_face)"
             )
         found: Dataset = grouped_by(by)

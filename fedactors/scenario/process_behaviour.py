@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from fedactors import registry
+from fedactors.arguments import Arguments
 from fedactors.options import Options
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.scenario.trace_options import Always, Trace
@@ -41,7 +42,7 @@ class ProcessBehaviour(Options):
     behaviour: Annotated[Reference, BeforeValidator(_built_in)]
     """A subclass of `fedactors.clock.behaviours.base.Behaviour`: `people.py:Commuter` (relative to the scenario), or
     battery, access_point or diurnal."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Keyword arguments of the class."""
     within: Windows = Always()
     """Windows outside of which the device is off whatever the process says: a recording, for example."""

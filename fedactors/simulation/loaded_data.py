@@ -38,11 +38,11 @@ def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | No
     Where clients' samples are made on demand, the data are the test set alone and nothing says who holds what.
     """
     scenario, task = prepared.scenario, prepared.scenario.task
-    whole = has_whole_labels(prepared.model)
+    whole, ignored = has_whole_labels(prepared.model), label_without_loss(prepared.model)
     if (source := prepared.client_source) is not None:
         made = OnDemandSplit(source, most_together(prepared.setting.cohort))
-        return accepted(source.tests(), task.dataset.name, whole=whole), None, on_demand_data(made)
-    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole)
+        return accepted(source.tests(), task.dataset.name, whole=whole, ignored=ignored), None, on_demand_data(made)
+    data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole, ignored=ignored)
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     samples = samples_of(data, split)
@@ -89,6 +89,11 @@ def has_whole_labels(model: Model) -> bool:
     return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
 
 
+def label_without_loss(model: Model) -> int | None:
+    """Return the label that does not count in the loss of a model, if there is one."""
+    return model.loss.ignored if isinstance(model.loss, LossDescription) else None
+
+
 def holds_out(server: ServerOptions) -> bool:
     """Whether test samples are given to clients."""
     return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
@@ -105,6 +110,9 @@ def own_of(prepared: Prepared, data: Data, split: Split | ReassignedSplit | None
     if server.data is None or not isinstance(split, Split):  # `prepare` refuses a scenario that has both
         return LabelledSamples(data.x[:0], data.y[:0])
     own = LabelledSamples(*server.data.draw(data, split, prepared.scenario.seed))
+    transform = prepared.scenario.task.transform
+    if transform and getattr(server.data, "elsewhere", False):
+        own = own._replace(x=transform.of_training(own.x))
     loss = server.algorithm.central_loss or prepared.model.loss
     if own.weights is not None and not isinstance(loss, LossDescription):
         raise ScenarioError(

@@ -28,7 +28,7 @@ from fedactors.simulation.checks.scenario_checks import (
     check_available,
     check_labels,
     check_samples,
-    check_variants,
+    check_server_data,
     check_work,
 )
 from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
@@ -61,7 +61,7 @@ def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     check_labels(model, info)
     check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)
-    check_variants(server, info)
+    check_server_data(task, server, info)
     central = server.data.size(info) if server.data else 0
     check_samples(sizes)
     held = sizes + central if server.algorithm.shares else sizes

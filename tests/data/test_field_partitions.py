@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from fedactors.data.base import Data, Info
 from fedactors.data.partitions.dirichlet import DirichletPartition
 from fedactors.data.partitions.partition import ClassPartition
 from fedactors.data.partitions.quantity import QuantityPartition
 from fedactors.data.partitions.shards import ShardPartition
+from fedactors.data.partitions.sizes import dirichlet_sizes
 from fedactors.errors import ScenarioError
 from tests.examples import drawn
 
@@ -48,6 +50,21 @@ def test_two_shards_of_300_digits_are_mcmahans():
     held = [np.unique(labels[split.of(client)]) for client in range(100)]
     assert max(map(len, held)) == 2
     assert sum(len(each) == 2 for each in held) > 80
+
+
+@pytest.mark.parametrize("kind", [QuantityPartition, DirichletPartition])
+def test_no_concentration_is_too_large_to_give_all_samples_away(kind):
+    """Of 1e308 the shares were no numbers, and most samples were lost."""
+    with pytest.raises(ValidationError, match="less than or equal to 1000000"):
+        kind(alpha=1e308)
+    assert sorted(dirichlet_sizes(1e15, 1437, 20, 0).tolist()) == [71] * 3 + [72] * 17
+
+
+def test_quantities_of_values_are_held_out_too():
+    y = np.arange(8, dtype=np.float32)
+    data = Data(np.zeros((8, 1), np.float32), y, np.zeros((8, 1), np.float32), y, 1, kind="value")
+    partition = DirichletPartition(alpha=1.0, of="quantities", test_samples=2)
+    assert np.diff(partition.holdout(data, 3, 0).offsets).tolist() == [2, 2, 2]
 
 
 def test_the_smaller_alpha_the_more_unequal_are_quantities():

@@ -9,11 +9,17 @@ from fedactors import Scenario, run
 from fedactors.engines.base import Engine
 from fedactors.engines.engine_choice import choose
 from fedactors.engines.local_work import LocalWork
+from fedactors.engines.sequential import SequentialEngine
+from fedactors.engines.vmap import VmapEngine
 from fedactors.errors import ScenarioError
+from fedactors.learning.chunks import chunk_sizes
+from fedactors.models.layers import Model, TensorSpec
+from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.paper_models import LambCnn, Logistic, Mlp
 from fedactors.optim.client_optimizers import PLAIN, ClientAdam
 from fedactors.registry import BUILTIN, lookup
 from fedactors.simulation.checks.check import check
+from fedactors.user_code import Reference
 from fedactors.workload import workload
 from tests.engines.toy_engine import ToyEngine
 
@@ -76,6 +82,17 @@ def test_the_first_engine_that_suits_is_used(model, optimizer, device, expected)
     if device == "cpu":
         second = LocalWork(MODELS[model], SHORT, optimizer, loss_weight=0.5, second_loss=0.5)
         assert type(choose(second, device)) is lookup("engines", "sequential")
+
+
+def test_on_a_cpu_vmap_is_used_by_name_only():
+    """Also for small modules without convolutions, for which it may pay; their chunks are as large as it likes them."""
+    layer = ModuleLayer(ModuleMaker(Reference("n.py:N", "n", "N", None)), (InputSpec("", (5,)),),
+                        (TensorSpec("w", (3, 5), 5),), (), (3,), 30, ModuleConstants({}))  # fmt: skip
+    model = Model("module", (5,), (layer,))
+    assert type(choose(LocalWork(model, SHORT), "cpu")) is SequentialEngine
+    assert type(choose(LocalWork(model, SHORT), "cpu", "vmap")) is VmapEngine
+    assert type(choose(LocalWork(model, SHORT), "cuda")) is VmapEngine
+    assert chunk_sizes(200, model, "cpu") == [25] * 8
 
 
 def test_an_engine_is_used_where_it_is_named(tmp_path):

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
     "plan", "errors", "extras", "streams", "options", "registry", "builtin_names", "user_code", "paths", "workload",
     "version", "bits", "own_plugins", "clip", "metric_names", "user_errors",
-    "plugin_checks", "packaged", "home", "durations", "option_texts", "in_place",
+    "plugin_checks", "packaged", "home", "durations", "option_texts", "in_place", "arguments",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),

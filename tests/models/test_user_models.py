@@ -225,7 +225,6 @@ def test_a_dropout_used_twice_draws_twice_and_repeats_by_key(net):
     assert not torch.equal(one, other)
     (layer,) = model.layers
     assert layer.vmappable
-    assert not layer.draws
 
 
 def test_rows_under_vmap_have_the_masks_of_each_alone(net):
@@ -239,7 +238,6 @@ def test_rows_under_vmap_have_the_masks_of_each_alone(net):
 def test_a_module_that_draws_by_torch_is_seeded_by_client_and_step(net):
     model, x = net("Functional"), torch.ones(4, *IMAGE)
     (layer,) = model.layers
-    assert layer.draws
     assert not layer.vmappable
     named = ((1, 0), (1, 0), (1, 1), (2, 0))  # client and round, step
     draw = [forward(model, tensors(model), x, torch.tensor(key), step) for key, step in named]
@@ -252,7 +250,6 @@ def test_what_vmap_computes_client_by_client_is_left_to_the_engine_that_does_so(
     """And torch's warnings of that are not shown: they are errors in the tests."""
     (layer,) = net("Recurrent").layers
     assert not layer.vmappable
-    assert not layer.draws
 
 
 def test_tied_weights_are_one_tensor(net):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from typing_extensions import Self
 
 from fedactors.data.base import Info, Int64
 from fedactors.data.partitions.assignment import Split, assign
 from fedactors.data.partitions.partition import AssignedPartition, one_pool, refuse_other_labels
-from fedactors.data.partitions.sizes import dirichlet_sizes
+from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose, stream
 
@@ -32,7 +32,7 @@ class DirichletPartition(AssignedPartition):
     """
 
     name: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, Field(gt=0)]
+    alpha: Concentration
     """Concentration of each label, or of each client's quantity."""
     of: Literal["labels", "quantities"] = "labels"
     """What is unequal: the mixture of labels at a client, or how many samples it holds."""
@@ -47,7 +47,8 @@ class DirichletPartition(AssignedPartition):
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
         if self.of == "quantities" and self.samples is None:
             return dirichlet_sizes(self.alpha, info.train_size, clients, seed)
-        refuse_other_labels(info, self.name)
+        if self.of == "labels":
+            refuse_other_labels(info, self.name)
         return super().sizes(info, clients, seed)
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:

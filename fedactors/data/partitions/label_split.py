@@ -52,7 +52,7 @@ class LabelSplit(Options):
 
     def apply(self, data: Data) -> Data:
         """Return `data` in two parts; all test samples stay, each known by its source."""
-        central = self._of(data.y, self.central)
+        central = self._of(data.strata, self.central)
         merged = self._merged(data.y)
         return replace(
             data,
@@ -64,7 +64,7 @@ class LabelSplit(Options):
             central_y=merged[central],
             weights=None if data.weights is None else data.weights[~central],
             central_weights=None if data.weights is None else data.weights[central],
-            test_central=self._of(data.test_y, self.central),
+            test_central=self._of(data.strata_of(data.test_y), self.central),
         )
 
     def _of(self, labels: Int64, which: tuple[int, ...]) -> NDArray[np.bool_]:

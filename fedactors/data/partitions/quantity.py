@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.partition import held_out, one_pool
-from fedactors.data.partitions.sizes import dirichlet_sizes
+from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.options import Options
 from fedactors.streams import Purpose
@@ -19,7 +19,7 @@ class QuantityPartition(Options):
     """Clients' shares of all samples are drawn from a symmetric Dirichlet law, the samples from one pool."""
 
     name: Literal["quantity"] = "quantity"
-    alpha: Annotated[float, Field(gt=0)]
+    alpha: Concentration
     """Concentration: the smaller, the more unequal."""
     least: PositiveInt = 1
     """Samples that every client has at the least."""

@@ -97,6 +97,10 @@ def drawn(samples: int | Pareto | LogNormal, clients: int, seed: int) -> Int64:
     return samples.sizes(clients, seed)
 
 
+Concentration = Annotated[float, Field(gt=0, le=1e15)]
+"""Of a symmetric Dirichlet law. Shares are even long before this bound; floats of many times as much are infinite."""
+
+
 def even(total: int, clients: int) -> Int64:
     """Return `total` cut into `(clients,)` sizes that differ by one at most; the first ones get one more."""
     return total // clients + (np.arange(clients) < total % clients).astype(np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import string
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class GlyphServerData(Options):
 
     The same font and the same Pillow give the same bits.
     """
+
+    elsewhere: ClassVar[bool] = True
 
     name: Literal["glyphs"] = "glyphs"
     font: str = "dejavu-oblique"

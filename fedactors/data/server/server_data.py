@@ -2,7 +2,7 @@
 
 Source: federated and server learning, where the server learns from a few samples of its own. A way to get
 them is an `Options` class with `size`, which the clock calls and which needs no data, and `draw`. See `glyphs`
-and `stl` for data from elsewhere.
+and `stl` for data from elsewhere: such a class says `elsewhere = True`, and `task.transform` acts on its samples too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The files are read here and not by torchvision, which insists on the 2.6 GB of u
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -43,6 +43,8 @@ def _to_cifar() -> dict[int, int]:
 
 class Stl10ServerData(Options):
     """Photographs of STL-10 at 32 x 32 pixels under CIFAR-10's labels; there is no frog among them."""
+
+    elsewhere: ClassVar[bool] = True
 
     name: Literal["stl10"] = "stl10"
     root: PathText | None = None

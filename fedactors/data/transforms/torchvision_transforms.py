@@ -79,13 +79,19 @@ class TorchvisionTransforms(Options):
 
     def apply(self, data: Data, seed: int) -> Data:
         """Return the data, transformed. Raises DataError if a transform cannot be applied to a sample."""
-        train, test = _composed(self.train, "train"), _composed(self.test, "test")
-        data = replace(data, test_x=_applied(test, data.test_x, f"{_WHERE}.test"))
+        data = replace(data, test_x=_applied(_composed(self.test, "test"), data.test_x, f"{_WHERE}.test"))
         if self.variants is None:
-            central = None if data.central_x is None else _applied(train, data.central_x, f"{_WHERE}.train")
-            return replace(data, x=_applied(train, data.x, f"{_WHERE}.train"), central_x=central)
-        variants = _varied(train, data.x, self.variants, seed)
+            central = None if data.central_x is None else self.of_training(data.central_x)
+            return replace(data, x=self.of_training(data.x), central_x=central)
+        variants = _varied(_composed(self.train, "train"), data.x, self.variants, seed)
         return replace(data, x=variants[: len(data.x)], variants=variants)
+
+    def of_training(self, x: Float32) -> Float32:
+        """Return further training images `(n, ...)` transformed, by transforms that are not random.
+
+        Raises DataError if they cannot be.
+        """
+        return _applied(_composed(self.train, "train"), x, f"{_WHERE}.train")
 
     def _check_random(self, info: Info) -> None:
         """Raise ScenarioError if random transforms would be applied once only."""

@@ -51,7 +51,7 @@ def assembled(train: RawPart, test: RawPart, form: Form, name: str) -> LoadedDat
     data = Data(x, labels.y, test_x, labels.test_y, labels.classes)
     data = replace(data, kind=labels.kind, weights=_weights(train, where), label_names=labels.names)
     data = by_client(data, train, test)
-    counts = tuple(np.bincount(data.y, minlength=data.classes).tolist()) if data.kind == "class" else None
+    counts = tuple(np.bincount(data.strata, minlength=data.classes).tolist()) if data.kind == "class" else None
     info = Info(
         name,
         len(data.y),
@@ -85,9 +85,14 @@ def by_client(data: Data, train: RawPart, test: RawPart) -> Data:
         weights=None if data.weights is None else data.weights[order],
         client_names=tuple(map(str, names.tolist())),
     )
-    if test.owners is None or not np.isin(test.owners, names).all():
+    if test.owners is None:
         return data
-    order, bounds = _grouped(np.searchsorted(names, test.owners), len(names))
+    place = {str(name): number for number, name in enumerate(names.tolist())}  # 1 in training may be "1" in testing
+    found, codes = np.unique(test.owners, return_inverse=True)
+    places = [place.get(str(name)) for name in found.tolist()]
+    if None in places:
+        return data
+    order, bounds = _grouped(np.array(places, np.int64)[codes], len(names))
     return replace(data, test_x=data.test_x[order], test_y=data.test_y[order], test_clients=bounds)
 
 

@@ -35,6 +35,7 @@ class LabelRules:
     target: Target = "auto"
     remap: bool = False
     classes: int | None = None
+    ignored: int | None = None  # a label that does not count in the loss; those below 0 are labels only so
     tokens: tuple[int, ...] | None = None  # shape of the inputs where these are identifiers
     where: str = ""
 
@@ -54,7 +55,7 @@ def labels_of(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
     if kind == "multi-label":
         return _answers(whole, test_whole, rules)
     if kind == "class" and rules.remap:
-        return _remapped(whole, test_whole)
+        return _renumbered(whole, test_whole, rules)
     return ReadLabels(kind, whole, test_whole, _counted(kind, whole, test_whole, rules))
 
 
@@ -145,23 +146,58 @@ def _remapped(train: AnyArray, test: AnyArray) -> ReadLabels:
     return ReadLabels("class", codes[: len(train)], codes[len(train) :], len(names), tuple(map(str, names.tolist())))
 
 
+def _renumbered(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
+    """Return whole numbers numbered from 0; what does not count stays as it is.
+
+    Raises DataError if a number that does not count would become another.
+    """
+    there, test_there = (_counting(part, rules) for part in (train, test))
+    found = _remapped(train[there], test[test_there])
+    moved = {name: number for number, name in enumerate(found.names) if name != str(number)}
+    if (number := moved.get(str(rules.ignored))) is not None:
+        raise DataError(
+            f"{rules.where}: labels: {rules.ignored}, which does not count, would be numbered {number} (accepted: a"
+            " negative number for what does not count, or labels: from 0)"
+        )
+    y, test_y = train.copy(), test.copy()
+    y[there], test_y[test_there] = found.y, found.test_y
+    return found._replace(y=y, test_y=test_y)
+
+
+def _counting(labels: AnyArray, rules: LabelRules) -> AnyArray:
+    """Return which labels are no negative number that stands for none."""
+    nothing = rules.ignored is not None and rules.ignored < 0
+    return labels != rules.ignored if nothing else np.ones(labels.shape, bool)
+
+
 def _counted(kind: LabelKind, train: AnyArray, test: AnyArray, rules: LabelRules) -> int:
     """Return how many labels there are. Raises DataError if they do not count from 0, or have gaps."""
-    found = np.unique(np.concatenate([train.ravel(), test.ravel()]))
+    found = _distinct(train, test, rules)
     low, high = int(found[0]), int(found[-1])
     ways = " or labels: remap, which numbers them anew" if kind == "class" else ""
     if low < 0:
         raise DataError(f"{rules.where}: labels: found {low} (accepted: from 0;{ways or ' no negative ones'})")
-    if rules.classes is not None:
-        if high >= rules.classes:
-            raise DataError(
-                f"{rules.where}: labels: found {high} (accepted: 0 to {rules.classes - 1}, as classes says)"
-            )
-        return rules.classes
-    if kind == "class" and len(found) != high + 1:
+    if rules.classes is not None and high >= rules.classes:
+        raise DataError(f"{rules.where}: labels: found {high} (accepted: 0 to {rules.classes - 1}, as classes says)")
+    if rules.classes is None and kind == "class":
+        _refuse_gaps(found, ways, rules)
+    return rules.classes or high + 1
+
+
+def _distinct(train: AnyArray, test: AnyArray, rules: LabelRules) -> AnyArray:
+    """Return the labels that are no negative number for none, ascending. Raises DataError if there is no other."""
+    found = np.unique(np.concatenate([part[_counting(part, rules)] for part in (train, test)]))
+    if not len(found):
+        raise DataError(f"{rules.where}: labels: all are {rules.ignored}, which does not count (accepted: others too)")
+    return found
+
+
+def _refuse_gaps(found: AnyArray, ways: str, rules: LabelRules) -> None:
+    """Raise DataError if labels `found`, ascending from 0 or more, are not all up to the last one."""
+    low, high = int(found[0]), int(found[-1])
+    if len(found) != high + 1:
         lacking = int(np.setdiff1d(np.arange(high + 1), found)[0]) if high < 10**7 else low + 1
         raise DataError(
             f"{rules.where}: labels: found {low} to {high} but no {lacking} (accepted: from 0 without gaps,"
             f"{ways}; or classes: {high + 1}, if some have no sample)"
         )
-    return high + 1

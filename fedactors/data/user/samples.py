@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -198,7 +198,8 @@ def _of_arrays(part: tuple[Any, ...], where: str, keys: Keys) -> RawPart:
             f'{where}: has no column "{min(lacking)}": it is arrays without names (accepted: a dictionary of them)'
         )
     inputs = {str(number): array_of(value, f"{where} inputs") for number, value in enumerate(given)}
-    return _joined(inputs, array_of(labels, f"{where} labels"), {}, where, keys)
+    of_labels = array_of(labels, f"{where} labels")
+    return _joined(inputs, of_labels, {}, lambda: zip(*inputs.values(), of_labels, strict=True), where, keys)
 
 
 def replace_label(keys: Keys) -> Keys:
@@ -209,18 +210,38 @@ def replace_label(keys: Keys) -> Keys:
 def _of_columns(part: Mapping[Any, Any], where: str, keys: Keys) -> RawPart:
     one = _with_label(part, where, keys)
     inputs = {name: array_of(value, f'{where} column "{name}"') for name, value in one.inputs.items()}
-    return _joined(inputs, array_of(one.label, f"{where} labels"), one.apart, where, keys)
+    labels = array_of(one.label, f"{where} labels")
+    if keys.owner_of:
+        for name, column in part.items():
+            _check_length(f'column "{name}"', column, labels, where)
+    return _joined(inputs, labels, one.apart, lambda: _rows(part), where, keys)
 
 
-def _joined(inputs: dict[str, AnyArray], labels: AnyArray, apart: dict[str, Any], where: str, keys: Keys) -> RawPart:
-    """Return a part of whole columns. Raises DataError if their lengths differ, or there are no samples."""
+def _rows(columns: Mapping[Any, Any]) -> Iterator[dict[Any, Any]]:
+    """Yield the samples of whole columns."""
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def _joined(
+    inputs: dict[str, AnyArray],
+    labels: AnyArray,
+    apart: dict[str, Any],
+    samples: Callable[[], Iterable[Any]],
+    where: str,
+    keys: Keys,
+) -> RawPart:
+    """Return a part of whole columns; `samples` are its rows, as a function of the user has them.
+
+    Raises DataError if their lengths differ, or there are no samples.
+    """
     for name, column in (*inputs.items(), *apart.items()):
         _check_length(_said(name), column, labels, where)
     if not len(labels):
         raise DataError(f"{where}: has no samples (accepted: at least one)")
     owners = apart.get(keys.owner or "")
     if keys.owner_of:
-        owners = [keys.owner_of(sample) for sample in zip(*inputs.values(), labels, strict=True)]
+        owners = [keys.owner_of(sample) for sample in samples()]
     weights = array_of(apart[keys.weight], f"{where} weights") if keys.weight else None
     named = tuple((_name(name), column) for name, column in inputs.items())
     return RawPart(named, labels, weights, owner_column(owners, where))
@@ -236,7 +257,7 @@ def _check_length(said: str, column: Any, labels: AnyArray, where: str) -> None:
 
 
 def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArray | None:
-    """Return whose each sample is, as integers or else as texts. Raises DataError if one belongs to nobody."""
+    """Return whose each sample is, as int64 or else as texts. Raises DataError if one belongs to nobody."""
     if owners is None:
         return None
     plain = [owner.item() if hasattr(owner, "item") else owner for owner in owners]
@@ -245,9 +266,13 @@ def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArra
             raise DataError(
                 f"{where} sample {number}: belongs to no client: found {owner!r} (accepted: a client's key)"
             )
-    if all(isinstance(owner, int) for owner in plain):
+    if all(map(_is_int64, plain)):
         return np.array(plain, dtype=np.int64)
     return np.array([owner.decode() if isinstance(owner, bytes) else str(owner) for owner in plain])
+
+
+def _is_int64(owner: Any) -> bool:
+    return isinstance(owner, int) and owner.bit_length() < 64
 
 
 def _is_nobody(owner: Any) -> bool:

@@ -34,6 +34,10 @@ class ReadTable(NamedTuple):
         found: list[str] = self.table.column_names
         return found
 
+    def kind(self, name: str) -> str:
+        """Return the type of a column."""
+        return str(self.table.schema.field(name).type)
+
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column of numbers, `(rows,)`. Raises DataError if it holds something else, or nothing in a row."""
         import pyarrow as pa

@@ -69,11 +69,10 @@ class TableData(UserData):
         return Keys(self.label, self.weights, self.features, owner.owner, owner.owner_of)
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
-        train = self._table(self.train)
+        train, test = self._tables(keys)
         rules = self._rules(train, keys)
         owners = _owners(train, keys)
-        if self.test is not None:
-            test = self._table(self.test)
+        if test is not None:
             self._rules(test, keys)
             _check_columns(test, rules.features)
             test_owners = _owners(test, keys)
@@ -83,6 +82,18 @@ class TableData(UserData):
             owners, test_owners = (None, None) if owners is None else (owners[~chosen], owners[chosen])
         x, test_x = encoded(train, test, rules)
         return _raw(train, x, owners, keys), _raw(test, test_x, test_owners, keys)
+
+    def _tables(self, keys: Keys) -> tuple[ReadTable, ReadTable | None]:
+        """Return the files. Columns whose values are names are texts where a CSV file looks otherwise than the other.
+
+        01 is 1 in a file of numbers, and stays 01 beside A1.
+        """
+        train, test = self._table(self.train), self._table(self.test) if self.test else None
+        if self.name == "parquet" or self.test is None or test is None:
+            return train, test
+        shared = {*self.categorical, *filter(None, (keys.owner,))} & {*train.names} & {*test.names}
+        texts = sorted(name for name in shared if train.kind(name) != test.kind(name))
+        return (self._table(self.train, texts), self._table(self.test, texts)) if texts else (train, test)
 
     def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
         """Return what the columns are. Raises DataError if one is missing, or is two things at once."""
@@ -98,14 +109,14 @@ class TableData(UserData):
             raise DataError(f"{table.where}: has no column besides the label (accepted: at least one input)")
         return ColumnRules(features, frozenset(self.categorical), self.standardize, self.unknown)
 
-    def _table(self, file: ScenarioPath) -> ReadTable:
-        """Return a file as it is read. Raises DataError if it cannot be."""
+    def _table(self, file: ScenarioPath, texts: Sequence[str] = ()) -> ReadTable:
+        """Return a file as it is read, some columns of CSV as `texts`. Raises DataError if it cannot be."""
         import pyarrow as pa
 
         if not file.path.is_file():
             raise DataError(f"{self.name}: {file.path}: no such file (a path is relative to the scenario's folder)")
         try:
-            table = self._opened(file)
+            table = self._opened(file, texts)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             text = " ".join(str(error).split())[:200]
             raise DataError(f"{self.name}: {file.path} cannot be read: {text}") from error
@@ -116,15 +127,17 @@ class TableData(UserData):
             raise DataError(f"{file}: has no rows (accepted: at least one)")
         return ReadTable(table, str(file))
 
-    def _opened(self, file: ScenarioPath) -> Any:
+    def _opened(self, file: ScenarioPath, texts: Sequence[str]) -> Any:
         if self.name == "parquet":
             from pyarrow import parquet
 
             return parquet.ParquetFile(file.path).read(use_threads=False)
-        from pyarrow import csv
+        from pyarrow import csv, string
 
         parsing = csv.ParseOptions(delimiter=self.delimiter)
-        convert = csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NA", "null"])
+        convert = csv.ConvertOptions(
+            strings_can_be_null=True, null_values=["", "NA", "null"], column_types=dict.fromkeys(texts, string())
+        )
         return csv.read_csv(
             file.path, csv.ReadOptions(use_threads=False), parse_options=parsing, convert_options=convert
         )

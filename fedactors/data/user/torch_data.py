@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fedactors.arguments import Arguments
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.assembly import LoadedData
 from fedactors.data.user.samples import Keys, RawPart, parts_of, read_part
@@ -28,7 +29,7 @@ class TorchData(UserData):
     name: Literal["torch"] = "torch"
     factory: Reference
     """A function, `data.py:load` (relative to the scenario) or `package.module:load`."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: Arguments = Field(default_factory=dict)
     """Keyword arguments of the function."""
     label: str | None = None
     """Key of the label, where samples are dictionaries."""
@@ -47,7 +48,7 @@ class TorchData(UserData):
         return self.integers
 
     def _stamps(self) -> tuple[Any, ...]:
-        return self.factory.module, self.factory.attribute, json.dumps(self.arguments, sort_keys=True, default=str)
+        return self.factory.module, self.factory.attribute, json.dumps(self.arguments, sort_keys=True)
 
     def _checked(self, seed: int) -> LoadedData:
         return twice(lambda: self._assembled(seed), self.called())

@@ -42,6 +42,7 @@ class UserData(Options):
     shape: Annotated[tuple[PositiveInt, ...], Field(strict=False)] | None = None
     """Shape of a sample, such as [1, 28, 28], if it is not the one that it comes in."""
     _by: str | Reference | None = PrivateAttr(default=None)
+    _ignored: int | None = PrivateAttr(default=None)
 
     def info(self, seed: int, clients: int) -> Info:
         """Return sizes and shapes; the data are read. Raises DataError if they cannot be."""
@@ -58,6 +59,12 @@ class UserData(Options):
         """Return the data set whose samples come by client: by a column, a key, or a function of a sample."""
         copied = self.model_copy()
         copied._by = by
+        return copied
+
+    def without_label(self, ignored: int) -> Self:
+        """Return the data set one of whose labels does not count in the loss."""
+        copied = self.model_copy()
+        copied._ignored = ignored
         return copied
 
     def called(self) -> str:
@@ -83,7 +90,7 @@ class UserData(Options):
 
     def _loaded(self, seed: int) -> LoadedData:
         by = self._by.module + ":" + self._by.attribute if isinstance(self._by, Reference) else self._by
-        key = (type(self), self.model_dump_json(), by, seed, *self._stamps())
+        key = (type(self), self.model_dump_json(), by, self._ignored, seed, *self._stamps())
         if key not in _cache:
             while len(_cache) >= _KEPT:
                 del _cache[next(iter(_cache))]
@@ -95,7 +102,7 @@ class UserData(Options):
         return self._assembled(seed)
 
     def _assembled(self, seed: int) -> LoadedData:
-        rules = LabelRules(self.target, self.labels == "remap", self.classes)
+        rules = LabelRules(self.target, self.labels == "remap", self.classes, self._ignored)
         form = Form(self.called(), self._integers(), self.shape, rules)
         return assembled(*self._read(self._keys(), seed), form, self.name)
 
@@ -138,6 +145,8 @@ def twice(read: Callable[[], LoadedData], where: str) -> LoadedData:
 
 def _digest(data: Data) -> str:
     digest = hashlib.sha256()
-    for array in (data.x, data.y, data.test_x, data.test_y):
-        digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    for array in (data.x, data.y, data.test_x, data.test_y, data.weights, data.clients, data.test_clients):
+        if array is not None:
+            digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    digest.update(repr(data.client_names).encode())
     return digest.hexdigest()

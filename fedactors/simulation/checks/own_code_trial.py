@@ -20,7 +20,7 @@ from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.loss_terms import terms
+from fedactors.models.loss_terms import returned
 from fedactors.models.losses import outputs_of
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
@@ -71,16 +71,25 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
             " the parameters, without detach() or no_grad())"
         )
     own = _own_loss(model)
-    if own is None or own.reference is None:
-        return
-    with telling(own.reference, "task.loss raised", DataError):
-        found = terms(own, outputs, y).added
-        if not found.requires_grad:
-            raise DataError(
-                f"task.loss: {own} returned a tensor without gradients (accepted: a function of the outputs, without"
-                " detach() or no_grad())"
-            )
-        torch.autograd.grad(found.mean(), outputs)
+    if own is not None and own.reference is not None:
+        with telling(own.reference, "task.loss raised", DataError):
+            _check_loss(own, outputs, y, weighted=samples.weights is not None)
+
+
+def _check_loss(own: LossDescription, outputs: Tensor, y: Tensor, *, weighted: bool) -> None:
+    """Raise DataError if a loss of the user has no gradient, or cannot say how much each sample counts."""
+    found = returned(own, outputs, y)
+    if not found.requires_grad:
+        raise DataError(
+            f"task.loss: {own} returned a tensor without gradients (accepted: a function of the outputs, without"
+            " detach() or no_grad())"
+        )
+    if weighted and not found.dim():
+        raise DataError(
+            f"task.loss: {own} returned one number, and the data give weights of samples (accepted: a number for each"
+            " sample)"
+        )
+    torch.autograd.grad(found.mean(), outputs)
 
 
 def _training(model: Model) -> str:

@@ -16,7 +16,7 @@ from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
-from fedactors.scenario.model import Scenario
+from fedactors.scenario.model import Scenario, TaskOptions
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.scenario.server_options import ServerOptions
@@ -48,13 +48,24 @@ def check_labels(model: Model, info: Info) -> None:
         )
 
 
-def check_variants(server: ServerOptions, info: Info) -> None:
-    """Refuse data of the server's own beside samples that clients have in several variants. Raises ScenarioError."""
-    if info.variants > 1 and server.data:
+def check_server_data(task: TaskOptions, server: ServerOptions, info: Info) -> None:
+    """Refuse data of the server's own that cannot be transformed as those of clients are. Raises ScenarioError."""
+    if not server.data or not task.transform:
+        return
+    if info.variants > 1:
         raise ScenarioError(
             "task.transform.variants: server.data would have one variant of each sample (accepted: transforms that are"
             " not random, or no server.data)"
         )
+    if getattr(server.data, "elsewhere", False):
+        one = np.full((1, *info.input_shape), 0.5, np.float32)
+        known = hasattr(task.transform, "of_training")
+        found = task.transform.of_training(one).shape[1:] if known else None
+        if found != info.input_shape:
+            raise ScenarioError(
+                f"task.transform: made for images of another shape than {info.input_shape}, which"
+                f" server.data: {server.data.name} gives (accepted: transforms that keep a shape, or other server.data)"
+            )
 
 
 def check_samples(sizes: NDArray[np.int64]) -> None:

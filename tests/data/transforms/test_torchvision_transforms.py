@@ -7,6 +7,7 @@ from torchvision.transforms import v2
 
 from fedactors.data.batches import varied
 from fedactors.errors import ScenarioError, UsageError
+from fedactors.simulation.loaded_data import clients_data, own_of
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import run
 from fedactors.streams import Purpose, stream
@@ -124,3 +125,24 @@ def test_the_server_s_own_data_have_no_variants(tmp_path):
     )
     with pytest.raises(ScenarioError, match=r"variants: server\.data would have one variant"):
         prepare(scenario)
+
+
+GLYPHS = {"algorithm": {"name": "fsl", "server_weight": 0.1}, "data": "glyphs"}
+
+
+def test_images_of_the_server_from_elsewhere_are_transformed_as_those_of_clients(tmp_path):
+    def drawn(transform):
+        prepared = prepare(given(tmp_path, transform, **GLYPHS))
+        data, split, _ = clients_data(prepared)
+        return own_of(prepared, data, split).x
+
+    plain, normal = drawn({}), drawn({"train": [NORMAL], "test": [NORMAL]})
+    assert np.allclose(normal, (plain - 0.5) / 0.25)
+    small = {"name": "Resize", "size": [4, 4]}
+    assert drawn({"train": [small], "test": [small]}).shape[1:] == (1, 4, 4)
+
+
+def test_images_of_the_server_from_elsewhere_must_keep_their_shape(tmp_path):
+    pad = {"name": "Pad", "padding": 2}
+    with pytest.raises(ScenarioError, match=r"made for images of another shape than \(1, 12, 12\), .* glyphs gives"):
+        prepare(given(tmp_path, {"train": [pad], "test": [pad]}, **GLYPHS))

@@ -77,6 +77,40 @@ def test_labels_that_are_texts_in_training_may_all_look_like_numbers_in_testing(
     assert data.test_y.tolist() == [1, 0]
 
 
+ZIPS = "zip,user,y\n01,01,a\n02,02,b\nA1,A1,a\n"
+FEWER = "zip,user,y\n01,02,a\n02,01,b\n"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_categories_and_clients_are_texts_where_one_file_looks_like_numbers(tmp_path, given, swapped):
+    """They were 1 and 2 in the file without A1: unknown categories, and clients that do not train."""
+    files = (FEWER, ZIPS) if swapped else (ZIPS, FEWER)
+    for name, text in zip(("people.csv", "test.csv"), files, strict=True):
+        (tmp_path / name).write_text(text)
+    options = {"label": "y", "categorical": ["zip"], "unknown": "zeros"}
+    _, data = read(given(BY_USER, 2 if swapped else 3, **options))
+    assert data.client_names == (("01", "02") if swapped else ("01", "02", "A1"))
+    assert data.test_x.sum() == 2
+    if not swapped:
+        assert np.diff(data.test_clients).tolist() == [1, 1, 0]
+        assert data.test_x.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_clients_that_are_numbers_in_both_files_come_by_number(tmp_path, given):
+    (tmp_path / "people.csv").write_text("age,user,y\n1,10,a\n2,9,b\n")
+    (tmp_path / "test.csv").write_text("age,user,y\n1,9,a\n")
+    _, data = read(given(BY_USER, 2, label="y", categorical=[]))
+    assert data.client_names == ("9", "10")
+    assert np.diff(data.test_clients).tolist() == [1, 0]
+
+
+def test_clients_of_a_function_may_be_numbers_in_training_and_texts_in_testing(tmp_path, given):
+    (tmp_path / "data.py").write_text("def half(row):\n    return row['age'] // 40 if row['age'] != 70 else '1'\n")
+    _, data = read(given({"name": "natural", "by": "data.py:half"}, 2, features=["age"], categorical=[]))
+    assert data.client_names == ("0", "1")
+    assert np.diff(data.test_clients).tolist() == [1, 1]
+
+
 def test_clients_by_a_function_of_a_row(tmp_path, given):
     (tmp_path / "data.py").write_text("def decade(row):\n    return row['age'] // 20\n")
     info, data = read(given({"name": "natural", "by": "data.py:decade"}, 3, features=["age"], categorical=[]))

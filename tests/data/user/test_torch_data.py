@@ -349,6 +349,46 @@ def test_one_message_for_a_wrong_owner(given, by, message):
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_a_function_of_a_sample_gets_a_dictionary_also_of_whole_columns(tmp_path, given):
+    (tmp_path / "data.py").write_text(
+        DATA
+        + """
+def columns(short=8):
+    part = {"x": np.arange(8.0), "o": np.arange(short) % 2, "w": np.ones(8), "label": np.arange(8) % 2}
+    return part, part
+def who(sample): return f'{sample["o"]} of {sorted(sample)}'
+"""
+    )
+    by = {"name": "natural", "by": "data.py:who"}
+    _, data = read(given("columns", {"model": "logistic", "partition": by}, 2, inputs=["x"]))
+    assert data.client_names == ("0 of ['label', 'o', 'w', 'x']", "1 of ['label', 'o', 'w', 'x']")
+    with pytest.raises(DataError, match='column "o": 5 samples but 8 labels'):
+        read(given("columns", {"model": "logistic", "partition": by}, 2, inputs=["x"], arguments={"short": 5}))
+
+
+def test_clients_with_numbers_beyond_64_bits_are_known_by_their_digits(tmp_path, given):
+    (tmp_path / "data.py").write_text("""import numpy as np
+def big():
+    part = {"x": np.arange(8.0), "o": np.array([2**63 + 1, 7] * 4, dtype=np.uint64), "label": np.arange(8) % 2}
+    return part, {name: column[1::2] for name, column in part.items()}
+""")
+    _, data = read(given("big", {"model": "logistic", "partition": {"name": "natural", "by": "o"}}, 2))
+    assert data.client_names == ("7", "9223372036854775809")
+    assert sorted(np.diff(data.test_clients).tolist()) == [0, 4]
+
+
+@pytest.mark.parametrize(("what", "said"), [("w", {"weights": "w"}), ("o", {})])
+def test_weights_and_clients_that_change_from_call_to_call_are_refused(tmp_path, given, what, said):
+    (tmp_path / "data.py").write_text(f"""import numpy as np
+def load():
+    part = {{"x": np.ones(8), "o": np.arange(8) % 2, "w": np.ones(8), "label": np.ones(8, int)}}
+    return part | {{"{what}": np.random.randint(1, 9, 8)}}, part
+""")
+    task = {"model": "logistic", "partition": {"name": "natural", "by": "o"} if what == "o" else "iid"}
+    with pytest.raises(DataError, match="returned other data when it was called again"):
+        read(given("load", task, 2, classes=2, inputs=["x"], **said))
+
+
 def test_a_built_in_data_set_has_no_columns(tmp_path):
     task = {"dataset": "digits", "model": "logistic", "partition": {"name": "natural", "by": "user"}}
     with pytest.raises(ScenarioError, match='found user, but "digits" has no columns'):

@@ -1,0 +1,55 @@
+"""What is said of a loss of the user before anything runs."""
+
+import pytest
+
+from fedactors.errors import DataError
+from fedactors.simulation.checks.own_code_trial import try_own_code
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import load
+from tests.data.user.scenes import scene
+
+CODE = """
+import numpy as np
+from torch.nn import functional
+
+def data(weighted=True):
+    part = [{"x": [i, 1.0], "y": i % 2} | ({"w": 1.0 + i} if weighted else {}) for i in range(8)]
+    return part, part
+
+def mean(outputs, labels):
+    return functional.cross_entropy(outputs, labels)
+
+def each(outputs, labels):
+    return functional.cross_entropy(outputs, labels, reduction="none")
+
+def cut(outputs, labels):
+    return each(outputs, labels).detach()
+"""
+
+
+@pytest.fixture
+def tried(tmp_path):
+    (tmp_path / "own.py").write_text(CODE)
+
+    def prepared_with(loss, **options):
+        dataset = {"name": "torch", "factory": "own.py:data", "label": "y", **options}
+        loss = {"name": "torch", "factory": f"own.py:{loss}"}
+        task = {"dataset": dataset, "model": "logistic", "partition": "iid", "loss": loss}
+        prepared = prepare(scene(tmp_path, task))
+        loaded = load(prepared)
+        try_own_code(prepared, *loaded[:3])
+        return loaded[1]
+
+    return prepared_with
+
+
+def test_a_loss_of_one_number_knows_no_weights_of_samples(tried):
+    with pytest.raises(DataError, match=r"own\.py:mean returned one number, and the data give weights of samples"):
+        tried("mean", weights="w")
+    assert tried("each", weights="w").weights is not None
+    assert tried("mean", arguments={"weighted": False}).weights is None
+
+
+def test_a_loss_without_gradients_is_refused(tried):
+    with pytest.raises(DataError, match=r"own\.py:cut returned a tensor without gradients"):
+        tried("cut", weights="w")
