@@ -18,8 +18,9 @@ from typing import Any
 from fedactors import registry
 from fedactors.errors import ScenarioError
 from fedactors.plugin_checks import ABLE, check
-from fedactors.user_code import Source, file_of
+from fedactors.user_code import file_of
 from fedactors.user_errors import in_a_line, told
+from fedactors.user_modules import Source
 
 _ENGINE = "fedactors.engines.base.Engine"
 _FORMAT = "fedactors.traces.format_registry.Format"

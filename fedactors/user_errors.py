@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fedactors import user_code
+from fedactors import user_modules
 from fedactors.errors import FedactorsError, UserCodeError
 
 _LONGEST = 2000  # characters of an exception's own text
@@ -18,7 +18,7 @@ def told(error: BaseException) -> str:
 
     The first line names file, line, function and exception; the lines of the user's that led there follow.
     """
-    files = {source.file for source in user_code.sources()}
+    files = {source.file for source in user_modules.sources()}
     for one in _chain(error):
         if isinstance(one, SyntaxError) and one.filename in files:
             return f"{one.filename}, line {one.lineno}: {type(one).__name__}: {one.msg}\n    {(one.text or '').strip()}"

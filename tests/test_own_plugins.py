@@ -14,6 +14,7 @@ from fedactors.run_files.files import lines_of
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
+from fedactors.study.runs import folder_of
 
 EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
 FILES = ["clipped", "daily", "fastest", "half_precision", "moons", "plain_loop", "two_layers"]
@@ -215,8 +216,26 @@ def test_files_of_references_count_as_well(tmp_path):
         resume(tmp_path / "run", fleet="local", report=False)
 
 
+def test_what_a_file_imports_from_beside_it_counts_as_well(tmp_path):
+    """A resumed run refuses another helper, and a study takes its runs for others."""
+    code = SCALED.replace("return 1.0", "return FACTOR").replace("import numpy as np", "from helper import FACTOR")
+    (tmp_path / "helper.py").write_text("FACTOR = 1.0\n")
+    file, out = written(tmp_path, code), tmp_path / "run"
+    before = Scenario.load(file)
+    run(before, out, fleet="local", report=False, stop_after=1)
+    assert [path.name.split("-")[0] for path in sorted((out / "code").glob("*.py"))] == ["helper", "mine"]
+    (tmp_path / "helper.py").write_text("FACTOR = 0.0\n")
+    with pytest.raises(RunFolderError, match=r"helper\.py \(SHA-256 \w+, now \w+\)"):
+        resume(out, fleet="local", report=False)
+    after = Scenario.load(file)
+    assert folder_of(before, tmp_path) != folder_of(after, tmp_path)
+    assert not run(after, tmp_path / "still", fleet="local", report=False).state["x"].any()
+
+
 def test_a_run_folder_is_audited_where_the_files_are_not(tmp_path, capsys):
-    file, out = written(tmp_path / "there"), tmp_path / "run"
+    code = SCALED.replace("return 1.0", "return helper.FACTOR").replace("import numpy as np", "import helper")
+    file, out = written(tmp_path / "there", code), tmp_path / "run"
+    (tmp_path / "there/helper.py").write_text("FACTOR = 1.0\n")
     run(Scenario.load(file), out, fleet="local", report=False)
     shutil.rmtree(tmp_path / "there")
     assert main(["audit", str(out)]) == 2

@@ -34,8 +34,9 @@ from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.scenario.yaml_text import Lines, folder_of, parse, read
-from fedactors.user_code import Source, noted_files
+from fedactors.user_code import noted_files
 from fedactors.user_errors import user_errors
+from fedactors.user_modules import Source
 
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
