@@ -10,6 +10,7 @@ or dictionaries; or arrays `(inputs, labels)`; or a dictionary of columns. It mu
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -50,6 +51,7 @@ class TorchData(UserData):
         return self.factory.module, self.factory.attribute, json.dumps(self.arguments, sort_keys=True, default=str)
 
     def _checked(self, seed: int) -> LoadedData:
+        self._function()  # imports its file, and torch perhaps: that takes longer than most data
         return twice(lambda: self._assembled(seed), self.called())
 
     def _keys(self) -> Keys:
@@ -58,12 +60,18 @@ class TorchData(UserData):
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
         where = self.called()
-        with telling(self.factory, "raised", DataError):
-            function = self.factory.load()
-        if not callable(function):
-            raise DataError(f"{where}: is {type(function).__name__} (accepted: a function that returns train and test)")
+        function = self._function()
         with telling(self.factory, "raised", DataError):
             found = function(**self.arguments)
         with telling(self.factory, "an item of its data raised", DataError):
             train, test = parts_of(found, where)
             return read_part(train, f"{where}: train", keys), read_part(test, f"{where}: test", keys)
+
+    def _function(self) -> Callable[..., Any]:
+        """Return the user's function. Raises DataError if it is none."""
+        with telling(self.factory, "raised", DataError):
+            found = self.factory.load()
+        if not callable(found):
+            kind = type(found).__name__
+            raise DataError(f"{self.called()}: is {kind} (accepted: a function that returns train and test)")
+        return found  # type: ignore[no-any-return]
