@@ -122,7 +122,8 @@ def _kind(found: type[Any], source: Source) -> str:
         what = f"could be any of {', '.join(most)}" if most else "is of no kind that fedactors knows"
         raise ScenarioError(
             f"{Path(source.file).name}{_line(found)}: {found.__name__} has a name and {what}"
-            f" (accepted: a base class, such as Algorithm, or the methods of one of {', '.join(ABLE)};"
+            f" (accepted: a base class, one of {', '.join(path.rpartition('.')[2] for path in _BASES)}, or the methods"
+            f" of one of {', '.join(ABLE)};"
             " helpers begin with an underscore)"
         )
     return most[0]

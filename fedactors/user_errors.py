@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fedactors import user_modules
 from fedactors.errors import FedactorsError, UserCodeError
@@ -26,6 +28,14 @@ def told(error: BaseException) -> str:
         if frames:
             return _shown(one, frames)
     return ""
+
+
+def class_called(kind: type[Any]) -> str:
+    """Return what to call a class of the user's in a message: the name of its file, and its own."""
+    try:
+        return f"{Path(inspect.getfile(kind)).name}, {kind.__name__}"
+    except (OSError, TypeError):  # of a notebook
+        return kind.__name__
 
 
 def in_a_line(text: str) -> str:

@@ -11,9 +11,7 @@ of the devices until now (`History`), and nothing that comes later.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +22,7 @@ from fedactors.clock.selections.history import NOTHING_SEEN, History
 from fedactors.errors import ScenarioError, shortened
 from fedactors.options import Options
 from fedactors.plan import NEVER, Plan, Time
+from fedactors.user_errors import class_called
 
 
 class Loss(NamedTuple):
@@ -85,13 +84,8 @@ def choice_of(selector: Selector, candidates: Int64, count: int, version: int, r
 
 
 def _refused(selector: Selector, version: int, found: str, count: int) -> ScenarioError:
-    kind = type(selector)
-    try:
-        where = f"{Path(inspect.getfile(kind)).name}, {kind.__name__}.choose"
-    except (OSError, TypeError):  # a class of a notebook
-        where = f"{kind.__name__}.choose"
     return ScenarioError(
-        f"{where} in round {version + 1}: returned {found}"
+        f"{class_called(type(selector))}.choose in round {version + 1}: returned {found}"
         f" (accepted: at most {count:,} different ones of the candidates, an array of integers)"
     )
 

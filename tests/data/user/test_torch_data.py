@@ -228,7 +228,8 @@ def test_data_are_read_once_in_a_process_and_again_when_the_code_changes(tmp_pat
 def test_data_of_a_file_that_takes_long_to_import_are_compared_too(tmp_path):
     (tmp_path / "slow.py").write_text(
         "import time, numpy as np\ntime.sleep(1.01)\n"
-        "def load():\n    return (np.random.default_rng().normal(size=(4, 2)), [0, 1, 0, 1]), (np.ones((2, 2)), [0, 1])\n"
+        "def load():\n"
+        "    return (np.random.default_rng().normal(size=(4, 2)), [0, 1, 0, 1]), (np.ones((2, 2)), [0, 1])\n"
     )
     with pytest.raises(DataError, match=r"slow.py:load: returned other data when it was called again"):
         prepare(scene(tmp_path, {"dataset": {"name": "torch", "factory": "slow.py:load"}, **LOGISTIC}, 2))
