@@ -40,6 +40,7 @@ def check(
     prepared = prepare(scenario, budget.for_laws)
     budget.note_preparation()
     refuse_engine(prepared)
+    _try_algorithm(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
@@ -72,6 +73,18 @@ def check(
         "forecast": foreseen,
         "costly": budget.costly,
     }
+
+
+def _try_algorithm(prepared: Prepared) -> None:
+    """Raise ScenarioError, naming the scenario's file, if an algorithm of the user's cannot run; torch is imported."""
+    if type(prepared.scenario.server.algorithm).__module__.startswith("fedactors."):
+        return
+    from fedactors.simulation.checks.algorithm_trial import try_algorithm
+
+    try:
+        try_algorithm(prepared)
+    except ScenarioError as error:
+        raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
 
 
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
