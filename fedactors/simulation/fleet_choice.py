@@ -54,12 +54,26 @@ def open_fleet(
 
 
 def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | None) -> Fleet:
-    """Return the fleet of this process alone. Raises ClusterError if another one is wanted."""
+    """Return the fleet of this process alone. Raises ClusterError if another one is wanted, or a GPU that lacks."""
     if (actors or 1) > 1 or address:
         raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
+    if lacking := lacking_gpus(cluster):
+        raise ClusterError(
+            f"{lacking[0]}: torch finds no GPU here, in whose process --fleet local computes (accepted: 0)"
+        )
     from fedactors.fleet.local import LocalFleet
 
     return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
+
+
+def lacking_gpus(cluster: ClusterOptions) -> list[str]:
+    """Return the keys that ask for GPUs, if torch finds none on this machine; it is imported if there are any."""
+    asking = [key for key in ("gpus_per_actor", "server_gpus", "central_gpus") if getattr(cluster, key)]
+    if not asking:
+        return []
+    from torch import cuda
+
+    return [] if cuda.is_available() else [f"cluster.{key}" for key in asking]
 
 
 def _own_cores(cluster: ClusterOptions, central: bool) -> int:

@@ -14,7 +14,7 @@ from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
 from fedactors.simulation.checks.remarks import remarks
-from fedactors.simulation.fleet_choice import refuse_engine
+from fedactors.simulation.fleet_choice import lacking_gpus, refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
@@ -66,7 +66,7 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "notes": [*meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
+        "notes": [*_gpus(scenario), *meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
@@ -85,6 +85,12 @@ def _try_algorithm(prepared: Prepared) -> None:
         try_algorithm(prepared)
     except ScenarioError as error:
         raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
+
+
+def _gpus(scenario: Scenario) -> list[str]:
+    """Return a sentence if GPUs are asked for that this machine does not have."""
+    keys = ", ".join(lacking_gpus(scenario.cluster))
+    return [f"{keys}: torch finds no GPU on this machine, so the nodes of a cluster must have them"] if keys else []
 
 
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:
