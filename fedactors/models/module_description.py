@@ -26,6 +26,7 @@ from fedactors.models.torch_modules import (
     adapted,
     applied,
     arguments_of,
+    as_taken,
     current_step,
     initial,
     made,
@@ -100,6 +101,7 @@ def describe(
     batch of such samples.
     """
     module = raw_module(maker, 0)
+    inputs = as_taken(module, inputs)
     _refuse_lazy(module, maker)
     if weights is not None:
         _load(module, maker, weights)

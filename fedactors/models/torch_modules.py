@@ -7,6 +7,7 @@ torch's generator is seeded by client, round and step, and clients are computed 
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -221,6 +222,15 @@ def arguments_of(inputs: tuple[InputSpec, ...], x: Tensor) -> tuple[tuple[Tensor
     shaped = [part.long() if spec.integer else part for spec, part in zip(inputs, shaped, strict=True)]
     positional = tuple(part for spec, part in zip(inputs, shaped, strict=True) if not spec.name)
     return positional, {spec.name: part for spec, part in zip(inputs, shaped, strict=True) if spec.name}
+
+
+def as_taken(module: nn.Module, inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
+    """Return the inputs, an only one by position unless `forward` has a parameter of its name."""
+    if len(inputs) > 1 or not inputs[0].name:
+        return inputs
+    parameters = inspect.signature(module.forward).parameters.values()
+    by_name = any(one.name == inputs[0].name or one.kind is one.VAR_KEYWORD for one in parameters)
+    return inputs if by_name else (inputs[0]._replace(name=""),)
 
 
 def _shaped(inputs: tuple[InputSpec, ...], x: Tensor) -> list[Tensor]:

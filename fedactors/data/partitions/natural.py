@@ -43,7 +43,7 @@ class NaturalPartition(Options):
         if info.client_sizes is None:
             raise ScenarioError(
                 f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet; of data with'
-                " columns also by: COLUMN"
+                " columns also by: COLUMN; a function of yours may return {client: part} for train and for test"
             )
         if len(info.client_sizes) != clients:
             raise ScenarioError(
