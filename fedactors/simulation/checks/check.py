@@ -53,6 +53,7 @@ def check(
             "smallest": int(prepared.sizes.min()),
             "largest": int(prepared.sizes.max()),
         },
+        "inputs": _inputs(prepared),
         "model": {
             "name": prepared.model.name,
             "parameters": prepared.model.parameters,
@@ -85,6 +86,13 @@ def _try_algorithm(prepared: Prepared) -> None:
         try_algorithm(prepared)
     except ScenarioError as error:
         raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
+
+
+def _inputs(prepared: Prepared) -> list[dict[str, Any]]:
+    """Return what a sample consists of: name, empty by position, and shape of each input."""
+    info = prepared.info
+    parts = [(part.name, part.shape) for part in info.inputs] or [("", info.input_shape)]
+    return [{"name": name, "shape": list(shape)} for name, shape in parts]
 
 
 def _gpus(scenario: Scenario) -> list[str]:

@@ -6,6 +6,8 @@ import torch
 
 from fedactors.data.base import InputPart
 from fedactors.errors import DataError, ScenarioError, UsageError
+from fedactors.report import terminal_text
+from fedactors.simulation.checks.check import check
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load, resume, run
 from tests.data.user.scenes import scene
@@ -294,6 +296,12 @@ def test_the_clients_key_is_no_input_whatever_the_partition(by_client):
         assert [part.name for part in info.inputs] == ["pixels"]
     assert info.client_sizes.tolist() == [4, 4, 4]
     assert [part.name for part in read(by_client("named", "iid"))[0].inputs] == ["pixels", "user"]
+
+
+def test_check_says_which_keys_are_inputs(by_client):
+    found = check(by_client("named", "iid"))
+    assert found["inputs"] == [{"name": "pixels", "shape": [2]}, {"name": "user", "shape": []}]
+    assert "\n  inputs     pixels (2,), user ()\n" in terminal_text.check(found)
 
 
 def test_an_only_input_goes_by_position_where_forward_does_not_name_it(by_client):
