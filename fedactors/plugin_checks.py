@@ -55,12 +55,16 @@ def _no_properties(found: type[Any]) -> Iterator[str]:
 
 def _misspelt(found: type[Any]) -> Iterator[str]:
     """Yield which methods of the class itself nobody calls, and a base of ours has nearly by that name."""
-    methods = {name for name, value in vars(found).items() if inspect.isfunction(value) and not name.startswith("_")}
-    theirs = {name for base in _bases(found) for name in vars(base) if not name.startswith("_")}
+    methods = {name for name in _public(found) if inspect.isfunction(vars(found)[name])}
+    theirs = {name for base in _bases(found) for name in _public(base)}
     used = {name for value in vars(found).values() for name in _names_in(getattr(value, "fget", value))}
     for name in sorted(methods - theirs - used):
         if close := difflib.get_close_matches(name, theirs - methods, n=1, cutoff=_ALIKE):
             yield f'nothing calls {name}; did you mean "{close[0]}"? (helpers begin with _)'
+
+
+def _public(found: type[Any]) -> list[str]:
+    return [name for name in vars(found) if not name.startswith("_")]
 
 
 def _names_in(function: Any) -> Iterator[str]:

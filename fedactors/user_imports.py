@@ -13,7 +13,7 @@ import ast
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -113,32 +113,32 @@ def _base(node: ast.ImportFrom, package: str) -> str:
 def _files(name: str, folder: PurePosixPath, find: Find) -> Iterator[tuple[str, str, Path, bool]]:
     """Yield (name, what to call it, path, whether it is beside) of a module and the packages it is in."""
     top = name.partition(".")[0]
-    if top == _OURS or top in sys.stdlib_module_names:
-        return
     root = _root(top)
-    if root is not None and _INSTALLED & set(root.parts):
+    if top == _OURS or top in sys.stdlib_module_names or (root is not None and _INSTALLED & set(root.parts)):
         return
-    near = [
-        (module, (folder / inner).as_posix()) for module, inner in _along(name, lambda i: find((folder / i).as_posix()))
-    ]
-    for module, where in near:
-        path = find(where)
-        assert path is not None
-        yield module, where, path, True
+    near = list(_along(name, lambda inner: find((folder / inner).as_posix())))
+    for module, inner, path in near:
+        yield module, (folder / inner).as_posix(), path, True
     if not near and root is not None:
-        for module, inner in _along(name, lambda inner: root / inner if (root / inner).is_file() else None):
-            yield module, module, root / inner, False
+        for module, _, path in _along(name, partial(_below, root)):
+            yield module, module, path, False
 
 
-def _along(name: str, find: Find) -> Iterator[tuple[str, str]]:
-    """Yield (name, relative path) of the packages in a dotted name, and of the module itself, as far as files exist."""
+def _below(root: Path, inner: str) -> Path | None:
+    path = root / inner
+    return path if path.is_file() else None
+
+
+def _along(name: str, find: Find) -> Iterator[tuple[str, str, Path]]:
+    """Yield (name, relative path, path) of the packages in a dotted name, and of the module itself, where they are."""
     parts = name.split(".")
     for k in range(1, len(parts) + 1):
+        module = ".".join(parts[:k])
         base = "/".join(parts[:k])
-        if find(f"{base}/__init__.py"):
-            yield ".".join(parts[:k]), f"{base}/__init__.py"
-        elif find(f"{base}.py"):
-            yield ".".join(parts[:k]), f"{base}.py"
+        if path := find(f"{base}/__init__.py"):
+            yield module, f"{base}/__init__.py", path
+        elif path := find(f"{base}.py"):
+            yield module, f"{base}.py", path
             return
 
 

@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
     "plan", "errors", "extras", "streams", "options", "registry", "builtin_names", "user_code", "paths", "workload",
-    "version", "bits", "own_plugins", "clip", "metric_names", "user_errors",
+    "version", "bits", "own_plugins", "clip", "metric_names", "user_errors", "user_imports", "user_modules",
     "plugin_checks", "packaged", "home", "durations", "option_texts",
 }  # fmt: skip
 ROOMS = {

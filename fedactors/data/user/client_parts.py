@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from fedactors.data.user.arrays import AnyArray
 from fedactors.data.user.samples import LABELS, Keys, RawPart, owner_column, read_part
 from fedactors.errors import DataError
 
@@ -40,14 +41,25 @@ def _by_client(part: Any, keys: Keys) -> Mapping[Any, Any]:
 
 def _refuse_list(part: Any, where: str) -> None:
     """Raise DataError if a list has pairs of as many inputs as labels, and not as many in each: no samples are so."""
-    if not isinstance(part, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in part):
+    if not isinstance(part, list) or not all(map(_is_pair, part)):
         return
-    lengths = [(np.shape(x)[:1], np.shape(y)[:1]) for x, y in part if hasattr(x, "dtype") and hasattr(y, "dtype")]
-    if len(lengths) == len(part) and all(x == y != () for x, y in lengths) and len(set(lengths)) > 1:
+    if len({len(labels) for _, labels in part}) > 1:
         raise DataError(
             f"{where}: is a list of {len(part)} pairs of arrays, as if each were a client's"
             " (accepted: a dictionary {client: (inputs, labels)}, such as dict(enumerate(parts)))"
         )
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is an array of inputs and one of as many labels."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    x, y = value
+    return _has_rows(x) and _has_rows(y) and len(x) == len(y)
+
+
+def _has_rows(value: Any) -> bool:
+    return hasattr(value, "dtype") and np.ndim(value) > 0
 
 
 def _is_part(value: Any) -> bool:
@@ -69,19 +81,21 @@ def _joined(parts: Mapping[Any, RawPart], where: str) -> RawPart:
             raise DataError(
                 f"{where}: client {name} has {_said(part)}, client {first_name} has {_said(first)} (accepted: the same)"
             )
-    owners = [name for name, part in parts.items() for _ in range(len(part))]
     every = list(parts.values())
-    inputs = tuple(
-        (name, np.concatenate([part.inputs[number][1] for part in every]))
-        for number, (name, _) in enumerate(first.inputs)
-    )
+    inputs = tuple(_input(every, number) for number in range(len(first.inputs)))
     weights = [part.weights for part in every if part.weights is not None]
+    owners = [name for name, part in parts.items() for _ in range(len(part))]
     return RawPart(
         inputs,
         np.concatenate([part.labels for part in every]),
         np.concatenate(weights) if weights else None,
         owner_column(owners, where),
     )
+
+
+def _input(parts: Sequence[RawPart], number: int) -> tuple[str, AnyArray]:
+    """Return the name of an input, and its values at all clients."""
+    return parts[0].inputs[number][0], np.concatenate([part.inputs[number][1] for part in parts])
 
 
 def _form(part: RawPart) -> tuple[Any, ...]:

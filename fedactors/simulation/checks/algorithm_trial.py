@@ -30,7 +30,9 @@ from fedactors.user_errors import class_called, in_a_line, told
 from fedactors.workload import workload
 
 _MOST = 20_000  # parameters
-_CLIENTS, _SAMPLES, _ROUNDS = 2, 4, 2
+_ROUNDS = 2
+_CLIENTS = 2
+_SAMPLES = 4  # of each client
 
 
 class _Holdings:
