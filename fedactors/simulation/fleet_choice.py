@@ -54,13 +54,9 @@ def open_fleet(
 
 
 def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | None) -> Fleet:
-    """Return the fleet of this process alone. Raises ClusterError if another one is wanted, or a GPU that lacks."""
+    """Return the fleet of this process alone. Raises ClusterError if another one is wanted."""
     if (actors or 1) > 1 or address:
         raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
-    if lacking := lacking_gpus(cluster):
-        raise ClusterError(
-            f"{lacking[0]}: torch finds no GPU here, in whose process --fleet local computes (accepted: 0)"
-        )
     from fedactors.fleet.local import LocalFleet
 
     return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
@@ -74,6 +70,12 @@ def lacking_gpus(cluster: ClusterOptions) -> list[str]:
     from torch import cuda
 
     return [] if cuda.is_available() else [f"cluster.{key}" for key in asking]
+
+
+def refuse_lacking(cluster: ClusterOptions, kind: FleetKind) -> None:
+    """Raise ClusterError if this process is to compute on GPUs, and torch finds none."""
+    if kind == "local" and (lacking := lacking_gpus(cluster)):
+        raise ClusterError(f"{lacking[0]}: torch finds no GPU here, where --fleet local computes (accepted: 0)")
 
 
 def _own_cores(cluster: ClusterOptions, central: bool) -> int:

@@ -23,7 +23,15 @@ from fedactors.learning.training_task import (
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
-from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
+from fedactors.simulation.fleet_choice import (
+    FleetKind,
+    has_centre,
+    is_near,
+    open_fleet,
+    refuse_engine,
+    refuse_idle,
+    refuse_lacking,
+)
 from fedactors.simulation.loaded_data import clients_data, fine_tuning_of, holds_out, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
@@ -66,6 +74,7 @@ def run(
     began = time.perf_counter()
     shown = progress or unasked()
     prepared = _ready(scenario, address)
+    refuse_lacking(scenario.cluster, fleet)
     if out is not None:
         check_free(Path(out))
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
@@ -118,6 +127,7 @@ def resume(
         _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
         refuse_others(start or now, now, path, shown.note)
+        refuse_lacking(scenario.cluster, fleet)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
             if start is None:
                 start = now
