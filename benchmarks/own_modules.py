@@ -41,7 +41,7 @@ from fedactors.models.layers import Model
 from fedactors.models.module_description import describe
 from fedactors.models.module_layer import InputSpec, ModuleMaker
 from fedactors.models.network import initial
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 from fedactors.workload import workload
 
 Call = Callable[[int], object]  # takes the number of the round

@@ -6,7 +6,7 @@ result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
 `fedactors.replay` runs the clock alone, `fedactors.resume` goes on with a run that was stopped, and
-`fedactors.load_run` opens a run folder that was written before.
+`fedactors.load_run` opens a run folder that was written before. `fedactors.compare` and `fedactors.sweep` run studies.
 
 Scenarios, runs and reports are imported at their first use, because every actor imports this package.
 """
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from fedactors.scenario import Scenario
     from fedactors.simulation.replay import replay
     from fedactors.simulation.runner import resume, run
+    from fedactors.study.comparison import compare
+    from fedactors.study.sweep import sweep
 
-__all__ = ["Scenario", "load_run", "replay", "resume", "run"]
+__all__ = ["Scenario", "compare", "load_run", "replay", "resume", "run", "sweep"]
 __version__ = VERSION
 
 _HOMES = {
     "Scenario": "fedactors.scenario",
+    "compare": "fedactors.study.comparison",
     "load_run": "fedactors.report.notebook",
     "replay": "fedactors.simulation.replay",
     "resume": "fedactors.simulation.runner",
     "run": "fedactors.simulation.runner",
+    "sweep": "fedactors.study.sweep",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 _PARTS = ("federated_", "central_")  # prefixes of the parts of a test set
 CLASS, VALUES, LABELS = "class", "value", "multi-label"  # what labels a measure is of

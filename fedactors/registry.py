@@ -7,7 +7,7 @@ theirs through an entry point in the group `fedactors.<kind>`, without touching 
     fedfoo = "my_package.fedfoo:FedFoo"
 
 A scenario may also name Python files of the user's own, `plugins: [mine.py]`. What they define is known while that
-scenario is read and prepared (`in_scope`), and to no other one; see `fedactors.own_plugins`.
+scenario is read and prepared (`in_scope`), and to no other one; see `fedactors.own_code.own_plugins`.
 
 Formats of recordings are no choice of a scenario, but come in the same way: `fedactors.formats`, instances of
 `fedactors.traces.format_registry.Format`.
@@ -34,7 +34,7 @@ from typing import Any
 
 from fedactors.builtin_names import BUILTIN as BUILTIN
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.plugin_checks import check
+from fedactors.own_code.plugin_checks import check
 
 Own = Mapping[str, Mapping[str, Any]]  # by kind, then by name
 

@@ -16,8 +16,8 @@ from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_description import described
 from fedactors.models.module_layer import InputSpec, ModuleMaker
 from fedactors.models.network import initial
+from fedactors.own_code.user_code import parse
 from fedactors.simulation.resume import checkpoint
-from fedactors.user_code import parse
 
 PLUGIN = """
 from typing import Literal

@@ -15,6 +15,7 @@ from fedactors.run_files.files import lines_of
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
+from fedactors.study.runs import folder_of
 
 EXAMPLE = Path(__file__).parents[1] / "examples/fedactors-example"
 FILES = ["clipped", "daily", "fastest", "half_precision", "moons", "plain_loop", "two_layers"]
@@ -236,8 +237,26 @@ def test_files_of_references_count_as_well(tmp_path):
         resume(tmp_path / "run", fleet="local", report=False)
 
 
+def test_what_a_file_imports_from_beside_it_counts_as_well(tmp_path):
+    """A resumed run refuses another helper, and a study takes its runs for others."""
+    code = SCALED.replace("return 1.0", "return FACTOR").replace("import numpy as np", "from helper import FACTOR")
+    (tmp_path / "helper.py").write_text("FACTOR = 1.0\n")
+    file, out = written(tmp_path, code), tmp_path / "run"
+    before = Scenario.load(file)
+    run(before, out, fleet="local", report=False, stop_after=1)
+    assert [path.name.split("-")[0] for path in sorted((out / "code").glob("*.py"))] == ["helper", "mine"]
+    (tmp_path / "helper.py").write_text("FACTOR = 0.0\n")
+    with pytest.raises(RunFolderError, match=r"helper\.py \(SHA-256 \w+, now \w+\)"):
+        resume(out, fleet="local", report=False)
+    after = Scenario.load(file)
+    assert folder_of(before, tmp_path) != folder_of(after, tmp_path)
+    assert not run(after, tmp_path / "still", fleet="local", report=False).state["x"].any()
+
+
 def test_a_run_folder_is_audited_where_the_files_are_not(tmp_path, capsys):
-    file, out = written(tmp_path / "there"), tmp_path / "run"
+    code = SCALED.replace("return 1.0", "return helper.FACTOR").replace("import numpy as np", "import helper")
+    file, out = written(tmp_path / "there", code), tmp_path / "run"
+    (tmp_path / "there/helper.py").write_text("FACTOR = 1.0\n")
     run(Scenario.load(file), out, fleet="local", report=False)
     shutil.rmtree(tmp_path / "there")
     assert main(["audit", str(out)]) == 2
@@ -290,3 +309,79 @@ def test_new_overwrites_nothing(tmp_path, capsys):
     assert main(["new", "algorithm", "mine", "--out", str(tmp_path)]) == 2
     assert (tmp_path / "mine.py").read_text() == "keep"
     assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+METHODS = """
+    mu: float = 0.1
+
+    def start(self, x):
+        return {"x": x, "m": x * 0}
+
+    def upload(self, trip):
+        return {"delta": trip.delta}
+
+    @property
+    def prox(self):
+        return self.mu
+
+    def aggregate(self, state, sums, round, central):
+        m = state["m"] + self._scaled(sums)
+        return {"x": state["x"] + m, "m": m}
+
+    def _scaled(self, sums):
+        return sums["delta"]
+"""
+ALGORITHM = (
+    HEAD.replace("algorithms.fedavg import Averaging", "learning.algorithm import Algorithm")
+    + 'class Scaled(Algorithm):\n    name: Literal["scaled"] = "scaled"\n'
+    + METHODS
+)
+NO_ALGORITHMS = {
+    "a misspelt method": (
+        ("def aggregate", "def agregate"),
+        r'mine.py, line \d+: Scaled: nothing calls agregate; did you mean "aggregate"\?',
+    ),
+    "a method in place of a property": (
+        ("    @property\n", ""),
+        r"Scaled: prox is a method \(accepted: a property, with @property above its def\)",
+    ),
+    "another signature": (("upload(self, trip)", "upload(self, trip, config)"), r"missing 1 .*argument: 'config'"),
+    "no server half": (("def aggregate", "def _aggregate"), "Scaled does not say how it aggregates"),
+    "a vector that is left out": ((', "m": m}', "}"), r"mine.py, line \d+, in aggregate: KeyError: 'm'"),
+    "no model": (
+        ('{"x": state["x"] + m, "m": m}', '{"m": m}'),
+        r"Scaled.aggregate: returned a dictionary with m \(acc",
+    ),
+    "one client's shape": (("trip.delta}", "trip.delta.mean()}"), "tried with two clients: "),
+}
+
+
+@pytest.mark.parametrize("case", NO_ALGORITHMS)
+def test_check_tries_an_algorithm(tmp_path, capsys, case):
+    (old, new), said = NO_ALGORITHMS[case]
+    assert main(["check", str(written(tmp_path, ALGORITHM.replace(old, new)))]) == 2
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_an_asynchronous_server_says_what_an_algorithm_lacks(tmp_path, capsys):
+    server = {"rounds": 2, "algorithm": "scaled", "timing": {"name": "fedbuff", "concurrency": 4, "buffer": 2}}
+    server["local"] = BASE["server"]["local"]
+    assert main(["check", str(written(tmp_path, ALGORITHM, server=server))]) == 2
+    assert "a method undefined(self, mixing) of Scaled that returns an empty text" in capsys.readouterr().err
+    code = ALGORITHM + "\n    def undefined(self, mixing):\n        return ''\n"
+    assert main(["check", str(written(tmp_path, code, server=server))]) == 0, capsys.readouterr().err
+
+
+def test_a_helper_that_a_property_calls_may_be_called_nearly_as_ours(tmp_path):
+    code = ALGORITHM.replace("return self.mu", "return [self.uploads() for _ in '1'][0]")
+    Scenario.load(written(tmp_path, code + "\n    def uploads(self):\n        return 0.1\n"))
+
+
+def test_check_says_sound_to_an_algorithm_that_keeps_something(tmp_path, capsys):
+    code = ALGORITHM.replace('"scaled"\n', '"scaled"\n    keeps: ClassVar[tuple[str, ...]] = ("k",)\n').replace(
+        "import Literal", "import ClassVar, Literal"
+    )
+    code += "\n    def keep(self, trip):\n        return {'k': trip.kept['k'] + trip.delta}\n"
+    assert main(["check", str(written(tmp_path, code))]) == 0, capsys.readouterr().err
+    assert main(["check", str(written(tmp_path, code.replace("{'k': trip", "{'j': trip")))]) == 2
+    assert "tried with two clients: KeyError: 'k'" in capsys.readouterr().err

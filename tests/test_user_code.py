@@ -1,6 +1,7 @@
 """Python files that a scenario names: one module for each text, picklable, importable where the file is not."""
 
 import pickle
+import shutil
 import subprocess
 import sys
 import traceback
@@ -8,9 +9,9 @@ import traceback
 import pytest
 from pydantic import ValidationError
 
-from fedactors import user_code
 from fedactors.options import Options
-from fedactors.user_code import Reference, parse
+from fedactors.own_code import user_modules
+from fedactors.own_code.user_code import Reference, noted_files, parse
 
 
 class Holder(Options):
@@ -47,6 +48,78 @@ def test_another_text_is_another_module(tmp_path):
     assert first != second
 
 
+def files_of(reference_text, folder):
+    with noted_files() as found:
+        reference = parse(reference_text, folder)
+    return reference, {where: source.text for where, source in found.items()}
+
+
+def test_a_helper_beside_a_file_is_part_of_it(tmp_path):
+    """Its new text is imported anew, though a module of its name is there already."""
+    written(tmp_path, "from helper import WIDTH\n")
+    written(tmp_path, "WIDTH = 1\n", "helper.py")
+    first, files = files_of("nets.py:WIDTH", tmp_path)
+    assert files == {"nets.py": "from helper import WIDTH\n", "helper.py": "WIDTH = 1\n"}
+    written(tmp_path, "WIDTH = 2\n", "helper.py")
+    second = parse("nets.py:WIDTH", tmp_path)
+    assert (second.load(), first.load()) == (2, 1)
+    assert first != second
+
+
+def test_helpers_of_one_name_in_two_folders_are_two(tmp_path):
+    found = []
+    for width in (1, 2):
+        folder = tmp_path / str(width)
+        folder.mkdir()
+        written(folder, "import helper\n\nWIDTH = helper.WIDTH\n")
+        written(folder, f"WIDTH = {width}\n", "helper.py")
+        found.append(parse("nets.py:WIDTH", folder).load())
+    assert found == [1, 2]
+
+
+def test_packages_beside_a_file_are_part_of_it(tmp_path):
+    """One with an `__init__.py` and one without, imports that are relative, late, in a circle, or of what is absent."""
+    for name, text in {
+        "nets.py": "import whole.a as a, parts.deep.b\n"
+        "def width():\n    from late import C\n    return a.A, parts.deep.b.B, C\n",
+        "late.py": "import nets\ntry:\n    import no_such\nexcept ImportError:\n    C = nets.__name__\n",
+        "whole/__init__.py": "",
+        "whole/a.py": "from . import c\nfrom .c import A\n",
+        "whole/c.py": "import whole.a\nA = 1\n",
+        "whole/unused.py": "",
+        "parts/deep/b.py": "import json, numpy, fedactors.errors\nB = 2\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        written(tmp_path, text, name)
+    reference, files = files_of("nets.py:width", tmp_path)
+    assert sorted(files) == ["late.py", "nets.py", "parts/deep/b.py", "whole/__init__.py", "whole/a.py", "whole/c.py"]
+    packed = pickle.dumps((user_modules.sources(), reference.module))
+    shutil.rmtree(tmp_path)
+    code = (
+        "import importlib, pickle, sys; from fedactors.own_code import user_modules\n"
+        "sources, module = pickle.loads(sys.stdin.buffer.read())\n"
+        "user_modules.adopt(sources); print(importlib.import_module(module).width() == (1, 2, module))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True, check=False)
+    assert done.stdout.strip() == b"True", done.stderr.decode()
+
+
+def test_modules_that_are_not_installed_are_noted_and_keep_their_names(tmp_path, monkeypatch):
+    (tmp_path / "lab").mkdir()
+    written(tmp_path / "lab", "", "__init__.py")
+    written(tmp_path / "lab", "from lab import more\nWIDTH = 3\n", "nets.py")
+    written(tmp_path / "lab", "", "more.py")
+    (tmp_path / "scenario").mkdir()
+    written(tmp_path / "scenario", "from lab.nets import WIDTH\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lab = {"lab", "lab.nets", "lab.more"}
+    assert set(files_of("lab.nets:WIDTH", tmp_path)[1]) == lab
+    reference, files = files_of("nets.py:WIDTH", tmp_path / "scenario")
+    assert set(files) == {"nets.py", *lab}
+    assert reference.load() == 3
+    assert "lab.nets" in sys.modules
+
+
 def test_a_dotted_module_is_imported_as_it_is(tmp_path):
     assert parse("collections:OrderedDict.fromkeys", tmp_path).load().__name__ == "fromkeys"
 
@@ -56,12 +129,12 @@ def test_objects_of_the_users_classes_are_unpickled_where_the_file_is_not(tmp_pa
     file = written(tmp_path, text)
     written(tmp_path, "", "helper.py")
     net = parse("nets.py:Net", tmp_path).load()(7)
-    packed = pickle.dumps((user_code.sources(), pickle.dumps(net)))
+    packed = pickle.dumps((user_modules.sources(), pickle.dumps(net)))
     file.unlink()
     code = (
-        "import pickle, sys; from fedactors import user_code\n"
+        "import pickle, sys; from fedactors.own_code import user_modules\n"
         "sources, packed = pickle.loads(sys.stdin.buffer.read())\n"
-        "user_code.adopt(sources); print(pickle.loads(packed).width)"
+        "user_modules.adopt(sources); print(pickle.loads(packed).width)"
     )
     done = subprocess.run([sys.executable, "-c", code], input=packed, capture_output=True, check=False)
     assert done.stdout.strip() == b"7", done.stderr.decode()

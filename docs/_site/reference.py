@@ -61,6 +61,8 @@ def api():
         "fedactors.simulation.runner.resume",
         "fedactors.simulation.replay.replay",
         "fedactors.report.notebook.load_run",
+        "fedactors.study.comparison.compare",
+        "fedactors.study.sweep.sweep",
         "fedactors.simulation.verify.verify",
         "fedactors.simulation.result.Result",
         "fedactors.scenario.model.Scenario",

@@ -44,8 +44,8 @@ def extend_audit(command: argparse.ArgumentParser) -> None:
 
 def audit(options: argparse.Namespace) -> int:
     """Compute the records of a run again from its folder; 0 if they agree, else 1."""
+    from fedactors.own_code.user_code import copies_allowed
     from fedactors.simulation.inspect.audit import audit
-    from fedactors.user_code import copies_allowed
 
     with copies_allowed() if options.run_code else nullcontext():
         found = audit(options.run)

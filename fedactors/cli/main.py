@@ -84,7 +84,7 @@ def _fault_of_file(error: OSError) -> str:
 
 def _of_the_user(error: Exception, otherwise: str) -> int:
     """Say what code of the user raised, else what to say `otherwise`; return the exit code. Raises what is nobody's."""
-    from fedactors.user_errors import told
+    from fedactors.own_code.user_errors import told
 
     text = told(error) or otherwise
     if not text:

@@ -121,6 +121,7 @@ class CheckOutput(Output):
     name: str
     devices: dict[str, int]
     samples: dict[str, int]
+    inputs: list[dict[str, Any]]  # of a sample: name, empty by position, and shape of each
     model: dict[str, Any]
     rounds: dict[str, float]  # means of the rounds that were replayed; how many are wanted
     notes: list[str]

@@ -15,7 +15,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import Meter
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.secure_groups import SecureGroups
-from fedactors.clock.selections.base import Selector, UniformSelector
+from fedactors.clock.selections.base import Selector, UniformSelector, choice_of
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import VirtualTime
@@ -99,7 +99,7 @@ class World(VirtualTime):
         if count is None or not len(candidates):
             return candidates
         random = stream(self.seed, Purpose.COHORT, turn, version)
-        return np.sort((selector or self.selector).choose(candidates, count, version, random))
+        return choice_of(selector or self.selector, candidates, count, version, random)
 
     def next_candidate(self, among: str) -> Time:
         """Return when a client can be asked again, at a moment at which none can; NEVER if none ever can."""

@@ -16,7 +16,7 @@ from typing import Any, Generic, NewType, Protocol, TypeVar
 
 from fedactors.bits import Bits
 from fedactors.fleet.profiling import noted
-from fedactors.user_errors import told
+from fedactors.own_code.user_errors import told
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -46,7 +46,7 @@ from fedactors.learning.traffic.uplink import received
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, ChunkResult, TrainingData, TrainingTask, Vectors
 from fedactors.models.network import initial
-from fedactors.user_errors import told
+from fedactors.own_code.user_errors import told
 
 State: TypeAlias = dict[str, torch.Tensor]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 LabelKind = Literal["class", "value", "multi-label", "sequence", "any"]
 Option = float | int | tuple[float, ...] | None

@@ -15,7 +15,7 @@ from fedactors.models import module_probe
 from fedactors.models.layers import Model, Shape, TensorSpec
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import Chain, chain_of
-from fedactors.models.torch_modules import adapted, made, raw_module
+from fedactors.models.torch_modules import adapted, as_taken, made, raw_module
 
 
 def described(
@@ -84,6 +84,7 @@ def describe(
     batch of such samples.
     """
     module = raw_module(maker, 0)
+    inputs = as_taken(module, inputs)
     _refuse_lazy(module, maker)
     if weights is not None:
         _load(module, maker, weights)

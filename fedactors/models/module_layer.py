@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from fedactors.models.layers import Layer, Shape, TensorSpec
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 BufferPolicy = Literal["average", "keep_global", "local"]
 

@@ -29,7 +29,7 @@ from fedactors.models.layers import (
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleMaker
 from fedactors.models.residual import group_norm, residual
 from fedactors.options import Options
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 _RELU = Relu()

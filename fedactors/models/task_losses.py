@@ -12,7 +12,7 @@ from fedactors.errors import ScenarioError
 from fedactors.models.layers import Loss
 from fedactors.models.loss_description import LabelKind, LossDescription, Option
 from fedactors.options import Options
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 Positive = Annotated[float, Field(gt=0.0)]
 Weights = Annotated[tuple[Annotated[float, Field(ge=0.0)], ...], Field(strict=False, min_length=1)]

@@ -7,6 +7,7 @@ generator is seeded by client, round and step, but under vmap, which lets nothin
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -24,8 +25,8 @@ from fedactors.errors import DataError
 from fedactors.models.dropout import dropped
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
+from fedactors.own_code.user_code import telling
 from fedactors.streams import Purpose, stream
-from fedactors.user_code import telling
 
 _ODD = 0x9E3779B97F4A7C15 - 2**64  # keys of the masks of one pass are multiples of it apart, modulo 2^64
 Arrays = dict[str, NDArray[np.generic]]
@@ -231,6 +232,15 @@ def arguments_of(inputs: tuple[InputSpec, ...], x: Tensor) -> tuple[tuple[Tensor
     shaped = [part.long() if spec.integer else part for spec, part in zip(inputs, shaped, strict=True)]
     positional = tuple(part for spec, part in zip(inputs, shaped, strict=True) if not spec.name)
     return positional, {spec.name: part for spec, part in zip(inputs, shaped, strict=True) if spec.name}
+
+
+def as_taken(module: nn.Module, inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
+    """Return the inputs, an only one by position unless `forward` has a parameter of its name."""
+    if len(inputs) > 1 or not inputs[0].name:
+        return inputs
+    parameters = inspect.signature(module.forward).parameters.values()
+    by_name = any(one.name == inputs[0].name or one.kind is one.VAR_KEYWORD for one in parameters)
+    return inputs if by_name else (inputs[0]._replace(name=""),)
 
 
 def _shaped(inputs: tuple[InputSpec, ...], x: Tensor) -> list[Tensor]:

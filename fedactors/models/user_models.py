@@ -18,8 +18,8 @@ from fedactors.errors import DataError, suggestion
 from fedactors.models.layers import Model, Shape
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleMaker
 from fedactors.options import Options
+from fedactors.own_code.user_code import Reference
 from fedactors.paths import ScenarioPath
-from fedactors.user_code import Reference
 
 Inputs = tuple[InputSpec, ...]
 

@@ -71,6 +71,7 @@ def check(figures: Figures) -> str:
         f"{figures['name']}: the scenario is sound",
         f"  devices    {sum(groups.values()):,} ({listed})",
         f"  samples    {samples['total']:,} in all, {_range(samples['smallest'], samples['largest'])} per device",
+        *_inputs(figures["inputs"]),
         f"  model      {model['name']}, {model['parameters']:,} parameters, {size(model['bytes'])}",
         f"  rounds     {rounds['wanted']:,}; of the first {rounds['replayed']} each asks {rounds['asked']:.1f},"
         f" hears {rounds['heard']:.1f} ({rounds['partial']:.1f} partial), takes {span(rounds['seconds'])}",
@@ -84,6 +85,12 @@ def check(figures: Figures) -> str:
     lines += [f"  note       {text}" for text in figures["notes"]]
     lines += [f"  costly     {text}" for text in figures["costly"]]
     return "\n".join(lines)
+
+
+def _inputs(inputs: list[Figures]) -> list[str]:
+    """Return a line about inputs that have names."""
+    said = ", ".join(f"{one['name'] or 'by position'} {tuple(one['shape'])}" for one in inputs)
+    return [f"  inputs     {said}"] if any(one["name"] for one in inputs) else []
 
 
 def _range(low: int, high: int) -> str:

@@ -11,7 +11,7 @@ from fedactors.arguments import Arguments
 from fedactors.errors import suggestion
 from fedactors.metric_names import METRICS, WRITTEN, MetricSpec, info_of
 from fedactors.options import Options
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 _TAKEN = (
     *WRITTEN,

@@ -18,10 +18,13 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from fedactors import packaged, registry
+from fedactors import registry
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.options import Options
-from fedactors.own_plugins import engine_path
+from fedactors.own_code.own_plugins import engine_path
+from fedactors.own_code.user_code import noted_files
+from fedactors.own_code.user_errors import user_errors
+from fedactors.own_code.user_modules import Source
 from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit, TaskLoss
@@ -33,9 +36,7 @@ from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.scenario.yaml_text import Lines, folder_of, parse, read
-from fedactors.user_code import Source, noted_files
-from fedactors.user_errors import user_errors
+from fedactors.scenario.yaml_text import Lines, given_data
 
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
@@ -158,7 +159,7 @@ class Scenario(Options):
             own = plugins_in(data, info)
             with registry.in_scope(own):
                 scenario = handler(data)
-        scenario = scenario.model_copy(update={"server": scenario.server.of(scenario.devices)})
+        scenario.__dict__["server"] = scenario.server.of(scenario.devices)  # pydantic warns of a copy in its place
         scenario._code = code
         scenario._own = own
         return scenario
@@ -268,20 +269,20 @@ class Scenario(Options):
         return self._folder
 
     @classmethod
-    def load(cls, path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    def load(cls, path: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Scenario:
         """Read a scenario file, apply `key.path=value` overrides and validate.
 
-        `path` may also be the name of a scenario that comes with fedactors, such as quickstart.
+        `path` may also be the name of a scenario that comes with fedactors, such as quickstart, or a mapping that holds
+        what a file would; relative paths in it start in the current folder.
 
         Raises ScenarioError, naming the file, the line or key path, what was found and what is accepted.
         """
-        path = packaged.located(path)
-        data, lines = parse(read(path), str(path))
+        data, lines, source, folder = given_data(path)
         for override in overrides:
             given = apply_override(data, override, cls)
             lines = {key: line for key, line in lines.items() if key[: len(given)] != given}
             lines[given] = source_of(override)
-        return cls.from_data(data, str(path), lines, folder_of(path))
+        return cls.from_data(data, source, lines, folder)
 
     @classmethod
     def from_data(cls, data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, ValidationInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from fedactors.errors import ScenarioError
-from fedactors.own_plugins import load_plugins
+from fedactors.own_code.own_plugins import load_plugins
 
 PluginFile = Annotated[str, Field(pattern=r"^.+\.py$")]
 

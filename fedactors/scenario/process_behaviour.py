@@ -9,9 +9,9 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from fedactors import registry
 from fedactors.arguments import Arguments
 from fedactors.options import Options
+from fedactors.own_code.user_code import Reference
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.scenario.trace_options import Always, Trace
-from fedactors.user_code import Reference
 
 
 def _built_in(value: Any, info: ValidationInfo) -> Any:

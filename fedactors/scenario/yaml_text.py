@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
+from fedactors import packaged
 from fedactors.errors import ScenarioError
 
 _LARGEST_FILE = 2_000_000  # bytes
@@ -126,6 +128,19 @@ def _piped(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not UTF-8 text: byte {error.start}") from None
+
+
+def given_data(given: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], Lines, str, Path]:
+    """Return the data of a scenario, the line of each key path, what to call it, and where its relative paths start.
+
+    What is given is a file, the name of a scenario that comes with fedactors, or the data themselves. Raises
+    ScenarioError.
+    """
+    if isinstance(given, Mapping):
+        return deepcopy(dict(given)), {}, f'scenario "{given.get("name", "")}"', Path()
+    path = packaged.located(given)
+    data, lines = parse(read(path), str(path))
+    return data, lines, str(path), folder_of(path)
 
 
 def folder_of(path: Path) -> Path:

@@ -62,6 +62,22 @@ def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | Non
     return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
 
 
+def lacking_gpus(cluster: ClusterOptions) -> list[str]:
+    """Return the keys that ask for GPUs, if torch finds none on this machine; it is imported if there are any."""
+    asking = [key for key in ("gpus_per_actor", "server_gpus", "central_gpus") if getattr(cluster, key)]
+    if not asking:
+        return []
+    from torch import cuda
+
+    return [] if cuda.is_available() else [f"cluster.{key}" for key in asking]
+
+
+def refuse_lacking(cluster: ClusterOptions, kind: FleetKind) -> None:
+    """Raise ClusterError if this process is to compute on GPUs, and torch finds none."""
+    if kind == "local" and (lacking := lacking_gpus(cluster)):
+        raise ClusterError(f"{lacking[0]}: torch finds no GPU here, where --fleet local computes (accepted: 0)")
+
+
 def _own_cores(cluster: ClusterOptions, central: bool) -> int:
     """Return the cores of this machine for client hosts, without those of a `central` learner; at least one."""
     return max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))

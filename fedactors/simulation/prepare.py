@@ -17,6 +17,7 @@ from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import regulariser_flops
+from fedactors.own_code.user_errors import user_errors
 from fedactors.scenario.costs.secure_options import MESSAGES
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.algorithm_checks import check_algorithm
@@ -32,7 +33,6 @@ from fedactors.simulation.checks.scenario_checks import (
     check_work,
 )
 from fedactors.simulation.prepared import BYTES_PER_PARAMETER, Prepared
-from fedactors.user_errors import user_errors
 from fedactors.workload import Workload
 
 

@@ -20,10 +20,19 @@ from fedactors.learning.training_task import (
     TrainingTask,
     share,
 )
+from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
-from fedactors.simulation.fleet_choice import FleetKind, has_centre, is_near, open_fleet, refuse_engine, refuse_idle
+from fedactors.simulation.fleet_choice import (
+    FleetKind,
+    has_centre,
+    is_near,
+    open_fleet,
+    refuse_engine,
+    refuse_idle,
+    refuse_lacking,
+)
 from fedactors.simulation.loaded_data import clients_data, fine_tuning_of, holds_out, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
@@ -37,7 +46,6 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import beginning, past_of, recorded_rows, refuse_others, where_to_go_on
-from fedactors.user_errors import user_errors
 from fedactors.workload import PretrainingWork
 
 if TYPE_CHECKING:
@@ -67,6 +75,7 @@ def run(
     began = time.perf_counter()
     shown = progress or unasked()
     prepared = ready(scenario, address)
+    refuse_lacking(scenario.cluster, fleet)
     if out is not None:
         check_free(Path(out))
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
@@ -119,6 +128,7 @@ def resume(
         _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
         refuse_others(start or now, now, data, path, shown.note)
+        refuse_lacking(scenario.cluster, fleet)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
             if start is None:
                 save(path, now, None)

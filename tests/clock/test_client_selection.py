@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from fedactors import Scenario, registry
-from fedactors.clock.selections.base import Clients, Loss, RoundRobinSelection, SampleSelection
+from fedactors.clock.selections.base import (
+    Clients,
+    Loss,
+    RoundRobinSelection,
+    SampleSelection,
+    UniformSelector,
+    choice_of,
+)
 from fedactors.clock.selections.oort import Oort
 from fedactors.clock.selections.power_of_choice import PowerOfChoice
+from fedactors.errors import ScenarioError
 from fedactors.plan import Order, Orders, Outcome, Plan
 from fedactors.simulation.prepare import prepare
 from fedactors.streams import Purpose, stream
@@ -37,6 +45,42 @@ def test_every_policy_asks_as_many_as_it_can_of_those_it_may(name, count):
         assert len(set(chosen.tolist())) == len(chosen) == min(count, len(candidates))
         assert set(chosen.tolist()) <= set(candidates.tolist())
         selector.learned(PLAN, {int(client): Loss(1.0, 2.0 + client) for client in chosen[::2]})
+
+
+class Odd(UniformSelector):
+    """A selection of the user's that returns what it is given."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def choose(self, candidates, count, version, random):
+        return self.found
+
+
+@pytest.mark.parametrize("found", [[4, 2], np.array([4, 2], np.int32), np.uint8([2, 4, 8]), [], np.array([])])
+def test_a_choice_is_any_integers_in_any_order(found):
+    chosen = choice_of(Odd(found), np.arange(0, 10, 2), 3, 0, lot(0))
+    assert chosen.tolist() == sorted(np.asarray(found).tolist())
+    assert chosen.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([0, 999], "999, which cannot be asked now"),
+        ([0, 3], "3, which cannot be asked now"),
+        ([-1], "-1, which cannot be asked now"),
+        ([4, 0, 4], "4 more than once"),
+        (TEN[::2], "5 clients"),
+        ([0.0, 2.0], r"\[0.0, 2.0\]"),
+        ([True, False], r"\[True, False\]"),
+        (None, "None"),
+        ([[0, 2]], r"\[\[0, 2\]\]"),
+    ],
+)
+def test_a_choice_of_others_than_the_candidates_is_refused(found, said):
+    with pytest.raises(ScenarioError, match=rf"test_client_selection.py, Odd.choose in round 3: returned {said} \(acc"):
+        choice_of(Odd(found), TEN[::2], 3, 2, lot(0))
 
 
 def test_odds_follow_samples():

@@ -2,7 +2,9 @@
 
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -10,7 +12,8 @@ from fedactors import Scenario, registry
 from fedactors.clock.timings.fedasync import FedAsync
 from fedactors.clock.timings.fedbuff import FedBuff
 from fedactors.clock.timings.semi_synchronous import SemiSynchronous
-from fedactors.clock.timings.staleness import ConstantStaleness, HingeStaleness, PolynomialStaleness
+from fedactors.clock.timings.staleness import ConstantStaleness, HingeStaleness, PolynomialStaleness, StalenessWeight
+from fedactors.errors import ScenarioError
 from fedactors.plan import Orders, Plan
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.tasks import weights_of
@@ -67,3 +70,25 @@ def test_refls_weights_add_up_as_without():
     assert weights_of(Plan(1, 0, 1, 1, orders, 2), made).tolist() == pytest.approx([0.4, 0.4, 0.2])
     with pytest.raises(ValidationError, match="one at a time"):
         FedAsync(concurrency=3, staleness="refl")
+
+
+class Odd(StalenessWeight):
+    """A weight of the user's that returns what it is given."""
+
+    name: str = "odd"
+    found: Any = None
+
+    def factor(self, staleness):
+        return self.found
+
+
+@pytest.mark.parametrize("found", [-1.0, float("nan"), float("inf"), "a", None])
+def test_what_is_no_weight_is_refused(found):
+    policy = SemiSynchronous(concurrency=5, period="1h", staleness=Odd(found=found))
+    with pytest.raises(ScenarioError, match=rf"test_staleness.py, Odd.factor\(2\): returned {found!r} \(acc"):
+        policy.weight(2)
+
+
+@pytest.mark.parametrize("found", [0, 0.0, np.float32(0.5)])
+def test_any_finite_number_that_is_not_negative_is_a_weight(found):
+    assert SemiSynchronous(concurrency=5, period="1h", staleness=Odd(found=found)).weight(2) == found

@@ -17,9 +17,9 @@ from fedactors.models.layers import Model, TensorSpec
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.paper_models import LambCnn, Logistic, Mlp
 from fedactors.optim.client_optimizers import PLAIN, ClientAdam
+from fedactors.own_code.user_code import Reference
 from fedactors.registry import BUILTIN, lookup
 from fedactors.simulation.checks.check import check
-from fedactors.user_code import Reference
 from fedactors.workload import workload
 from tests.engines.toy_engine import ToyEngine
 

@@ -5,6 +5,7 @@ import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fedactors
+from fedactors.cli.main import main
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.workers import Worker
 from fedactors.simulation.progress import Silent
@@ -56,3 +57,15 @@ def test_a_fleet_in_this_process_computes_in_one_thread_and_then_restores_their_
         fleet.start(Worker, "cpu")
         assert threads() == (1, {1})
     assert threads() == (2, {2})
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_gpus_that_are_not_there_are_refused_before_anything_runs(tmp_path, capsys):
+    said = "cluster.gpus_per_actor: torch finds no GPU here"
+    out = tmp_path / "run"
+    asking = ["quickstart", "--set", "cluster.gpus_per_actor=0.5"]
+    assert main(["run", *asking, "--fleet", "local", "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["check", *asking]) == 0
+    assert "cluster.gpus_per_actor: torch finds no GPU on this machine" in capsys.readouterr().out

@@ -62,11 +62,31 @@ def test_a_function_that_calls_run_can_be_sent_to_another_process(tmp_path):
     assert done.stdout.endswith(" quickstart\n")
 
 
+PLAIN = {
+    "name": "plain",
+    "task": {"dataset": "digits", "model": "logistic", "partition": "iid"},
+    "population": [{"name": "phones", "count": 10}],
+    "server": {"rounds": 2, "cohort": 0.5},
+}
+
+
+def test_a_scenario_is_made_of_plain_data():
+    """Without a warning, of which each is an error in tests; what is given stays as it is."""
+    loaded = fedactors.Scenario.load(PLAIN, ["server.rounds=3"])
+    assert (loaded.server.rounds, loaded.server.cohort, PLAIN["server"]["rounds"]) == (3, 5, 2)
+    assert loaded.source == 'scenario "plain"'
+    made = fedactors.Scenario(**PLAIN)
+    assert made.dump() == fedactors.Scenario.load(PLAIN).dump()
+    assert made.server.cohort == 5
+    with pytest.raises(UsageError, match=r'^scenario "plain": server.rounds: .*found'):
+        fedactors.Scenario.load({**PLAIN, "server": {"rounds": -1}})
+
+
 LISTING = """
 import sys
 import fedactors
 assert {"Scenario", "load_run", "replay", "resume", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
-assert {"Scenario", "load_run", "replay", "resume", "run"} == set(fedactors.__all__)
+assert {"Scenario", "compare", "load_run", "replay", "resume", "run", "sweep"} == set(fedactors.__all__)
 assert not {"numpy", "torch", "ray", "fedactors.scenario"} & set(sys.modules)
 """
 

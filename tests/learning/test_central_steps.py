@@ -14,7 +14,7 @@ from fedactors.models.module_layer import InputSpec, ModuleMaker
 from fedactors.models.network import initial
 from fedactors.models.paper_models import FslCifar, Mlp
 from fedactors.optim.server_optimizers import Sgd
-from fedactors.user_code import parse
+from fedactors.own_code.user_code import parse
 from fedactors.workload import workload
 
 NETS = """

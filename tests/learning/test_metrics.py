@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 from fedactors.errors import DataError
 from fedactors.learning.metrics import measured
 from fedactors.metric_names import CLASS, LABELS, METRICS, VALUES, MetricSpec, higher_is_better, info_of
-from fedactors.user_code import parse
+from fedactors.own_code.user_code import parse
 
 DRAWS = torch.Generator().manual_seed(0)
 OUTPUTS = torch.randn(200, 5, generator=DRAWS)

@@ -16,7 +16,7 @@ from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.network import forward, initial, views
 from fedactors.models.torch_modules import held, made
 from fedactors.models.user_models import TorchvisionModel
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 NUMBERS = InputSpec("", (6,))
 WORDS = InputSpec("", (5,), True)

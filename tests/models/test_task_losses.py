@@ -33,7 +33,7 @@ from fedactors.models.task_losses import (
     SmoothL1Loss,
     TorchLoss,
 )
-from fedactors.user_code import parse
+from fedactors.own_code.user_code import parse
 from tests.engines.test_engines import chunk, samples, task, with_engine
 
 WEIGHTS = (1.0, 2.0, 0.5, 0.0)

@@ -19,7 +19,7 @@ from fedactors.models.paper_models import ResNet9
 from fedactors.models.residual import residual
 from fedactors.models.torch_modules import written_buffers
 from fedactors.models.user_models import TorchModel, TorchvisionModel
-from fedactors.user_code import parse
+from fedactors.own_code.user_code import parse
 
 NETS = '''
 import torch

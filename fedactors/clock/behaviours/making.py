@@ -9,10 +9,10 @@ from functools import partial
 
 from fedactors.clock.behaviours.base import Behaviour
 from fedactors.errors import ScenarioError
+from fedactors.own_code.user_code import telling
 from fedactors.scenario.costs.energy_options import Consumption
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.process_behaviour import ProcessBehaviour
-from fedactors.user_code import telling
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.selections.history import NOTHING_SEEN, History
+from fedactors.errors import ScenarioError, shortened
 from fedactors.options import Options
+from fedactors.own_code.user_errors import class_called
 from fedactors.plan import NEVER, Plan, Time
 
 
@@ -70,6 +72,33 @@ class Selector(Protocol):
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
         """Receive the losses of the clients heard in `plan`; called only for policies that steer."""
         ...
+
+
+def choice_of(selector: Selector, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
+    """Return whom `selector` chooses, ascending.
+
+    Raises ScenarioError, with the file of its class, if that is not at most `count` different ones of `candidates`.
+    """
+    found = selector.choose(candidates, count, version, random)
+    chosen = np.asarray(found)
+    if chosen.ndim != 1 or (len(chosen) and chosen.dtype.kind not in "iu"):
+        raise _refused(selector, version, shortened(repr(found)), count)
+    chosen = np.sort(chosen.astype(np.int64))
+    if len(chosen) > count:
+        raise _refused(selector, version, f"{len(chosen):,} clients", count)
+    place = np.minimum(np.searchsorted(candidates, chosen), len(candidates) - 1)
+    if (strange := candidates[place] != chosen).any():
+        raise _refused(selector, version, f"{chosen[strange][0]}, which cannot be asked now", count)
+    if (again := chosen[1:] == chosen[:-1]).any():
+        raise _refused(selector, version, f"{chosen[1:][again][0]} more than once", count)
+    return chosen
+
+
+def _refused(selector: Selector, version: int, found: str, count: int) -> ScenarioError:
+    return ScenarioError(
+        f"{class_called(type(selector))}.choose in round {version + 1}: returned {found}"
+        f" (accepted: at most {count:,} different ones of the candidates, an array of integers)"
+    )
 
 
 class Selection(Options):

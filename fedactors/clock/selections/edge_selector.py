@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.selections.base import Selector, UniformSelector
+from fedactors.clock.selections.base import Selector, UniformSelector, choice_of
 
 
 class EdgeSelector(UniformSelector):
@@ -19,6 +19,6 @@ class EdgeSelector(UniformSelector):
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return `count` of `candidates`."""
         places = np.searchsorted(self._members, candidates)
-        chosen = self._selector.choose(places, count, self._asked, random)
+        chosen = choice_of(self._selector, places, count, self._asked, random)
         self._asked += 1
         return self._members[chosen]

@@ -10,13 +10,17 @@ before training.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from fedactors.clock.timings.staleness import StalenessWeight
+from fedactors.errors import ScenarioError, shortened
 from fedactors.options import Options
+from fedactors.own_code.user_errors import class_called
 from fedactors.plan import Time
 from fedactors.scenario.choice import Choice
 
@@ -108,8 +112,14 @@ class Asynchronous(Timing):
         return None
 
     def weight(self, staleness: int) -> float:
-        """Return s(tau)."""
-        return self.staleness.factor(staleness)
+        """Return s(tau). Raises ScenarioError, with the file of its class, if that is no weight."""
+        found = self.staleness.factor(staleness)
+        if not isinstance(found, Real) or not math.isfinite(found) or found < 0:
+            raise ScenarioError(
+                f"{class_called(type(self.staleness))}.factor({staleness}): returned {shortened(repr(found))}"
+                " (accepted: a finite number, 0 or more)"
+            )
+        return float(found)
 
     @property
     def normalised(self) -> bool:

@@ -11,7 +11,7 @@ from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split, contiguous
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
-from fedactors.user_code import Reference
+from fedactors.own_code.user_code import Reference
 
 _WHERE = "task.partition"
 
@@ -43,7 +43,7 @@ class NaturalPartition(Options):
         if info.client_sizes is None:
             raise ScenarioError(
                 f'{_WHERE}: "{info.name}" does not come by client; accepted: iid, classes or dirichlet; of data with'
-                " columns also by: COLUMN"
+                " columns also by: COLUMN; a function of yours may return {client: part} for train and for test"
             )
         if len(info.client_sizes) != clients:
             raise ScenarioError(

@@ -33,6 +33,8 @@ class HuggingFaceData(UserData):
     """Columns that are inputs; by default all others."""
     weights: str | None = None
     """Column of a sample's weight in the loss."""
+    client: str | None = None
+    """Column that says whose a sample is: no input, whatever the partition."""
     integers: Integers = "identifiers"
     """What integers are in inputs: `identifiers`, or `values`, which become floats."""
     train_part: str = "train"
@@ -52,8 +54,7 @@ class HuggingFaceData(UserData):
         return stamp(self.path.path)
 
     def _keys(self) -> Keys:
-        owner = super()._keys()
-        return Keys(self.label, self.weights, self.inputs, owner.owner, owner.owner_of)
+        return self._keys_of(Keys(self.label, self.weights, self.inputs, client=self.client))
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
         library = needed("datasets", "datasets")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +37,13 @@ class Keys:
     weight: str | None = None
     inputs: tuple[str, ...] = ()
     owner: str | None = None
+    client: str | None = None  # that says whose a sample is, and is no input even where nobody asks for it
     owner_of: Callable[[Any], Any] | None = field(default=None, compare=False)  # of a whole sample
 
     @property
     def apart(self) -> set[str]:
         """Keys that are no inputs."""
-        return {key for key in (self.weight, self.owner) if key}
+        return {key for key in (self.weight, self.owner, self.client) if key}
 
 
 class _Sample(NamedTuple):
@@ -56,7 +57,7 @@ class _Sample(NamedTuple):
 def parts_of(found: Any, where: str) -> tuple[Any, Any]:
     """Return the training and the test part of what a function returned. Raises DataError if these are not two."""
     if isinstance(found, Mapping):
-        if {"train", "test"} <= set(found):
+        if set(found) == {"train", "test"}:
             return found["train"], found["test"]
         keys = ", ".join(map(str, found))
         raise DataError(f"{where}: returned a dictionary with {keys or 'nothing'} (accepted: the keys train and test)")
@@ -204,7 +205,7 @@ def _of_arrays(part: tuple[Any, ...], where: str, keys: Keys) -> RawPart:
 
 def replace_label(keys: Keys) -> Keys:
     """Return keys whose label is called "label"."""
-    return Keys("label", keys.weight, keys.inputs, keys.owner, keys.owner_of)
+    return replace(keys, label="label")
 
 
 def _of_columns(part: Mapping[Any, Any], where: str, keys: Keys) -> RawPart:

@@ -48,6 +48,8 @@ class TableData(UserData):
     """Take the training data's mean from each number, and divide by its standard deviation."""
     weights: str | None = None
     """Column of a sample's weight in the loss."""
+    client: str | None = None
+    """Column that says whose a sample is: no input, whatever the partition."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     """What parts the columns of a CSV file."""
 
@@ -65,8 +67,7 @@ class TableData(UserData):
         return tuple(stamp(file.path) for file in (self.train, self.test) if file and file.path.exists())
 
     def _keys(self) -> Keys:
-        owner = super()._keys()
-        return Keys(self.label, self.weights, self.features, owner.owner, owner.owner_of)
+        return self._keys_of(Keys(self.label, self.weights, self.features, client=self.client))
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
         train, test = self._tables(keys)

@@ -50,8 +50,7 @@ class TffData(UserData):
         return tuple(stamp(file.path) for file in (self.train, self.test) if file.path.exists())
 
     def _keys(self) -> Keys:
-        owner = super()._keys()
-        return Keys(self.label, None, self.inputs, owner.owner, owner.owner_of)
+        return self._keys_of(Keys(self.label, None, self.inputs))
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
         if keys.owner or keys.owner_of:

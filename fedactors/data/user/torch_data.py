@@ -4,12 +4,14 @@
 
 The function returns training data and test data: a pair, or a dictionary with the keys `train` and `test`. Each is a
 map-style data set (`torch.utils.data.Dataset`, a list, anything with a length and items) of samples `(input, label)`
-or dictionaries; or arrays `(inputs, labels)`; or a dictionary of columns. It must return the same data at every call.
+or dictionaries; or arrays `(inputs, labels)`; or a dictionary of columns; or a dictionary of such parts by client. It
+must return the same data at every call.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -17,10 +19,11 @@ from pydantic import Field
 from fedactors.arguments import Arguments
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.assembly import LoadedData
-from fedactors.data.user.samples import Keys, RawPart, parts_of, read_part
+from fedactors.data.user.client_parts import read_clients
+from fedactors.data.user.samples import Keys, RawPart, parts_of
 from fedactors.data.user.user_data import UserData, twice
 from fedactors.errors import DataError
-from fedactors.user_code import Reference, telling
+from fedactors.own_code.user_code import Reference, telling
 
 
 class TorchData(UserData):
@@ -37,6 +40,8 @@ class TorchData(UserData):
     """Keys of the inputs, where samples are dictionaries; by default all others."""
     weights: str | None = None
     """Key of a sample's weight in the loss, where samples are dictionaries."""
+    client: str | None = None
+    """Key that says whose a sample is, where samples are dictionaries: no input, whatever the partition."""
     integers: Integers = "identifiers"
     """What integers are in inputs: `identifiers`, which a model gets as they are, or `values`, which become floats."""
 
@@ -51,20 +56,26 @@ class TorchData(UserData):
         return self.factory.module, self.factory.attribute, json.dumps(self.arguments, sort_keys=True)
 
     def _checked(self, seed: int) -> LoadedData:
+        self._function()  # imports its file, and torch perhaps: that takes longer than most data
         return twice(lambda: self._assembled(seed), self.called())
 
     def _keys(self) -> Keys:
-        owner = super()._keys()
-        return Keys(self.label, self.weights, self.inputs, owner.owner, owner.owner_of)
+        return self._keys_of(Keys(self.label, self.weights, self.inputs, client=self.client))
 
     def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
         where = self.called()
-        with telling(self.factory, "raised", DataError):
-            function = self.factory.load()
-        if not callable(function):
-            raise DataError(f"{where}: is {type(function).__name__} (accepted: a function that returns train and test)")
+        function = self._function()
         with telling(self.factory, "raised", DataError):
             found = function(**self.arguments)
         with telling(self.factory, "an item of its data raised", DataError):
             train, test = parts_of(found, where)
-            return read_part(train, f"{where}: train", keys), read_part(test, f"{where}: test", keys)
+            return read_clients(train, f"{where}: train", keys), read_clients(test, f"{where}: test", keys)
+
+    def _function(self) -> Callable[..., Any]:
+        """Return the user's function. Raises DataError if it is none."""
+        with telling(self.factory, "raised", DataError):
+            found = self.factory.load()
+        if not callable(found):
+            kind = type(found).__name__
+            raise DataError(f"{self.called()}: is {kind} (accepted: a function that returns train and test)")
+        return found  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,7 +24,7 @@ from fedactors.data.user.labels import LabelRules, Target
 from fedactors.data.user.samples import Keys, RawPart
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
-from fedactors.user_code import Reference, telling
+from fedactors.own_code.user_code import Reference, telling
 
 _KEPT = 2  # data sets at a time
 _cache: dict[tuple[Any, ...], LoadedData] = {}
@@ -84,9 +85,13 @@ class UserData(Options):
 
     def _keys(self) -> Keys:
         """Return which keys are what."""
+        return self._keys_of(Keys())
+
+    def _keys_of(self, keys: Keys) -> Keys:
+        """Return `keys` with what says whose a sample is: what the partition names, else the client's key."""
         if isinstance(self._by, Reference):
-            return Keys(owner_of=owner_function(self._by))
-        return Keys(owner=self._by)
+            return replace(keys, owner_of=owner_function(self._by))
+        return replace(keys, owner=self._by or keys.client)
 
     def _loaded(self, seed: int) -> LoadedData:
         by = self._by.module + ":" + self._by.attribute if isinstance(self._by, Reference) else self._by

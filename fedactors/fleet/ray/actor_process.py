@@ -10,7 +10,7 @@ import ray
 
 from fedactors.fleet import freed_memory
 from fedactors.fleet.base import WorkerClass, perform
-from fedactors.user_code import Source, adopt
+from fedactors.own_code.user_modules import Source, adopt
 
 OBSERVATION = "observation"  # the group of calls that are answered while others are worked on
 

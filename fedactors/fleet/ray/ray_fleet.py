@@ -33,7 +33,7 @@ from fedactors.fleet.ray.ray_messages import take_messages
 from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers
 from fedactors.fleet.transport.base import Transport
 from fedactors.fleet.transport.ray_transport import RayTransport
-from fedactors.user_code import sources
+from fedactors.own_code.user_modules import sources
 
 T = TypeVar("T")
 _REVIVE_SECONDS = 60.0

@@ -9,9 +9,16 @@ from fedactors.learning.algorithm import Algorithm, TaskSetting
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.workload import Workload
 
+_AGES = 4  # that are tried
+
 
 def check_algorithm(server: ServerOptions, setting: TaskSetting) -> None:
-    """Refuse an algorithm, its optimiser or an aggregation that the setting does not fit. Raises ScenarioError."""
+    """Refuse an algorithm, its optimiser or an aggregation that the setting does not fit. Raises ScenarioError.
+
+    So is a timing that does not say what an older update counts.
+    """
+    for staleness in range(_AGES):
+        server.timing.weight(staleness)
     refuse_optimizer(server.algorithm, setting)
     server.algorithm.check(setting)
     if problem := server.aggregation.problem(setting.cohort):

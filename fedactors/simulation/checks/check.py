@@ -8,17 +8,17 @@ from typing import Any
 
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
+from fedactors.own_code.user_errors import user_errors
 from fedactors.plan import SECOND
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
 from fedactors.simulation.checks.remarks import remarks
-from fedactors.simulation.fleet_choice import refuse_engine
+from fedactors.simulation.fleet_choice import lacking_gpus, refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
-from fedactors.user_errors import user_errors
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 
@@ -40,6 +40,7 @@ def check(
     prepared = prepare(scenario, budget.for_laws)
     budget.note_preparation()
     refuse_engine(prepared)
+    _try_algorithm(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
@@ -52,6 +53,7 @@ def check(
             "smallest": int(prepared.sizes.min()),
             "largest": int(prepared.sizes.max()),
         },
+        "inputs": _inputs(prepared),
         "model": {
             "name": prepared.model.name,
             "parameters": prepared.model.parameters,
@@ -65,13 +67,38 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "notes": [*meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
+        "notes": [*_gpus(scenario), *meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
         "forecast": foreseen,
         "costly": budget.costly,
     }
+
+
+def _try_algorithm(prepared: Prepared) -> None:
+    """Raise ScenarioError, naming the scenario's file, if an algorithm of the user's cannot run; torch is imported."""
+    if type(prepared.scenario.server.algorithm).__module__.startswith("fedactors."):
+        return
+    from fedactors.simulation.checks.algorithm_trial import try_algorithm
+
+    try:
+        try_algorithm(prepared)
+    except ScenarioError as error:
+        raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
+
+
+def _inputs(prepared: Prepared) -> list[dict[str, Any]]:
+    """Return what a sample consists of: name, empty by position, and shape of each input."""
+    info = prepared.info
+    parts = [(part.name, part.shape) for part in info.inputs] or [("", info.input_shape)]
+    return [{"name": name, "shape": list(shape)} for name, shape in parts]
+
+
+def _gpus(scenario: Scenario) -> list[str]:
+    """Return a sentence if GPUs are asked for that this machine does not have."""
+    keys = ", ".join(lacking_gpus(scenario.cluster))
+    return [f"{keys}: torch finds no GPU on this machine, so the nodes of a cluster must have them"] if keys else []
 
 
 def _sample(prepared: Prepared, budget: Budget) -> dict[str, Any]:

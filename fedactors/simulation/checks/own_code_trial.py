@@ -24,8 +24,8 @@ from fedactors.models.loss_terms import returned
 from fedactors.models.losses import outputs_of
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
+from fedactors.own_code.user_code import telling
 from fedactors.simulation.prepared import Prepared
-from fedactors.user_code import telling
 
 _FEW = 8  # samples
 

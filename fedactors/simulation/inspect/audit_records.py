@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedactors.clock.energy.tariff import tariff_of
 from fedactors.errors import RunFolderError
+from fedactors.own_code.user_code import CODE, may_use_copies
 from fedactors.plan import Plan
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines_of, problem
 from fedactors.run_files.stage_table import with_stages
@@ -25,7 +26,6 @@ from fedactors.simulation.checks.prepare_task import workloads_of
 from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import PastScenario, checkpoints, header_of
-from fedactors.user_code import CODE, may_use_copies
 from fedactors.workload import WorkloadTable
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedactors.errors import RunFolderError
+from fedactors.own_code.user_code import CODE, LISTED
 from fedactors.run_files.files import object_of
 from fedactors.run_files.writing import inner_folder, write
 from fedactors.scenario.model import Scenario
-from fedactors.user_code import CODE, LISTED
 
 _SHORT = 12  # digits of a digest that are shown
 

@@ -6,6 +6,8 @@ import torch
 
 from fedactors.data.base import InputPart
 from fedactors.errors import DataError, ScenarioError, UsageError
+from fedactors.report import terminal_text
+from fedactors.simulation.checks.check import check
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load, resume, run
 from tests.data.user.scenes import scene
@@ -225,8 +227,104 @@ def test_data_are_read_once_in_a_process_and_again_when_the_code_changes(tmp_pat
     assert not load(prepare(again))[1].x.any()
 
 
+BY_CLIENT = """
+import numpy as np
+import torch
+from torch.utils.data import Subset, TensorDataset
+
+WHOLE = TensorDataset(torch.arange(24.0).reshape(12, 2), torch.arange(12) % 3)
+SHARES = [range(5, 12), range(3), range(3, 5)]
+
+def dictionary():
+    draw = lambda share: (np.arange(24.0).reshape(12, 2)[share], np.arange(12)[share] % 3)
+    return {"train": dict(zip("cab", map(draw, map(list, SHARES)))), "test": {"a": draw([0]), "c": draw([1, 2])}}
+
+def subsets():
+    return [Subset(WHOLE, share) for share in SHARES], WHOLE
+
+def unlike():
+    return {0: (np.ones((2, 2)), [0, 1]), 1: (np.ones((2, 3)), [0, 1])}, (np.ones((2, 2)), [0, 1])
+
+def pairs():
+    return [(np.ones((n, 2)), np.arange(n) % 3) for n in (3, 4, 5)], (np.ones((2, 2)), [0, 1])
+
+def named():
+    part = {"pixels": np.arange(24.0).reshape(12, 2), "user": np.arange(12) % 3, "label": np.arange(12) % 3}
+    return part, part
+
+class Net(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Linear(2, 3), torch.nn.Sigmoid())
+"""
+
+
+@pytest.fixture
+def by_client(tmp_path):
+    (tmp_path / "parts.py").write_text(BY_CLIENT)
+
+    def scenario(function, partition="natural", model="logistic", **options):
+        dataset = {"name": "torch", "factory": f"parts.py:{function}", **options}
+        return scene(tmp_path, {"dataset": dataset, "model": model, "partition": partition}, 3)
+
+    return scenario
+
+
+def test_parts_by_client_are_those_of_a_natural_partition(by_client):
+    info, data = read(by_client("dictionary"))
+    assert (info.client_sizes.tolist(), data.client_names) == ([3, 2, 7], ("a", "b", "c"))
+    assert data.x[:, 0].tolist() == [2 * i for i in (0, 1, 2, 3, 4, *range(5, 12))]
+    assert data.test_clients.tolist() == [0, 1, 1, 3]
+    info, data = read(by_client("subsets"))
+    assert (info.client_sizes.tolist(), data.x[0].tolist()) == ([7, 3, 2], [10.0, 11.0])
+    assert read(by_client("subsets", "iid"))[0].train_size == 12
+
+
+def test_parts_by_client_that_are_unlike_or_asked_for_by_key_are_told(by_client):
+    with pytest.raises(DataError, match=r"client 1 has input of shape \(3,\), .* client 0 has input of shape \(2,\)"):
+        prepare(by_client("unlike"))
+    with pytest.raises(DataError, match="comes by client already"):
+        prepare(by_client("dictionary", {"name": "natural", "by": "user"}))
+    with pytest.raises(DataError, match=r"train: is a list of 3 pairs of arrays, .* dict\(enumerate\(parts\)\)"):
+        prepare(by_client("pairs"))
+    with pytest.raises(ScenarioError, match=r"a function of yours may return {client: part}"):
+        prepare(by_client("named"))
+
+
+def test_the_clients_key_is_no_input_whatever_the_partition(by_client):
+    for partition in ("natural", "iid"):
+        info, _ = read(by_client("named", partition, client="user"))
+        assert [part.name for part in info.inputs] == ["pixels"]
+    assert info.client_sizes.tolist() == [4, 4, 4]
+    assert [part.name for part in read(by_client("named", "iid"))[0].inputs] == ["pixels", "user"]
+
+
+def test_check_says_which_keys_are_inputs(by_client):
+    found = check(by_client("named", "iid"))
+    assert found["inputs"] == [{"name": "pixels", "shape": [2]}, {"name": "user", "shape": []}]
+    assert "\n  inputs     pixels (2,), user ()\n" in terminal_text.check(found)
+
+
+def test_an_only_input_goes_by_position_where_forward_does_not_name_it(by_client):
+    model = {"name": "torch", "factory": "parts.py:Net"}
+    assert prepare(by_client("named", "iid", model, client="user")).model.parameters == 9
+
+
+def test_data_of_a_file_that_takes_long_to_import_are_compared_too(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time, numpy as np\ntime.sleep(1.01)\n"
+        "def load():\n"
+        "    return (np.random.default_rng().normal(size=(4, 2)), [0, 1, 0, 1]), (np.ones((2, 2)), [0, 1])\n"
+    )
+    with pytest.raises(DataError, match=r"slow.py:load: returned other data when it was called again"):
+        prepare(scene(tmp_path, {"dataset": {"name": "torch", "factory": "slow.py:load"}, **LOGISTIC}, 2))
+
+
 WRONG = {
     "not a pair": ("return np.ones(3)", "returned ndarray (accepted: a pair train, test"),
+    "a third part": (
+        "return dict.fromkeys(['train', 'val', 'test'], pair([[1.0]], [0]))",
+        "returned a dictionary with train, val, test (accepted: the keys train and test)",
+    ),
     "three parts": ("return [1], [2], [3]", "returned 3 things (accepted: two, training data and test data)"),
     "a dictionary without test": ("return {'train': []}", "returned a dictionary with train (accepted: the keys"),
     "no length": ("return iter([(1, 2)]), []", "train: found list_iterator, which has no length or no items"),

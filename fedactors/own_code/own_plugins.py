@@ -17,9 +17,10 @@ from typing import Any
 
 from fedactors import registry
 from fedactors.errors import ScenarioError
-from fedactors.plugin_checks import ABLE, check
-from fedactors.user_code import Source, file_of
-from fedactors.user_errors import in_a_line, told
+from fedactors.own_code.plugin_checks import ABLE, check
+from fedactors.own_code.user_code import file_of
+from fedactors.own_code.user_errors import in_a_line, told
+from fedactors.own_code.user_modules import Source
 
 _ENGINE = "fedactors.engines.base.Engine"
 _FORMAT = "fedactors.traces.format_registry.Format"
@@ -122,7 +123,8 @@ def _kind(found: type[Any], source: Source) -> str:
         what = f"could be any of {', '.join(most)}" if most else "is of no kind that fedactors knows"
         raise ScenarioError(
             f"{Path(source.file).name}{_line(found)}: {found.__name__} has a name and {what}"
-            f" (accepted: a base class, such as Algorithm, or the methods of one of {', '.join(ABLE)};"
+            f" (accepted: a base class, one of {', '.join(path.rpartition('.')[2] for path in _BASES)}, or the methods"
+            f" of one of {', '.join(ABLE)};"
             " helpers begin with an underscore)"
         )
     return most[0]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from fedactors import user_code
 from fedactors.errors import FedactorsError, UserCodeError
+from fedactors.own_code import user_modules
 
 _LONGEST = 2000  # characters of an exception's own text
 
@@ -19,7 +21,7 @@ def told(error: BaseException) -> str:
     The first line names file, line, function and exception; the lines of the user's that led there follow. What has
     been told before, or was seen without an exception of the user's, is told as it is.
     """
-    files = {source.file for source in user_code.sources()}
+    files = {source.file for source in user_modules.sources()}
     for one in _chain(error):
         if isinstance(one, UserCodeError):
             return str(one)
@@ -29,6 +31,14 @@ def told(error: BaseException) -> str:
         if frames:
             return _shown(one, frames)
     return ""
+
+
+def class_called(kind: type[Any]) -> str:
+    """Return what to call a class of the user's in a message: the name of its file, and its own."""
+    try:
+        return f"{Path(inspect.getfile(kind)).name}, {kind.__name__}"
+    except (OSError, TypeError):  # of a notebook
+        return kind.__name__
 
 
 def in_a_line(text: str) -> str:

@@ -2,8 +2,11 @@
 
 A scenario may say `factory: "nets.py:Net"`, a file relative to its own folder, or `factory: "package.module:Net"`.
 A file is imported as the module `fedactors_user_STEM_DIGEST`, so that two versions of one file are two modules, and
-objects of its classes can be pickled: a process that calls `adopt` with the `sources()` of another one imports the
-same modules without having the files. A file is read when a scenario is validated, and executed by `Reference.load`.
+objects of its classes can be pickled for processes that do not have the file, see `user_modules`. A file is read when a
+scenario is validated, and executed by `Reference.load`.
+
+Files beside it that it imports are modules of the same kind: their texts are part of its digest, so a file whose helper
+changed is another module, and imports that helper anew. See `fedactors.own_code.user_imports`.
 
 A run folder keeps copies of the files, in `code/`. They are read in place of files that are not there. A run folder may
 come from others, so an audit executes them only where that is asked for by `copies_allowed`.
@@ -15,45 +18,28 @@ import hashlib
 import importlib
 import json
 import re
-import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib.abc import InspectLoader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from fedactors.errors import FedactorsError, suggestion
+from fedactors.own_code.user_imports import Module, closure, elsewhere, tops_from
+from fedactors.own_code.user_modules import PREFIX, Source, adopt
 from fedactors.paths import impossible
 
-PREFIX = "fedactors_user_"
 CODE = "code"  # of a run folder: copies of the files
 LISTED = "files.json"  # in it: which copy is which file
 _LARGEST = 4_000_000  # bytes of a file
 
 
-class Source(NamedTuple):
-    """A file of the user as it was read."""
-
-    module: str  # the name under which it is imported
-    file: str  # absolute path
-    text: str
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-
 Files = dict[str, Source]  # by what the scenario calls them
 
-_sources: dict[str, Source] = {}  # by module name, of this process
 _noted: ContextVar[Files | None] = ContextVar("_noted", default=None)
 _copies: ContextVar[bool] = ContextVar("_copies", default=False)
 
@@ -85,22 +71,56 @@ def may_use_copies() -> bool:
 
 
 def file_of(where: str, folder: Path) -> Source:
-    """Return the file that a scenario in `folder` calls `where`. Raises ValueError if it cannot be read."""
+    """Return the file that a scenario in `folder` calls `where`; it and what it imports become importable.
+
+    Raises ValueError if one of them cannot be read.
+    """
     if problem := impossible(where):
         raise ValueError(problem)
-    path = folder / where
-    try:
-        source = read(path if path.exists() else _copy(where, folder) or path)
-    except FileNotFoundError:
-        raise ValueError(f"no file {path} (a path is relative to the scenario's folder)") from None
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
+    path = _found(where, folder)
+    if path is None:
+        raise ValueError(f"no file {folder / where} (a path is relative to the scenario's folder)")
+    entry = Module(PurePosixPath(where).stem, where, path.resolve(), _text_of(path))
+    modules = closure(entry, lambda other: _found(other, folder), _text_of)
+    sources = {module.where: _source(module, modules) for module in modules}
+    adopt(source for source in sources.values() if source.module.startswith(PREFIX))
+    _note(sources)
+    return sources[where]
+
+
+def _note(sources: Files) -> None:
+    """Add what was read to the files of the scenario at hand."""
     noted = _noted.get()
     if noted is not None:
-        noted[where] = source
-    return source
+        noted.update(sources)
+
+
+def _source(module: Module, modules: list[Module]) -> Source:
+    """Return a module of the user's code as it is imported; one of `modules`, which import one another."""
+    file = str(module.path.resolve())
+    if not module.beside:
+        return Source(module.name, file, module.text)
+    names = {top: _named(top, modules) for top in tops_from(module.top, modules)}
+    rest = module.name[len(module.top) :]
+    return Source(names[module.top] + rest, file, module.text, tuple(names.items()), module.is_package)
+
+
+def _named(top: str, modules: list[Module]) -> str:
+    """Return the name under which `top`, a file or package, is imported: it says what all that it imports holds."""
+    files = [
+        f"{module.path.resolve()}\n{module.text}"
+        for name in tops_from(top, modules)
+        for module in sorted(modules)
+        if module.top == name and module.beside
+    ]
+    digest = hashlib.sha256("\n".join(files).encode()).hexdigest()
+    return f"{PREFIX}{re.sub('[^0-9A-Za-z_]', '_', top)}_{digest[:16]}"
+
+
+def _found(where: str, folder: Path) -> Path | None:
+    """Return the file that a scenario calls `where`, or its copy in a run folder; None if there is neither."""
+    path = folder / where
+    return path if path.exists() else _copy(where, folder)
 
 
 def _copy(where: str, folder: Path) -> Path | None:
@@ -112,38 +132,18 @@ def _copy(where: str, folder: Path) -> Path | None:
         return None
 
 
-def read(file: Path) -> Source:
-    """Read a file of the user and make it importable. Raises OSError or UnicodeDecodeError if it cannot be read."""
-    path = file.resolve()
-    if path.exists() and not path.is_file():
-        raise OSError(0, "not a file", str(path))
-    if path.stat().st_size > _LARGEST:
-        raise OSError(0, f"larger than {_LARGEST:,} bytes", str(path))
-    text = path.read_text(encoding="utf-8-sig")
-    stem = re.sub(r"\W", "_", path.stem)
-    digest = hashlib.sha256(f"{path}\n{text}".encode()).hexdigest()
-    source = Source(f"{PREFIX}{stem}_{digest[:16]}", str(path), text)
-    adopt([source])
-    return source
-
-
-def adopt(sources: Iterable[Source]) -> None:
-    """Make the files of another process importable in this one."""
-    for source in sources:
-        _sources.setdefault(source.module, source)
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
-
-
-def sources() -> list[Source]:
-    """Return all files that were read in this process, for `adopt` in another one."""
-    return list(_sources.values())
-
-
-def source_of(value: object) -> Source | None:
-    """Return the file of the user that a class, function or object comes from; None if it is no such."""
-    module = getattr(value, "__module__", None) or type(value).__module__
-    return _sources.get(module)
+def _text_of(path: Path) -> str:
+    """Return what a file of the user says. Raises ValueError if it cannot be read."""
+    try:
+        if not path.is_file():
+            raise OSError(0, "not a file")
+        if path.stat().st_size > _LARGEST:
+            raise OSError(0, f"larger than {_LARGEST:,} bytes")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
 
 
 class Reference:
@@ -207,6 +207,7 @@ def parse(text: str, folder: Path) -> Reference:
     if not where.endswith(".py"):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", where):
             raise ValueError(f'"{where}" is neither a file nor a module (accepted: "file.py:Name")')
+        _note({one.name: Source(one.name, str(one.path), one.text) for one in elsewhere(where, _text_of)})
         return Reference(text, where, attribute, None)
     source = file_of(where, folder)
     return Reference(text, source.module, attribute, source)
@@ -241,40 +242,3 @@ def _validated(value: Any, info: ValidationInfo) -> Reference:
         return parse(value, folder)
     except ValueError as error:
         raise PydanticCustomError("value_error", "{message}", {"message": str(error)}) from None
-
-
-class _Finder(MetaPathFinder):
-    """Finds the modules of files of the user by their names."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Return how a module is loaded; None if it is not one of the user's files."""
-        source = _sources.get(fullname)
-        if source is None:
-            return None
-        spec = ModuleSpec(fullname, _SourceLoader(source), origin=source.file)
-        spec.has_location = True
-        return spec
-
-
-class _SourceLoader(InspectLoader):
-    """Executes the text of a file. Modules that lie beside it can be imported, where the folder exists."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def get_source(self, fullname: str) -> str:
-        """Return the text: tracebacks show its lines where the file is not there."""
-        return self._source.text
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled text. Raises SyntaxError with the user's line."""
-        return compile(self._source.text, self._source.file, "exec", dont_inherit=True)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the text in `module`."""
-        folder = str(Path(self._source.file).parent)
-        if folder not in sys.path and Path(folder).is_dir():
-            sys.path.append(folder)  # last: a file of the user never hides an installed module
-        exec(self.get_code(module.__name__), module.__dict__)
