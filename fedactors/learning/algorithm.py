@@ -233,9 +233,8 @@ class Algorithm(Options):
 
         With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
         """
-        known = f"a method undefined(self, mixing) of {type(self).__name__} that returns an empty text"
-        unknown = "its file does not say what an update from an older model means"
-        return f"{unknown} (accepted: timing synchronous; or, if it is sound, {known})"
+        method = f"a method undefined(self, mixing) of {type(self).__name__} that returns an empty text"
+        return f"its file does not say what an update from an older model means (accepted: timing synchronous; or {method})"
 
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""

@@ -41,7 +41,6 @@ from fedactors.scenario.yaml_text import Lines, given_data
 if TYPE_CHECKING:
     from fedactors.data.base import Data, Info
 
-
 _TRANSFORMS = BeforeValidator(lambda value: {"name": "torchvision", **value} if isinstance(value, dict) else value)
 
 
