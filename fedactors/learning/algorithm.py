@@ -233,8 +233,8 @@ class Algorithm(Options):
 
         With `mixing`, the server's model is mixed with the clients' one at a time before the algorithm aggregates.
         """
-        method = f"a method undefined(self, mixing) of {type(self).__name__} that returns an empty text"
-        return f"its file does not say what an update from an older model means (accepted: timing synchronous; or {method})"
+        way = f"a method undefined(self, mixing) of {type(self).__name__} that returns an empty text"
+        return f"its file does not say what an update from an older model means (accepted: timing synchronous; {way})"
 
     def central_work(self, setting: TaskSetting) -> Workload:
         """Return the server's own local steps in a round."""
