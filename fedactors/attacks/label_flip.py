@@ -6,20 +6,18 @@ Karimireddy et al., Learning from History for Byzantine Robust Optimization, 202
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import NonNegativeInt, model_validator
 
-from fedactors.attacks.base import Attack
+from fedactors.attacks.base import LabelAttack
 from fedactors.errors import ScenarioError
 
 
-class LabelFlip(Attack):
+class LabelFlip(LabelAttack):
     """Learns from labels that are flipped."""
-
-    relabels: ClassVar[bool] = True
 
     name: Literal["label-flip"] = "label-flip"
     label: NonNegativeInt | None = None
@@ -31,6 +29,8 @@ class LabelFlip(Attack):
     def _both_or_none(self) -> LabelFlip:
         if (self.label is None) != (self.to is None):
             raise ValueError("give both of label and to, or none of them")
+        if self.label is not None and self.label == self.to:
+            raise ValueError("label and to must differ")
         return self
 
     def labels(self, labels: NDArray[np.int64], classes: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Attackers that train as they are told, and send something else than their update v.
+"""Attackers that train honestly and do not send their update v.
 
     sign-flip   -scale v            Li et al., RSA: Byzantine-Robust Stochastic Aggregation Methods, 2019
     boost       factor v            Bagdasaryan et al., How To Backdoor Federated Learning, 2020: model replacement
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from fedactors.attacks.base import Attack
+from fedactors.attacks.base import UpdateAttack
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedactors.transforms.draws import SenderDraws
 
 
-class SignFlip(Attack):
+class SignFlip(UpdateAttack):
     """Sends the update with its sign turned."""
 
     name: Literal["sign-flip"] = "sign-flip"
@@ -33,7 +33,7 @@ class SignFlip(Attack):
         return -self.scale * rows
 
 
-class Boost(Attack):
+class Boost(UpdateAttack):
     """Sends a multiple of the update, so that it outweighs the others."""
 
     name: Literal["boost"] = "boost"
@@ -45,7 +45,7 @@ class Boost(Attack):
         return self.factor * rows
 
 
-class RandomUpdates(Attack):
+class RandomUpdates(UpdateAttack):
     """Sends noise in place of the update."""
 
     name: Literal["random"] = "random"

@@ -129,7 +129,7 @@ class TrainingTask:
     )  # of the server's state before the first round
     uplink: Chain | None = None  # transforms of updates, if there are any
     downlink: Chain | None = None  # transforms of models on their way to clients
-    attackers: tuple[Attackers, ...] = ()  # clients that alter their updates
+    attackers: tuple[Attackers, ...] = ()  # clients that send other updates than theirs
 
     @property
     def has_personal(self) -> bool:

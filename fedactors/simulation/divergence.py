@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.errors import DivergedError
+from fedactors.attacks.base import Attackers
 from fedactors.fleet.messages import Outcomes
 from fedactors.plan import OUTCOME_CODES, SECOND, Outcome, Plan
 from fedactors.simulation.endings import DIVERGED
@@ -28,20 +28,25 @@ def quarantined(plan: Plan, clients: Collection[int]) -> Plan:
     return replace(plan, orders=replace(orders, outcome=outcome))
 
 
-def complaint(outcomes: Outcomes, plan: Plan) -> str:
+def complaint(outcomes: Outcomes, plan: Plan, attackers: Sequence[Attackers] = ()) -> str:
     """Return what is wrong with the numbers of a round; nothing if they are sound."""
     where = f"round {plan.version + 1} (virtual time {plan.closed / SECOND:.3f} s): NaN or Inf in"
     if outcomes.bad:
-        named = "; ".join(f"client {client} from local step {step + 1}" for client, step in outcomes.bad[:5])
+        named = "; ".join(_named(client, step, attackers) for client, step in outcomes.bad[:5])
         more = f" and {len(outcomes.bad) - 5} more" if len(outcomes.bad) > 5 else ""
-        return f"{where} the update of {named}{more}; a smaller server.schedule.lr often helps"
+        honest = any(_group_of(client, attackers) is None for client, _ in outcomes.bad)
+        advice = "; a smaller server.schedule.lr often helps" * honest
+        return f"{where} the update of {named}{more}{advice}"
     return "" if outcomes.sound else f"{where} the server's model, though every update that counted was finite"
 
 
-def refuse_bad(outcomes: Outcomes, plan: Plan) -> None:
-    """Raise DivergedError if an update of this plan, or the model after it, holds NaN or Inf."""
-    if wrong := complaint(outcomes, plan):
-        raise DivergedError(wrong)
+def _named(client: int, step: int, attackers: Sequence[Attackers]) -> str:
+    group = _group_of(client, attackers)
+    return f"client {client} from local step {step + 1}" if group is None else f"client {client} (attacks: {group})"
+
+
+def _group_of(client: int, attackers: Sequence[Attackers]) -> str | None:
+    return next((one.group for one in attackers if one.first <= client < one.last), None)
 
 
 def spike(rows: Sequence[Mapping[str, Any]]) -> float | None:

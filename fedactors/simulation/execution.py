@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.errors import FleetError
+from fedactors.errors import DivergedError, FleetError
 from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes
@@ -27,7 +27,7 @@ from fedactors.plan import SECOND, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
-from fedactors.simulation.divergence import complaint, refuse_bad, spike
+from fedactors.simulation.divergence import complaint
 from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
 from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
@@ -195,11 +195,12 @@ class Execution:
         """Wait for the oldest task and record it; return why the run has to end here, nothing if it goes on."""
         server = self._prepared.scenario.server
         outcomes = self._outcomes()
-        if server.bad_updates == "stop" and (wrong := complaint(outcomes, self._pending[0].plan)):
+        if server.bad_updates == "stop" and (wrong := self._complaint(outcomes)):
             return f"{DIVERGED}: {wrong}"
         while outcomes.bad and server.bad_updates == "quarantine":
             outcomes = self._without(outcomes)
-        refuse_bad(outcomes, self._pending[0].plan)
+        if wrong := self._complaint(outcomes):
+            raise DivergedError(wrong)
         with put_off():  # a checkpoint can be taken before or after this, and not in between
             self._record(self._pending.popleft(), outcomes)
             self._pipeline.adopt()  # after the record: if that fails, the models are still those of before the round
@@ -207,8 +208,7 @@ class Execution:
             ended = self._stop.after(row, self._state_now)
         self._saver.save_if_due()
         self._faults.memory(outcomes)
-        if ratio := spike(self._recorder.rows.last):
-            self._progress.note(f"round {row['round']}: train loss is {ratio:.1f} times that of the rounds before")
+        self._faults.spike(self._recorder.rows.last)
         self._feed_back(row)
         self._progress.round(row)
         return self._recorder.diverged() or ended
@@ -235,11 +235,14 @@ class Execution:
             closed = self._pending[0].plan.closed / SECOND
             raise FleetError(f"{error}\nat virtual time {closed:.3f} s") from None
 
+    def _complaint(self, outcomes: Outcomes) -> str:
+        return complaint(outcomes, self._pending[0].plan, self._prepared.update_attackers)
+
     def _without(self, outcomes: Outcomes) -> Outcomes:
         """Set bad updates of the oldest task aside, and return its outcomes without them."""
         plan = self._pending[0].plan
         clients = sorted({client for client, _ in outcomes.bad})
-        self._progress.note(f"{complaint(outcomes, plan).partition(';')[0]}: set aside")
+        self._progress.note(f"{self._complaint(outcomes).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
         self._pending[0] = self._planned.without(self._pending[0], clients)
         self._pipeline.amend(self._pending[0].task)
@@ -263,12 +266,11 @@ class Execution:
         scenario = self._prepared.scenario
         state = self._last_state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}
-        said |= {"wire": self._prepared.wire, "notes": meanings(scenario)}
+        said |= {"wire": self._prepared.wire, "notes": meanings(scenario), "made_with": programs(scenario)}
         if best := self._stop.kept:
             said["best"] = best
         if self._eras.past:
             said["branched_after"] = [era.rounds for era in self._eras.past]
-        said["made_with"] = programs(scenario)
         if self._start.made_with != said["made_with"]:
             said["made_with_before"] = self._start.made_with
         summary = self._recorder.summary(said, ended, self._wall(), state)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from fedactors.fleet.base import Fault
 from fedactors.fleet.messages import Outcomes
 from fedactors.learning.training_task import MemoryLimit
 from fedactors.run_files.files import RAY_LOG
+from fedactors.simulation.divergence import spike
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.run_folder import RunFolder
 
@@ -35,6 +37,11 @@ class FaultNotes:
         for text in texts:
             self._folder.ray_log(text)
         return bool(texts)
+
+    def spike(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Say so if the train loss of the last of `rows` of metrics is a jump."""
+        if ratio := spike(rows):
+            self._progress.note(f"round {rows[-1]['round']}: train loss is {ratio:.1f} times that of the rounds before")
 
     def memory(self, outcomes: Outcomes) -> None:
         """Record that memory was too small, when that begins and whenever it changes."""

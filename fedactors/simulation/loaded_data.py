@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedactors.attacks.base import Attackers
+from fedactors.attacks.base import Attackers, LabelAttack, wrong_labels
 from fedactors.data.accepted import accepted
 from fedactors.data.base import Data, LabelledSamples
 from fedactors.data.on_demand import OnDemandSplit
@@ -46,8 +47,8 @@ def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | No
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     samples = samples_of(data, split)
-    relabelling = [group for group in prepared.attackers if group.attack.relabels]
-    return data, split, with_wrong_labels(samples, relabelling, data.classes) if relabelling else samples
+    attackers = prepared.label_attackers
+    return data, split, with_wrong_labels(samples, attackers, data.classes) if attackers else samples
 
 
 def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
@@ -61,27 +62,32 @@ def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
 
 
 def with_wrong_labels(samples: TrainingData, attackers: Sequence[Attackers], classes: int) -> TrainingData:
-    """Return the samples with copies of those that attackers hold, with the labels that they learn from.
+    """Return the samples with the labels that attackers learn from; others that hold a sample keep the right label.
 
-    Others that hold the same samples keep the right labels. Raises ScenarioError if the data have no such label.
+    Of samples that are held more than once, attackers have copies. Raises ScenarioError if an attack makes others than
+    labels.
     """
     split = samples.split
     assert isinstance(split, Split)
-    indices = np.array(split.indices)
-    y = [samples.y]
-    copied = [np.arange(len(samples.y))]
+    holders = np.bincount(split.indices, minlength=len(samples.y))
+    indices, y = np.array(split.indices), np.array(samples.y)
+    copied: list[NDArray[np.int64]] = []
     for group in attackers:
+        assert isinstance(group.attack, LabelAttack)
         mine = slice(int(split.offsets[group.first]), int(split.offsets[group.last]))
         held = split.indices[mine]
-        first = sum(map(len, y))
-        indices[mine] = np.arange(first, first + len(held))
-        y.append(group.attack.labels(samples.y[held], classes))
-        copied.append(held)
-    rows = np.concatenate(copied)
+        found = wrong_labels(group.attack, samples.y[held], classes)
+        shared = holders[held] > 1
+        y[held[~shared]] = found[~shared]
+        indices[mine][shared] = np.arange(len(y), len(y) + int(shared.sum()))
+        y = np.concatenate([y, found[shared]])
+        copied.append(held[shared])
+    split = Split(split.offsets, indices)
+    if not any(map(len, copied)):
+        return replace(samples, y=y, split=split)
+    rows = np.concatenate([np.arange(len(samples.y)), *copied])
     weights = None if samples.weights is None else samples.weights[rows]
-    return replace(
-        samples, x=samples.x[rows], y=np.concatenate(y), weights=weights, split=Split(split.offsets, indices)
-    )
+    return replace(samples, x=samples.x[rows], y=y, weights=weights, split=split)
 
 
 def has_whole_labels(model: Model) -> bool:

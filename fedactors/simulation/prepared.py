@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.attacks.base import Attackers
+from fedactors.attacks.base import Attackers, LabelAttack, UpdateAttack
+from fedactors.attacks.relabelled_source import RelabelledSource
 from fedactors.clock.clock import Clock
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.tariff import Tariff, tariff_of
@@ -71,6 +72,14 @@ class Prepared:
 
     @cached_property
     def client_source(self) -> ClientSource | None:
+        """What makes the samples of single clients, with the labels that they learn from; None if all are made."""
+        made = self._made_by_client
+        return (
+            RelabelledSource(made, self.label_attackers, self.info.classes) if made and self.label_attackers else made
+        )
+
+    @cached_property
+    def _made_by_client(self) -> ClientSource | None:
         """What makes the samples of single clients, where that is better than to make those of all before the run.
 
         It is where most clients are asked once at the most, or where all samples would take much memory; and nothing
@@ -81,18 +90,12 @@ class Prepared:
         if not isinstance(dataset, MadeByClient) or not isinstance(task.partition, NaturalPartition):
             return None
         further = server.data is not None or server.dissimilarity_every is not None
-        if further or self._alters_samples or self.scenario.cluster.gpus_per_actor:
+        changed = task.split is not None or task.transform is not None
+        if further or changed or self.scenario.cluster.gpus_per_actor:
             return None
         large = self.info.train_size * row_bytes(self.info.input_shape) > _LARGE
         rare = self._asked <= self.scenario.devices
         return dataset.on_demand(self.scenario.seed, self.scenario.devices) if large or rare else None
-
-    @property
-    def _alters_samples(self) -> bool:
-        """Whether samples are not learnt from as the data set gives them."""
-        task = self.scenario.task
-        relabelled = any(group.attack.relabels for group in self.attackers)
-        return task.split is not None or task.transform is not None or relabelled
 
     @property
     def train_bytes(self) -> int:
@@ -128,11 +131,22 @@ class Prepared:
         return personal_positions(self.model, self.scenario.server.personal)
 
     @cached_property
-    def attackers(self) -> tuple[Attackers, ...]:
-        """The clients that attack, group after group."""
-        ends = accumulate(group.count for group in self.scenario.population)
-        groups = zip(self.scenario.population, ends, strict=True)
-        return tuple(Attackers(end - group.count, end, group.attack) for group, end in groups if group.attack)
+    def update_attackers(self) -> tuple[Attackers, ...]:
+        """The groups that send other updates than theirs."""
+        return tuple(group for group in self._attackers if isinstance(group.attack, UpdateAttack))
+
+    @cached_property
+    def label_attackers(self) -> tuple[Attackers, ...]:
+        """The groups that learn from other labels than theirs."""
+        return tuple(group for group in self._attackers if isinstance(group.attack, LabelAttack))
+
+    @property
+    def _attackers(self) -> Iterator[Attackers]:
+        first = 0
+        for group in self.scenario.population:
+            if group.attack is not None:
+                yield Attackers(first, first + group.count, group.name, group.attack)
+            first += group.count
 
     @cached_property
     def uplink(self) -> Chain | None:

@@ -266,7 +266,7 @@ def load(prepared: Prepared) -> Loaded:
         given=server.algorithm.given(prepared.model.parameters),
         uplink=prepared.uplink,
         downlink=prepared.downlink,
-        attackers=tuple(group for group in prepared.attackers if not group.attack.relabels),
+        attackers=prepared.update_attackers,
     )
     evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
     return training_task, share(samples, own) if server.algorithm.shares else samples, evaluation_set, own

@@ -12,6 +12,7 @@ from fedactors.attacks.label_flip import LabelFlip
 from fedactors.attacks.update_attacks import Boost, RandomUpdates, SignFlip
 from fedactors.cli.main import main
 from fedactors.data.partitions.assignment import Split
+from fedactors.errors import DivergedError
 from fedactors.learning.training_task import TrainingData
 from fedactors.simulation.loaded_data import with_wrong_labels
 from fedactors.simulation.prepare import prepare
@@ -104,12 +105,14 @@ def test_labels_are_flipped_for_attackers_alone():
     y = np.array([0, 1, 2, 3], np.int64)
     split = Split(np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 1, 0]))
     samples = TrainingData(np.arange(4, dtype=np.float32)[:, None], y, split, weights=np.arange(4, dtype=np.float32))
-    found = with_wrong_labels(samples, [Attackers(2, 3, LabelFlip())], 10)
+    found = with_wrong_labels(samples, [Attackers(2, 3, "liars", LabelFlip())], 10)
     assert [found.of(client).y.tolist() for client in range(3)] == [[0, 1], [2, 3], [8, 9]]
     for client in range(3):
         assert np.array_equal(found.of(client).x, samples.of(client).x)
         assert np.array_equal(found.of(client).weights, samples.of(client).weights)
-    one = with_wrong_labels(samples, [Attackers(0, 1, LabelFlip(label=1, to=7)), Attackers(2, 3, LabelFlip())], 10)
+    one = with_wrong_labels(
+        samples, [Attackers(0, 1, "one", LabelFlip(label=1, to=7)), Attackers(2, 3, "liars", LabelFlip())], 10
+    )
     assert [one.of(client).y.tolist() for client in range(3)] == [[0, 7], [2, 3], [8, 9]]
 
 
@@ -139,6 +142,122 @@ def test_what_stays_at_a_client_is_not_altered(tmp_path):
     assert not np.array_equal(start[:last], moved[:last])
 
 
+def test_a_random_update_is_the_same_attack_whatever_the_algorithm_makes_of_updates(tmp_path):
+    """All do the same steps, so normalised averaging is averaging: also of noise in place of an update."""
+    attack = {"name": "random", "deviation": 2.0}
+    averaged, normalised = (model(tmp_path, name, attack, algorithm=name) for name in ("fedavg", "fednova"))
+    np.testing.assert_allclose(averaged, normalised, atol=1e-5)
+
+
+def test_attackers_count_in_the_mean_of_their_group_alone(tmp_path):
+    evaluation = {"clients": "all", "every": 1, "model": "own", "on": "held_out", "fine_tune": {"steps": 20, "lr": 0.5}}
+    attacked = fedactors.run(scenario("label-flip", evaluation=evaluation), tmp_path / "a", fleet="local").metrics[-1]
+    assert attacked["client_accuracy"] == pytest.approx(attacked["client_accuracy_of"]["honest"])
+    assert set(attacked["client_accuracy_of"]) == {"honest", "liars"}
+    assert attacked["clients_evaluated"] == 4
+
+
+def test_samples_that_are_made_on_demand_have_wrong_labels_too(tmp_path):
+    """The bits of labels that were flipped beforehand, and no more samples than without attackers."""
+    task = {"dataset": {"name": "synthetic", "samples": 20}, "model": "logistic", "partition": "natural"}
+    honest, flipped = (prepare(scenario(attack, honest=30, task=task)) for attack in (None, "label-flip"))
+    assert flipped.client_source is not None
+    for client in (3, 30):
+        (x, y), (same, found) = honest.client_source.samples(client), flipped.client_source.samples(client)
+        assert np.array_equal(x, same)
+        assert found.tolist() == [(9 - label if client == 30 else label) for label in y.tolist()]
+    assert np.isfinite(model(tmp_path, "run", "label-flip", honest=30, task=task)).all()
+
+
+OWN = """
+from typing import Literal
+from fedactors.attacks.base import Attack, LabelAttack, UpdateAttack
+
+class Summed(UpdateAttack):
+    name: Literal["summed"] = "summed"
+    def updates(self, rows, draws):
+        return rows.sum(0)
+
+class Together(UpdateAttack):
+    name: Literal["together"] = "together"
+    def updates(self, rows, draws):
+        return rows - rows.mean(0)
+
+class Nothing(UpdateAttack):
+    name: Literal["nothing"] = "nothing"
+    def updates(self, rows, draws):
+        return rows * float("nan")
+
+class Broken(UpdateAttack):
+    name: Literal["broken"] = "broken"
+    def updates(self, rows, draws):
+        return rows / 0 if len(rows) else None + 1
+
+class Fewer(LabelAttack):
+    name: Literal["fewer"] = "fewer"
+    def labels(self, labels, classes):
+        return labels[labels != 3]
+
+class Beyond(LabelAttack):
+    name: Literal["beyond"] = "beyond"
+    def labels(self, labels, classes):
+        return labels + 1
+
+class Halves(LabelAttack):
+    name: Literal["halves"] = "halves"
+    def labels(self, labels, classes):
+        return labels / 2
+
+class Bare(Attack):
+    name: Literal["bare"] = "bare"
+
+class Cautious(UpdateAttack):
+    name: Literal["cautious"] = "cautious"
+    def updates(self, rows, draws):
+        return -rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "summed",
+            "Summed.updates: returned a Tensor of shape (50,), torch.float32 (accepted: a tensor of",
+        ),
+        ("together", "Together.updates: a row depends on who else attacks"),
+        ("nothing", "Nothing.updates: returned NaN or Inf (accepted: finite numbers)"),
+        ("broken", "Broken.updates: returned NaN or Inf"),
+        ("fewer", "fewer: labels returned int64 of shape (9,), 0 to 9 (accepted: 10 whole numbers from 0 to 9)"),
+        ("beyond", "beyond: labels returned int64 of shape (10,), 1 to 10 (accepted"),
+        ("halves", "halves: labels returned float64 of shape (10,)"),
+        ("bare", "found an Attack (accepted: an UpdateAttack or a LabelAttack)"),
+        ("cautious", ""),
+    ],
+)
+def test_an_attack_of_ones_own_is_tried(tmp_path, capsys, name, message):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(scenario(None).dump() | {"plugins": ["own.py"]}))
+    code = main(["check", str(tmp_path / "s.yaml"), "--set", f"population.liars.attack={name}"])
+    said = capsys.readouterr()
+    if not message:
+        assert code == 0
+        assert "population.liars: 1 of 4 devices attack (cautious)" in said.out
+        return
+    assert code == 2
+    assert "population.liars.attack: " in said.err
+    assert message in said.err
+
+
+def test_who_attacked_is_told_where_numbers_are_none(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    given = scenario(None).dump() | {"plugins": ["own.py"]}
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(given))
+    attacked = Scenario.load(tmp_path / "s.yaml", ["population.liars.attack=nothing"])
+    with pytest.raises(DivergedError, match=r"the update of client 3 \(attacks: liars\)$"):
+        fedactors.run(attacked, tmp_path / "run", fleet="local")
+
+
 @pytest.mark.parametrize("name", ["ditto", "feddyn", "fednova", "fedprox", "fed-lamb", "scaffold", "mixed-et"])
 def test_algorithms_run_with_attackers(name, tmp_path):
     data = {"data": {"name": "iid", "samples": 20}} if name.startswith("mixed") else {}
@@ -153,6 +272,7 @@ def test_algorithms_run_with_attackers(name, tmp_path):
     [
         (["population.liars.attack=flip"], 'no attacks named "flip"'),
         (["population.liars.attack={name: label-flip, label: 3}"], "both of label and to"),
+        (["population.liars.attack={name: label-flip, label: 3, to: 3}"], "label and to must differ"),
         (
             ["population.liars.attack={name: label-flip, label: 3, to: 10}"],
             "population.liars.attack: label-flip: found label 10 (accepted: 0 to 9)",
@@ -162,7 +282,7 @@ def test_algorithms_run_with_attackers(name, tmp_path):
                 "population.liars.attack=label-flip",
                 "task.partition={name: classes, classes: 2, samples: 40, reallocate: true}",
             ],
-            "samples are reallocated in every round, which label-flip cannot flip",
+            "samples are reallocated in every round, which no attack on labels can alter",
         ),
     ],
 )

@@ -21,7 +21,7 @@ ROOMS = {
     "models": set(),
     "optim": {"models"},
     "transforms": {"models"},
-    "attacks": {"transforms"},
+    "attacks": {"transforms", "data"},
     "privacy": {"transforms", "scenario"},
     "engines": {"data", "models", "optim"},
     "learning": {"data", "models", "optim", "engines", "transforms", "attacks"},

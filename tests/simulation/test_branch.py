@@ -106,7 +106,9 @@ def test_replays_are_compared_by_their_plans(recorded, tmp_path, capsys):
     assert "now 9" in said
     assert "not the same; in round 1:" in said
     assert "model      none in a replay" in said
-    assert diff(recorded, tmp_path / "one")["model_equal"] is None
+    beside = diff(recorded, tmp_path / "one")
+    assert (beside["model_equal"], beside["replays"], beside["made_with"]) == (None, [False, True], [])
+    assert beside["metrics"] == beside["plans"] == {"equal_rounds": 8, "first": None}
 
 
 def test_mistakes_are_told(tmp_path, capsys):

@@ -125,7 +125,7 @@ def test_fine_tuned_models_are_the_same_on_ray(scenario):
 def prepare_groups(*named):
     from types import SimpleNamespace
 
-    return [SimpleNamespace(name=name, count=count) for name, count in named]
+    return [SimpleNamespace(name=name, count=count, attack=None) for name, count in named]
 
 
 def test_each_client_is_judged_on_its_held_out_samples(scenario, tmp_path):

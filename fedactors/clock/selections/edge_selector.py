@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.selections.base import Selector, UniformSelector, choice_of
+from fedactors.clock.selections.base import Loss, Selector, choice_of
+from fedactors.plan import Plan
 
 
-class EdgeSelector(UniformSelector):
+class EdgeSelector:
     """Asks a `selector` that knows the clients by their places among the `members` of an edge, ascending."""
 
     def __init__(self, selector: Selector, members: Int64) -> None:
@@ -22,3 +25,7 @@ class EdgeSelector(UniformSelector):
         chosen = choice_of(self._selector, places, count, self._asked, random)
         self._asked += 1
         return self._members[chosen]
+
+    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
+        """Refuse losses: selections that follow from them are refused at edges."""
+        raise TypeError("a selection at an edge learns no losses")

@@ -76,7 +76,9 @@ def _check_alike(train: AnyArray, test: AnyArray, rules: LabelRules) -> None:
             f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
         )
     texts, test_texts = (part.dtype.kind == "U" for part in (train, test))
-    known = texts and np.isin(test.astype(str), train).all()  # some floors of a house are called 1 and 2, one is not
+    known = (
+        texts and np.isin(test.astype(str), train).all()
+    )  # labels for testing may all be numbers, where others are texts
     if texts != test_texts and not known:
         kinds = [_texts_or_numbers(part) for part in (train, test)]
         raise DataError(

@@ -8,47 +8,47 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.attacks.base import Attack
+from fedactors.attacks.base import Attackers, UpdateAttack
+from fedactors.learning.chunks import joined
 from fedactors.streams import Purpose
 from fedactors.transforms.draws import SenderDraws
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fedactors.learning.algorithm import ClientResult
     from fedactors.learning.training_task import Chunk, TrainingTask
 
 
-def attacked(task: TrainingTask, chunk: Chunk, uploads: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return what the clients of a chunk upload, `(trips, parameters)` each, if some of them attack.
+def attacked(task: TrainingTask, chunks: Sequence[Chunk], result: ClientResult) -> ClientResult:
+    """Return the `result` of the trips of chunks from which clients work out what they send, where some attack.
 
-    Attackers alter each vector of the algorithm's `changes`, as the uplink's transforms do after them: they clip and
-    compress what they send as all do. What stays at clients, and buffers, is as it was.
+    Attackers alter the change of their model, `delta`, `(trips, parameters)`; what an algorithm sends follows from it.
+    Transforms of the uplink come afterwards: attackers clip and compress what they send as all do. What stays at
+    clients, and buffers, is as it was.
     """
-    found = uploads
+    if not task.attackers:
+        return result
+    chunk = joined(chunks)
+    delta = result.delta
     for group in task.attackers:
         places = [place for place, client in enumerate(chunk.clients) if group.first <= client < group.last]
         if places:
-            found = _altered(task, chunk, found, places, group.attack)
-    return found
+            delta = _altered(task, chunk, delta, places, group)
+    return result._replace(delta=delta)
 
 
-def _altered(
-    task: TrainingTask, chunk: Chunk, uploads: dict[str, Tensor], places: Sequence[int], attack: Attack
-) -> dict[str, Tensor]:
-    """Return the uploads with other rows at the places of attackers."""
-    found = dict(uploads)
-    draws = SenderDraws(
-        task.seed, Purpose.ATTACK, [chunk.clients[place] for place in places], [chunk.trips[place] for place in places]
-    )
+def _altered(task: TrainingTask, chunk: Chunk, rows: Tensor, places: Sequence[int], group: Attackers) -> Tensor:
+    """Return the rows with others at the places of attackers."""
+    clients, trips = ([column[place] for place in places] for column in (chunk.clients, chunk.trips))
+    attack = group.attack
+    assert isinstance(attack, UpdateAttack)
+    theirs = rows[places]
+    sent = attack.updates(theirs, SenderDraws(task.seed, Purpose.ATTACK, clients, trips)).clone()
     staying = _staying(task)
-    for vector in task.algorithm.changes:
-        rows = uploads[vector]
-        theirs = rows[list(places)]
-        sent = attack.updates(theirs, draws).clone()
-        sent[:, staying] = theirs[:, staying]
-        altered = rows.clone()
-        altered[list(places)] = sent
-        found |= {name: altered for name, one in uploads.items() if one is rows}
+    sent[:, staying] = theirs[:, staying]
+    found = rows.clone()
+    found[places] = sent
     return found
 
 

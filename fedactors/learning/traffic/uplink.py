@@ -14,7 +14,6 @@ from torch import Tensor
 
 from fedactors.learning.algorithm import Round
 from fedactors.learning.row_vectors import kept_rows
-from fedactors.learning.traffic.attackers import attacked
 from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 from fedactors.streams import Purpose
 from fedactors.transforms.draws import SenderDraws
@@ -35,7 +34,6 @@ def sent(
     `kept` is what each client kept from its last trip, empty where clients keep nothing; `public` is what all were
     sent.
     """
-    uploads = attacked(task, chunk, uploads)
     chain = task.uplink
     if chain is None:
         return uploads, {}

@@ -12,6 +12,7 @@ from fedactors.learning.algorithm import ClientResult
 from fedactors.learning.buffers import BUFFERS
 from fedactors.learning.row_vectors import apart, parts_of, slices
 from fedactors.learning.summing import also_kept, one_by_one, summed
+from fedactors.learning.traffic.attackers import attacked
 from fedactors.learning.traffic.uplink import sent
 from fedactors.learning.training_task import BadUpdates, Chunk, TrainingTask, Vectors
 
@@ -40,7 +41,7 @@ def uploaded(
     Where they do, there is one chunk only.
     """
     with unchanged(f"algorithm {task.algorithm.name}", sent=result.sent):
-        uploads = task.algorithm.upload(result)
+        uploads = task.algorithm.upload(attacked(task, chunks, result))
         keeps = task.algorithm.keep(result) | personal
     if buffers := task.model.buffer_values:
         uploads = {**uploads, BUFFERS: result.start[:, -buffers:] + result.delta[:, -buffers:]}

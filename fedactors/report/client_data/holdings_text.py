@@ -37,6 +37,7 @@ def lines(figures: Figures) -> list[str]:
         f"  clients    {figures['clients']:,} with {figures['held']:,} samples; {figures['smallest']:,} to"
         f" {figures['largest']:,}, median {figures['median']:,.0f}{without}",
         *mixed,
+        *(f"  attackers  {name} learn from other labels than these" for name in figures["attackers"]),
     ]
 
 

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedactors.attacks.base import Attack
+from fedactors.attacks.base import LabelAttack, UpdateAttack, wrong_labels
 from fedactors.errors import ScenarioError
 from fedactors.simulation.prepared import Prepared
 
 
 def check_attacks(prepared: Prepared) -> None:
-    """Refuse attacks on updates that are not known as such, and on labels that are no classes. Raises ScenarioError."""
+    """Refuse attacks that can do nothing, or that are none. Raises ScenarioError."""
     for group in prepared.scenario.population:
         if group.attack is None:
             continue
         where = f"population.{group.name}.attack"
-        if group.attack.relabels:
+        if isinstance(group.attack, LabelAttack):
             _check_labels(prepared, where)
             _try_labels(group.attack, prepared.info.classes, where)
-        elif not prepared.scenario.server.algorithm.changes:
-            raise ScenarioError(
-                f'{where}: algorithm "{prepared.scenario.server.algorithm.name}" does not say which of its uploads are'
-                " updates (accepted: label-flip, or another algorithm)"
-            )
-
-
-def _try_labels(attack: Attack, classes: int, where: str) -> None:
-    try:
-        attack.labels(np.arange(classes), classes)
-    except ScenarioError as error:
-        raise ScenarioError(f"{where}: {error}") from None
+        elif not isinstance(group.attack, UpdateAttack):
+            raise ScenarioError(f"{where}: found an Attack (accepted: an UpdateAttack or a LabelAttack)")
 
 
 def _check_labels(prepared: Prepared, where: str) -> None:
@@ -41,4 +31,11 @@ def _check_labels(prepared: Prepared, where: str) -> None:
     }
     for reason, holds in reasons.items():
         if holds:
-            raise ScenarioError(f"{where}: {reason}, which label-flip cannot flip (accepted: another attack)")
+            raise ScenarioError(f"{where}: {reason}, which no attack on labels can alter (accepted: one on updates)")
+
+
+def _try_labels(attack: LabelAttack, classes: int, where: str) -> None:
+    try:
+        wrong_labels(attack, np.arange(classes), classes)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from None

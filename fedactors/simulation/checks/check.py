@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from fedactors.attacks.base import UpdateAttack
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
 from fedactors.own_code.user_errors import user_errors
@@ -41,6 +42,7 @@ def check(
     budget.note_preparation()
     refuse_engine(prepared)
     _try_algorithm(prepared)
+    _try_attacks(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
@@ -86,6 +88,19 @@ def _try_algorithm(prepared: Prepared) -> None:
         try_algorithm(prepared)
     except ScenarioError as error:
         raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
+
+
+def _try_attacks(prepared: Prepared) -> None:
+    """Raise ScenarioError, naming the scenario's file, if an attack of the user's cannot be one; torch is imported."""
+    for group in prepared.update_attackers:
+        if isinstance(group.attack, UpdateAttack) and not type(group.attack).__module__.startswith("fedactors."):
+            from fedactors.simulation.checks.attack_trial import try_attack
+
+            try:
+                try_attack(group.attack)
+            except ScenarioError as error:
+                where = f"{prepared.scenario.source}: population.{group.group}.attack"
+                raise ScenarioError(f"{where}: {error}") from error
 
 
 def _inputs(prepared: Prepared) -> list[dict[str, Any]]:

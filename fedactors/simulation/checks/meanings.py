@@ -29,8 +29,11 @@ def meanings(scenario: Scenario) -> list[str]:
 
 def _attackers(scenario: Scenario) -> list[str]:
     """Return a sentence about each group of attackers."""
+    server = scenario.server
+    follows = server.selection.steers or (server.membership is not None and server.membership.departures == "auto")
+    plans = "; who is asked follows from losses, so plans are others than without attackers" * follows
     return [
-        f"population.{group.name}: {group.count:,} of {scenario.devices:,} devices attack ({group.attack.name})"
+        f"population.{group.name}: {group.count:,} of {scenario.devices:,} devices attack ({group.attack.name}){plans}"
         for group in scenario.population
         if group.attack is not None
     ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.attacks.base import LabelAttack
 from fedactors.data.base import Data, Int64
 from fedactors.data.partitions.assignment import Split
 from fedactors.errors import ScenarioError, UsageError
@@ -68,6 +69,7 @@ def _holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
         # half the sum of absolute differences between a client's shares of labels and those of all, its mean
         "label_distance": float(unlike.mean()) if names and holding.any() else None,
         "counts": counts[:shown].tolist(),
+        "attackers": [one.name for one in scenario.population if isinstance(one.attack, LabelAttack)],
     }
 
 

@@ -27,30 +27,37 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
 
     {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
     "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]};
-    `first` is the first round that differs, with what it has in each run, or None. `model_equal` is None if one of them
-    is a replay, which has no model.
+    `first` is the first round that differs, with what it has in each run, or None. A replay has no model: if one of them
+    is a replay, `metrics` are compared by what a replay has too, and `model_equal` is None; `replays` says which are.
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
     metrics = [lines_of(folder / METRICS) for folder in folders]
     plans = [_plans(folder) for folder in folders]
     finals, models = zip(*map(_end, folders), strict=True)
+    replays = [model is None for model in models]
+    made_with = [_made_with(folder) for folder in folders]
     return {
         "runs": [str(folder) for folder in folders],
         "scenario": list(differences(before, now)),
         "rounds": [len(rows) for rows in metrics],
         "plans": _parting(*plans),
-        "metrics": _parting(*metrics),
+        "metrics": _parting(*metrics, only_common=any(replays)),
+        "replays": replays,
         "final": list(finals),
         "model_equal": None if None in models else models[0] == models[1],
-        "made_with": list(differences(_made_with(folders[0]), _made_with(folders[1]))),
+        "made_with": [] if any(replays) else list(differences(*made_with)),
     }
 
 
-def _parting(one: Rows, other: Rows) -> dict[str, Any]:
-    """Return how many rows at the beginning are equal, and what differs in the first that is not."""
+def _parting(one: Rows, other: Rows, *, only_common: bool = False) -> dict[str, Any]:
+    """Return how many rows at the beginning are equal, and what differs in the first that is not.
+
+    With `only_common`, keys that one of two rows lacks are no difference.
+    """
     for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        keys = [key for key in {**left, **right} if key not in WALL and left.get(key) != right.get(key)]
+        names = [key for key in left if key in right] if only_common else {**left, **right}
+        keys = [key for key in names if key not in WALL and left.get(key) != right.get(key)]
         if keys:
             apart = {key: [left.get(key), right.get(key)] for key in keys[:_MOST]}
             return {"equal_rounds": number, "first": {"round": number + 1, "apart": apart}}
@@ -104,8 +111,8 @@ def text(found: Mapping[str, Any]) -> str:
         before = f"the same until round {equal}" if equal else "not the same"
         lines.append(f"  {kind:<10} {before}; in round {first['round']}:")
         lines += [f"    {key}: {_change(key, *pair)}" for key, pair in first["apart"].items()]
-    for rounds, final in zip(found["rounds"], found["final"], strict=True):
-        lines.append(f"  end        after {rounds} rounds: {_figures(final)}")
+    for rounds, final, replay in zip(found["rounds"], found["final"], found["replays"], strict=True):
+        lines.append(f"  end        after {rounds} rounds: {'a replay' if replay else _figures(final)}")
     lines.append(f"  model      {_MODELS[found['model_equal']]}")
     lines += [f"  made with  {change}" for change in found["made_with"]]
     return "\n".join(lines)

@@ -17,15 +17,17 @@ _WORST = 0.1  # of the clients
 def client_figures(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, Any]:
     """Return the columns of a metrics row; every client counts the same, however many samples it has.
 
-    Where labels are no classes there is a loss only.
+    Where labels are no classes there is a loss only. Clients that attack count in the mean of their group alone.
 
     The worst tenth are the clients with the lowest accuracy, one at the least; the variance is that of all measured.
     """
     row: dict[str, Any] = {"clients_evaluated": len(measured)}
-    if not measured:
+    of_client = _groups_of(measured, groups)
+    honest = [one for one, group in zip(measured, of_client, strict=True) if group.attack is None]
+    if not honest:
         return row
-    loss = _mean([one.loss for one in measured])
-    accuracies = sorted(one.accuracy for one in measured if one.accuracy is not None)
+    loss = _mean([one.loss for one in honest])
+    accuracies = sorted(one.accuracy for one in honest if one.accuracy is not None)
     if not accuracies:
         return row | {"client_loss": loss}
     mean = _mean(accuracies)
@@ -34,7 +36,7 @@ def client_figures(measured: Sequence[ClientMeasures], groups: Sequence[GroupOpt
         "client_accuracy_worst": _mean(accuracies[: ceil(_WORST * len(accuracies))]),
         "client_accuracy_variance": _mean([(one - mean) ** 2 for one in accuracies]),
         "client_loss": loss,
-        "client_accuracy_of": _by_group(measured, groups),
+        "client_accuracy_of": _by_group(measured, of_client, groups),
     }
 
 
@@ -51,14 +53,19 @@ def client_columns(measured: Sequence[ClientMeasures]) -> dict[str, list[Any]]:
     }
 
 
-def _by_group(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> dict[str, float]:
+def _groups_of(measured: Sequence[ClientMeasures], groups: Sequence[GroupOptions]) -> list[GroupOptions]:
+    """Return the group of each client."""
     first = list(accumulate((group.count for group in groups[:-1]), initial=0))
+    return [groups[bisect_right(first, one.client) - 1] for one in measured]
+
+
+def _by_group(
+    measured: Sequence[ClientMeasures], of_client: Sequence[GroupOptions], groups: Sequence[GroupOptions]
+) -> dict[str, float]:
     found: dict[str, list[float]] = {}
-    for one in measured:
-        if one.accuracy is None:
-            continue
-        group = groups[bisect_right(first, one.client) - 1].name
-        found.setdefault(group, []).append(one.accuracy)
+    for one, group in zip(measured, of_client, strict=True):
+        if one.accuracy is not None:
+            found.setdefault(group.name, []).append(one.accuracy)
     return {group.name: _mean(found[group.name]) for group in groups if group.name in found}
 
 
