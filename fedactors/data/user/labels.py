@@ -76,9 +76,8 @@ def _check_alike(train: AnyArray, test: AnyArray, rules: LabelRules) -> None:
             f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
         )
     texts, test_texts = (part.dtype.kind == "U" for part in (train, test))
-    known = (
-        texts and np.isin(test.astype(str), train).all()
-    )  # labels for testing may all be numbers, where others are texts
+    # labels for testing may all look like numbers where others are texts
+    known = texts and np.isin(test.astype(str), train).all()
     if texts != test_texts and not known:
         kinds = [_texts_or_numbers(part) for part in (train, test)]
         raise DataError(

@@ -27,8 +27,8 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
 
     {"scenario": ["key: value, now VALUE"], "plans": {"equal_rounds", "first"}, "metrics": {"equal_rounds", "first"},
     "rounds": [n, n], "final": [{…}, {…}], "model_equal", "made_with": ["program: version, now VERSION"]};
-    `first` is the first round that differs, with what it has in each run, or None. A replay has no model: if one of them
-    is a replay, `metrics` are compared by what a replay has too, and `model_equal` is None; `replays` says which are.
+    `first` is the first round that differs, with what it has in each run, or None. A replay has no model: if one of
+    them is a replay, `metrics` are compared by what a replay has too, and `model_equal` is None; `replays` says which.
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
@@ -36,7 +36,6 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     plans = [_plans(folder) for folder in folders]
     finals, models = zip(*map(_end, folders), strict=True)
     replays = [model is None for model in models]
-    made_with = [_made_with(folder) for folder in folders]
     return {
         "runs": [str(folder) for folder in folders],
         "scenario": list(differences(before, now)),
@@ -46,7 +45,7 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
         "replays": replays,
         "final": list(finals),
         "model_equal": None if None in models else models[0] == models[1],
-        "made_with": [] if any(replays) else list(differences(*made_with)),
+        "made_with": [] if any(replays) else list(differences(_made_with(folders[0]), _made_with(folders[1]))),
     }
 
 

@@ -6,7 +6,7 @@
 Source: D. Raca et al., "Beyond Throughput, the Next Generation: a 5G Dataset with Channel and Context
 Metrics", MMSys 2020. Rates are kbit/s of actual traffic, not of what the link could carry: only lines of
 state D (download) are measurements of it. In idle lines nobody asked for data; the last measured rate holds
-through them, and through a time without any lines, which counts as a repair where it is longer than `_GAP`. What lies
+through them, and through gaps without lines, which counts as a repair where it is longer than `_GAP`. What lies
 before the first measurement and after the last one is cut off. Stamps are local times without a zone, and stay so.
 """
 
