@@ -153,7 +153,7 @@ def describe(row: Mapping[str, Any], rounds: int) -> str:
 
 
 def _figures(row: Mapping[str, Any]) -> str:
-    accuracy = f"  accuracy {row['accuracy']:.3f}" if "accuracy" in row else ""
+    accuracy = "" if row.get("accuracy") is None else f"  accuracy {row['accuracy']:.3f}"
     return f"{clock_time(row['virtual_seconds'])}  heard {row['heard']}/{row['asked']}{accuracy}"
 
 

@@ -62,3 +62,11 @@ def test_brackets_in_what_a_bar_shows_are_text(monkeypatch, capsys):
     assert "[/tmp/x] pip install 'fedactors[tensorboard]' :warning: 17" in said
     assert "[/b] [red] :x:" in said
     assert "heard 3/4" in said
+
+
+def test_an_accuracy_that_is_no_number_is_left_out():
+    row = {"round": 1, "virtual_seconds": 5.0, "heard": 3, "asked": 4}
+    assert (
+        progress.describe(row | {"accuracy": None}, 2) == progress.describe(row, 2) == "round 1/2  00:00:05  heard 3/4"
+    )
+    assert progress.describe(row | {"accuracy": 0.5}, 2).endswith("accuracy 0.500")
