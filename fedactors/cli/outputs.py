@@ -158,6 +158,7 @@ class DataOutput(Output):
     labels_per_client: float | None
     label_distance: float | None
     counts: list[list[int]]
+    attackers: list[str]
 
 
 class RepairFigures(TypedDict):

@@ -187,5 +187,6 @@ class DiffOutput(Output):
     plans: PartingFigures
     metrics: PartingFigures
     final: list[dict[str, Any] | None]
-    model_equal: bool
+    replays: list[bool]
+    model_equal: bool | None
     made_with: list[str]

@@ -20,9 +20,9 @@ def test_what_lies_within_another_key_is_set_after_it(scenario):
 
 def test_each_of_eight_cells_has_a_run_of_its_own(scenario, tmp_path):
     words = ["compare", str(scenario), "--vary", f"{RATE}=0.5,1.5", "--vary", "server.algorithm=fedavg,fedprox"]
-    words += ["--seeds", "2", "--set", "server.rounds=1", "--jobs", "1", "--out", str(tmp_path)]
+    words += ["--seeds", "2", "--set", "server.rounds=1", "--jobs", "1", "--out", str(tmp_path), "--clock-only"]
     assert main(words) == 0
-    assert len(list(tmp_path.glob("run-*"))) == 8
+    assert len(list(tmp_path.glob("replay-*"))) == 8
 
 
 @pytest.mark.parametrize(
