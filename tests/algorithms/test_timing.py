@@ -57,6 +57,7 @@ def test_a_pair_runs_with_older_models_or_is_refused_with_the_reason(tmp_path, p
     assert not np.array_equal(found.state["x"], begin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names("algorithms"))
 @pytest.mark.parametrize(
     "timing", [{"name": "fedbuff", "concurrency": 1, "buffer": 1}, {"name": "fedasync", "concurrency": 1, "mixing": 1}]

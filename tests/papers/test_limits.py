@@ -34,6 +34,7 @@ def test_at_the_limit_the_weighted_gradients_of_the_devices_cancel():
     assert np.abs(total).max() < 1e-6 * len(data.y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", "BC")
 def test_a_short_run_without_inactivity_comes_near_its_limit(tmp_path, scheme):
     sets = (*SMALL, f"server.participation={scheme}", "population.devices.sampled=[T0, T30, T50, T90]")

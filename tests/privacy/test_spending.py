@@ -23,8 +23,7 @@ def spent_by(spending, rounds):
     return spending
 
 
-@pytest.mark.parametrize("sigma", [0.5, 1, 3])
-@pytest.mark.parametrize("delta", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize(("sigma", "delta"), [(0.5, 1e-3), (1, 1e-1), (3, 1e-2)])
 def test_one_round_is_the_example_of_the_library(sigma, delta):
     """test_get_epsilon_gaussian_pld of dp_accounting/gaussian_mechanism_test.py, sigma and delta as there."""
     found = spent_by(GaussianSpending(GaussianNoise(multiplier=sigma), delta, (False,)), [[(0, 0.25), (1, 0.25)]])

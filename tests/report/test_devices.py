@@ -101,6 +101,7 @@ def test_rows_stand_by_group(finished):
         assert shown.js("document.querySelector('[data-tool=found]').textContent") == "8 of 20 devices"
 
 
+@pytest.mark.slow
 def test_all_of_a_thousand_devices_are_reached_by_scrolling(tmp_path):
     path = write(made_up(tmp_path / "run", rounds=50, cohort=20, devices=1000))
     bottom = (

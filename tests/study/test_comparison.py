@@ -287,7 +287,10 @@ POINTS = """(() => {
 
 
 @pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
-@pytest.mark.parametrize("baseline", ["fedavg", "fsl", "scaffold"])
+@pytest.mark.parametrize(
+    "baseline",
+    [pytest.param("fedavg", marks=pytest.mark.slow), "fsl", pytest.param("scaffold", marks=pytest.mark.slow)],
+)
 def test_differences_have_the_colours_of_the_table_with_any_baseline(baseline, scenario, out, comparison, tmp_path):
     vary = {"server.algorithm": ["fedavg", "fsl", "scaffold"]}
     changes = ["server.participation=uniform"]

@@ -52,6 +52,7 @@ def test_mlflow_goes_on_with_the_run(forgotten, tmp_path, capsys, monkeypatch):
     assert "MLflow: " not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # wandb's own
 def test_weights_and_biases_knows_the_run_by_one_id(tmp_path, unlogged, capsys):  # noqa: F811
     run_and_go_on(tmp_path / "run", "--wandb", "phones")
