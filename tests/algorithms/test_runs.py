@@ -185,6 +185,7 @@ def test_scaffold_moves_twice_as_much():
     assert (twice["down"], twice["up"]) == (2 * plain["down"], 2 * plain["up"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names("algorithms"))
 @pytest.mark.parametrize("scheme", ["A", "B", "C", "uniform"])
 def test_every_algorithm_runs_with_every_scheme_under_a_deadline(name, scheme, tmp_path):

@@ -42,6 +42,7 @@ def test_the_suite_knows_every_policy():
     assert {*POLICIES, "synchronous", *of_tiers} == set(registry.names("timing"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "name"), PAIRS)
 def test_a_pair_runs_with_older_models_or_is_refused_with_the_reason(tmp_path, policy, name):
     if (policy, name) in UNDEFINED:

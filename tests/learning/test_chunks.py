@@ -74,6 +74,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 10, 32])
 @pytest.mark.parametrize("name", SHAPES)
 def test_neither_sizes_nor_batches_nor_places_make_a_difference_to_the_bits(name, batch, monkeypatch):

@@ -108,6 +108,7 @@ def test_buffers_that_are_kept_stay_as_they_were(scenario, tmp_path):
     assert result.state["x"][-8:].tolist() == [0] * 4 + [1] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
