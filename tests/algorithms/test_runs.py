@@ -109,6 +109,7 @@ def test_a_round_of_fsl_is_an_aggregate_and_the_servers_sgd(tmp_path):
     np.testing.assert_allclose(found.state["x"], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names("algorithms"))
 def test_pretraining_is_centralised_sgd_before_any_algorithm(name, tmp_path):
     """I-F12: with 0 epochs the identity; else LocalSGD on D_0, whose samples are charged before the first round."""

@@ -188,6 +188,7 @@ def test_results_of_another_engine_are_told_and_computed_again_on_request(folder
     assert load(first).engine == ENGINE
 
 
+@pytest.mark.slow
 def test_a_result_of_a_scenario_that_has_changed_is_told_and_computed_again(folder, counted):
     play(folder)
     (folder / "papers.yaml").write_text(TINY.replace("rounds=3", "rounds=2"))

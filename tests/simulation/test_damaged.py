@@ -59,6 +59,7 @@ def whole(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize(("command", "name"), [(command, name) for command, names in READ.items() for name in names])
 def test_what_a_run_has_not_written_is_refused_in_one_message(command, name, damage, whole, tmp_path, capsys):
