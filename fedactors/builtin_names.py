@@ -82,8 +82,8 @@ BUILTIN: dict[str, dict[str, str]] = {
         "sign-flip": "fedactors.attacks.update_attacks:SignFlip",
     },
     "membership": {
-        "vanilla": "fedactors.algorithms.objective:Vanilla",
-        "fast-reboot": "fedactors.algorithms.objective:FastReboot",
+        "vanilla": "fedactors.algorithms.members.objective:Vanilla",
+        "fast-reboot": "fedactors.algorithms.members.objective:FastReboot",
     },
     "schedules": {
         "constant": "fedactors.optim.schedule:ConstantRate",

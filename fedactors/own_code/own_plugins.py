@@ -25,7 +25,7 @@ from fedactors.own_code.user_modules import Source
 _ENGINE = "fedactors.engines.base.Engine"
 _FORMAT = "fedactors.traces.format_registry.Format"
 _BASES = {
-    "fedactors.algorithms.objective.Vanilla": "membership",
+    "fedactors.algorithms.members.objective.Vanilla": "membership",
     "fedactors.algorithms.participation.Weighting": "participation",
     "fedactors.attacks.base.Attack": "attacks",
     "fedactors.optim.schedule.Schedule": "schedules",
