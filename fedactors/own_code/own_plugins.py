@@ -36,7 +36,7 @@ _BASES = {
     "fedactors.data.base.SourceSplit": "splits",
     "fedactors.data.partitions.partition.Partition": "partitions",
     "fedactors.data.server.server_data.ServerData": "server_data",
-    "fedactors.learning.algorithm.Algorithm": "algorithms",
+    "fedactors.learning.algorithm.base.Algorithm": "algorithms",
     "fedactors.models.builder.ModelBuilder": "models",
     "fedactors.optim.client_optimizers.Optimizer": "optimizers",
     "fedactors.transforms.base.UpdateTransform": "update_transforms",
