@@ -99,6 +99,11 @@ class Algorithm(Options):
         return type(self).correction is not Algorithm.correction or pulls
 
     @property
+    def has_added_loss(self) -> bool:
+        """Whether clients minimise more than the loss of the model: an `added_loss`."""
+        return type(self).added_loss is not Algorithm.added_loss
+
+    @property
     def wants_gradient(self) -> bool:
         """Whether `ClientResult.gradient` is used; it costs one more step, computed only if so."""
         return False
@@ -150,8 +155,11 @@ class Algorithm(Options):
         return Payload()
 
     def effort(self, setting: TaskSetting) -> float:
-        """Return how much longer a client's step takes than its own samples do: as long, unless it does more."""
-        return 1.0
+        """Return how much longer a client's step takes than its own samples do: as long, unless it does more.
+
+        With an `added_loss` it has one more forward pass, about a third of a step.
+        """
+        return 4 / 3 if self.has_added_loss else 1.0
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
@@ -175,6 +183,16 @@ class Algorithm(Options):
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
         """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""
         return None
+
+    def added_loss(self, outputs: Tensor, labels: Tensor, global_outputs: Tensor) -> Tensor:
+        """Return what is added to the loss of each sample of a client's batch, `(batch,)`, before their mean.
+
+        `outputs` are those of the client's model, `(batch, *output_shape)`. `global_outputs` are, of the same shape and
+        without gradients, those of the model that the trip started from, as it is evaluated: dropout off, BatchNorm by
+        its running averages. `labels` are as the data have them, `(batch, *label_shape)`. Nothing may be drawn at
+        random. An algorithm that overrides this has such a loss.
+        """
+        return outputs.new_zeros(len(labels))
 
     def moments(self, sent: Vectors, kept: Vectors) -> Vectors:
         """Return the vectors of the optimiser's state that are not zero when a trip begins."""
