@@ -19,6 +19,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "fedavgm": "fedactors.algorithms.fedopt:FedAvgM",
         "feddyn": "fedactors.algorithms.feddyn:FedDyn",
         "fednova": "fedactors.algorithms.fednova:FedNova",
+        "fedntd": "fedactors.algorithms.fedntd:FedNTD",
         "fedprox": "fedactors.algorithms.fedprox:FedProx",
         "fedyogi": "fedactors.algorithms.fedopt:FedYogi",
         "fsl": "fedactors.algorithms.fsl:FSL",

@@ -34,6 +34,8 @@ class TaskSetting(NamedTuple):
     optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
     evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
     with_replacement: bool = False  # how batches are drawn, also the server's
+    loss: str = "cross_entropy"  # of the model, by its name
+    output_shape: tuple[int, ...] = ()  # of what the model answers to one sample
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
