@@ -362,6 +362,16 @@ def test_the_right_engine_is_taken_by_itself():
     assert chosen(FedAvg(), MODELS["mlp"]) is DenseBatchedEngine
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_gpu_does_what_a_cpu_does(name):
+    training_task = replace(task(MODELS[name]), algorithm=Held())
+    sent = [{"x": initial(MODELS[name], 1)}]
+    one, other = (Trainer(training_task, samples(MODELS[name]), device) for device in ("cpu", "cuda"))
+    found, expected = (trainer.learn(chunk(STEPS), sent).sums["delta"] for trainer in (other, one))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
 class Asks(Held):
     """What torch.func.vmap cannot run."""
 
