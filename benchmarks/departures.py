@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedactors.algorithms.departure import Constants, excludes
+from fedactors.algorithms.members.departure import Constants, excludes
 from fedactors.study.runs import StudyRun, finished
 
 FOLDER = Path(__file__).parents[1] / "scenarios/papers/flexible"

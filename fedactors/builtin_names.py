@@ -19,6 +19,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "fedavgm": "fedactors.algorithms.fedopt:FedAvgM",
         "feddyn": "fedactors.algorithms.feddyn:FedDyn",
         "fednova": "fedactors.algorithms.fednova:FedNova",
+        "fedntd": "fedactors.algorithms.fedntd:FedNTD",
         "fedprox": "fedactors.algorithms.fedprox:FedProx",
         "fedyogi": "fedactors.algorithms.fedopt:FedYogi",
         "fsl": "fedactors.algorithms.fsl:FSL",
@@ -82,8 +83,8 @@ BUILTIN: dict[str, dict[str, str]] = {
         "sign-flip": "fedactors.attacks.update_attacks:SignFlip",
     },
     "membership": {
-        "vanilla": "fedactors.algorithms.objective:Vanilla",
-        "fast-reboot": "fedactors.algorithms.objective:FastReboot",
+        "vanilla": "fedactors.algorithms.members.objective:Vanilla",
+        "fast-reboot": "fedactors.algorithms.members.objective:FastReboot",
     },
     "schedules": {
         "constant": "fedactors.optim.schedule:ConstantRate",

@@ -385,3 +385,69 @@ def test_check_says_sound_to_an_algorithm_that_keeps_something(tmp_path, capsys)
     assert main(["check", str(written(tmp_path, code))]) == 0, capsys.readouterr().err
     assert main(["check", str(written(tmp_path, code.replace("{'k': trip", "{'j': trip")))]) == 2
     assert "tried with two clients: KeyError: 'k'" in capsys.readouterr().err
+
+
+DISTILLED = """
+    def added_loss(self, outputs, labels, global_outputs):
+        gap = outputs - global_outputs
+        return gap.square().sum(1)
+"""
+NO_LOSSES = {
+    "a line that fails": ("gap.square()", "gap.sqare()", r"mine.py, line \d+, in added_loss: AttributeError: .*sqare"),
+    "classes that are not there": (
+        "gap.square().sum(1)",
+        "outputs[:, 7] + outputs[:, 10]",
+        r"mine.py, line \d+, in added_loss: IndexError: .*10",
+    ),
+    "one number": (
+        ".sum(1)",
+        ".sum()",
+        r"mine.py, Scaled: added_loss of algorithm scaled returned shape \(\) for 2 samples"
+        r" \(accepted: a tensor of shape \(2,\), a number for each sample\)",
+    ),
+    "a number for each class": (".sum(1)", "", r"returned shape \(2, 10\) for 2 samples"),
+    "a change in place": (
+        "outputs - global_outputs",
+        "global_outputs.sub_(outputs)",
+        r"added_loss of algorithm scaled changes global_outputs in place \(accepted: return new tensors\)",
+    ),
+    "a change of labels": ("gap.square()", "(labels.zero_()[:, None] + gap)", "changes labels in place"),
+    "another signature": ("labels, global_outputs", "labels, theirs, lr", "missing 1 .*argument: 'lr'"),
+    "random numbers": (
+        "gap.square()",
+        "(gap + gap.clone().detach().normal_())",
+        r"mine.py, Scaled.added_loss: draws random numbers \(accepted: what follows from outputs, labels",
+    ),
+    "a misspelt name": ("def added_loss", "def add_loss", r'nothing calls add_loss; did you mean "added_loss"\?'),
+}
+
+
+def test_check_says_sound_to_an_algorithm_that_adds_a_loss(tmp_path, capsys):
+    assert main(["check", str(written(tmp_path, SCALED + DISTILLED))]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", NO_LOSSES)
+def test_check_tries_what_an_algorithm_adds_to_the_loss(tmp_path, capsys, case):
+    old, new, said = NO_LOSSES[case]
+    assert old in DISTILLED
+    assert main(["check", str(written(tmp_path, SCALED + DISTILLED.replace(old, new)))]) == 2
+    told = capsys.readouterr().err
+    assert re.search(said, told), told
+    assert len(told.splitlines()) == 1
+
+
+SEQUENCES = {
+    "dataset": {"name": "languages"},
+    "model": {"name": "char_gru", "embedding": 3, "units": 4},
+    "partition": "natural",
+}
+
+
+def test_check_tries_it_with_outputs_and_labels_of_the_scenarios_shapes(tmp_path, capsys):
+    """A rule for sequences is refused for digits, and one for classes for sequences."""
+    places = "outputs.gather(2, labels[:, :, None]).mean((1, 2))"
+    by_place = SCALED + DISTILLED.replace("gap.square().sum(1)", places)
+    assert main(["check", str(written(tmp_path, by_place, task=SEQUENCES))]) == 0, capsys.readouterr().err
+    assert main(["check", str(written(tmp_path, by_place))]) == 2
+    assert main(["check", str(written(tmp_path, SCALED + DISTILLED, task=SEQUENCES))]) == 2
+    assert "returned shape (2, " in capsys.readouterr().err

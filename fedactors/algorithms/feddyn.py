@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from fedactors.algorithms.membership import mean_after
+from fedactors.algorithms.members.membership import mean_after
 from fedactors.learning.algorithm import Algorithm, ClientResult, Round
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedactors.algorithms.membership import mean_after
+from fedactors.algorithms.members.membership import mean_after
 from fedactors.learning.algorithm import Algorithm, ClientResult, Round, TaskSetting
 from fedactors.optim.global_rate import GlobalRate, global_step
 from fedactors.plan import Payload

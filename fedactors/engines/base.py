@@ -34,6 +34,9 @@ class Engine(ABC):
     sums_updates: ClassVar[bool] = False
     """Whether the engine adds updates up where `ClientBatch.sums` is given."""
 
+    takes_added_loss: ClassVar[bool] = False
+    """Whether the engine follows `ClientBatch.added_loss`; others are never used where there is such a loss."""
+
     @abstractmethod
     def supports(self, work: LocalWork, device: str) -> bool:
         """Whether the engine can take these steps on a device type, "cpu" or "cuda"."""
@@ -85,10 +88,11 @@ class Engine(ABC):
 
         Optimisers other than SGD work on all rows at once, some elements in vectors and the rest alone, which round
         differently. Convolutions of many clients are one grouped convolution, whose kernel depends on their number. No
-        GPU has been tried.
+        GPU has been tried, and no loss that an algorithm adds.
         """
-        together = dataset.x.is_cuda or any(isinstance(layer, Conv) for layer in work.model.layers)
-        return work.plain_sgd and not together and self.batch_invariant(work, dataset, workload)
+        untried = dataset.x.is_cuda or work.added_loss is not None
+        together = any(isinstance(layer, Conv) for layer in work.model.layers)
+        return work.plain_sgd and not untried and not together and self.batch_invariant(work, dataset, workload)
 
 
 class LongestFirstEngine(Engine):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.clip import Clip
+from fedactors.engines.added_loss import AddedLoss
 from fedactors.models.layers import Model
 from fedactors.models.losses import mean_loss
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
@@ -129,9 +130,9 @@ class BatchPlan:
 class ClientBatch(BatchPlan):
     """The trips that an engine trains in one call, as rows.
 
-    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`, and `optimizer`, `state`, `clip`, `phases`
-    and `second_loss` where it supports them. The last four fields help engines that can use them; an engine may ignore
-    `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
+    An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`; and `optimizer`, `state`, `clip`,
+    `phases`, `second_loss` and `added_loss` where it supports them. The last four fields help engines that can use
+    them: an engine may ignore `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
     """
 
     starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model
@@ -148,6 +149,8 @@ class ClientBatch(BatchPlan):
     weight: float = 1.0
     """Of the loss: multiplies every gradient."""
     second_loss: SecondLoss | None = None
+    added_loss: AddedLoss | None = None
+    """What is added to the loss of each sample; set only for engines with `takes_added_loss`."""
     chunks: Sequence[int] = ()
     """Number of the chunk that each row belongs to; empty where all rows belong to one chunk."""
     bases: Sequence[int] = ()
@@ -174,7 +177,7 @@ class ClientBatch(BatchPlan):
         return float(self.prox[row]) if isinstance(self.prox, Tensor) else self.prox
 
     def first_step(self) -> ClientBatch:
-        """Return the first step of each trip, with the rate 1, along the gradient of the loss as it is.
+        """Return the first step of each trip, with the rate 1, along the gradient of the model's loss as it is.
 
         The gradient is clipped, and has the penalty of plain SGD, as in the trip; an optimiser that does not follow it
         is left out.
@@ -182,7 +185,7 @@ class ClientBatch(BatchPlan):
         sgd = self.optimizer if self.optimizer.follows_gradient else PLAIN
         alone = replace(self, corrections=None, prox=0.0, optimizer=sgd, state=NO_STATE, weight=1.0, second_loss=None)
         steps = [min(1, steps) for steps in self.steps]
-        return replace(alone, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
+        return replace(alone, added_loss=None, phases=None, sums_gradients=False, steps=steps, lr=1.0, prepared=[])
 
     def take(self, rows: Sequence[int]) -> ClientBatch:
         """Return these rows, in this order; nothing is prepared for them."""
@@ -199,6 +202,7 @@ class ClientBatch(BatchPlan):
             state={name: _reordered(vectors, chosen) for name, vectors in self.state.items()},
             phases=None if self.phases is None else self.phases.take(chosen),
             second_loss=None if second is None else replace(second, samples=second.samples[chosen]),
+            added_loss=None if self.added_loss is None else self.added_loss.take(chosen),
             sums=None if self.sums is None else self.sums.take(rows),
             prepared=[],
         )

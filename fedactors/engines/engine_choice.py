@@ -28,9 +28,14 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
     """
     if name is None:
         engines = [_new(known) for known in BUILTIN["engines"]]
-        able = [engine for engine in engines if engine.supports(work, device)]
+        able = [engine for engine in engines if _takes(engine, work, device)]
         return next((engine for engine in able if engine.suits(work, device)), able[0])
     engine = _new(name)
+    if work.added_loss is not None and not engine.takes_added_loss:
+        raise ScenarioError(
+            f'task.engine: "{name.rpartition(":")[2]}" cannot follow the added_loss of algorithm'
+            f' "{work.added_loss.algorithm}" (accepted: {", ".join(_with_added_loss())}; or leave it out)'
+        )
     if not engine.supports(work, device):
         model, called = work.model, name.rpartition(":")[2]
         raise ScenarioError(
@@ -38,6 +43,16 @@ def choose(work: LocalWork, device: str, name: str | None = None) -> Engine:
             f' "{work.optimizer.name}" on device "{device}" (accepted: {engine.accepts}; or leave it out)'
         )
     return engine
+
+
+def _takes(engine: Engine, work: LocalWork, device: str) -> bool:
+    """Whether an engine can take the steps of `work` on a device type."""
+    return (work.added_loss is None or engine.takes_added_loss) and engine.supports(work, device)
+
+
+def _with_added_loss() -> list[str]:
+    """Return the names of the engines that follow what an algorithm adds to the loss."""
+    return [known for known in BUILTIN["engines"] if _new(known).takes_added_loss]
 
 
 def _new(name: str) -> Engine:

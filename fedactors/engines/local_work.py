@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from fedactors.clip import Clip
 from fedactors.models.layers import Model
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.workload import Workload
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 CACHED = 1_300_000  # parameters that stay in the cache of a CPU: 5 MB
+
+
+class AddedRule(NamedTuple):
+    """What an algorithm adds to the loss of samples: `Algorithm.added_loss`, and the algorithm's name for messages."""
+
+    function: Callable[[Tensor, Tensor, Tensor], Tensor]  # of outputs, labels and global outputs
+    algorithm: str
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,7 @@ class LocalWork:
     corrects: bool = False  # whether steps follow more than the gradient: a correction, or `prox`
     loss_weight: float = 1.0  # multiplies every gradient
     second_loss: float | None = None  # weight of a second loss in every step; None if there is no such loss
+    added_loss: AddedRule | None = None  # what is added to the loss of samples; None if nothing is
     alternates: bool = False  # whether parts of the model move in some steps only
     keeps_state: bool = False  # whether clients keep vectors between their trips
 

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 
 from fedactors.data import batches
+from fedactors.engines.added_loss import added_to_samples, global_outputs
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import LocalWork
-from fedactors.models.losses import mean_loss, weighted_loss
-from fedactors.models.network import placed
+from fedactors.models.loss_terms import Terms
+from fedactors.models.losses import mean_loss, output_terms, outputs_of, weighted_loss
+from fedactors.models.network import placed, views
 from fedactors.models.torch_modules import held, written_buffers
 from fedactors.workload import Workload
 
@@ -25,6 +27,7 @@ class SequentialEngine(Engine):
     accepts = "any model and optimiser on any device"
     sums_gradients = True
     sums_updates = True
+    takes_added_loss = True
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Anything."""
@@ -81,20 +84,12 @@ def _take_steps(
     losses: Tensor,
 ) -> None:
     """Take all local steps of one client."""
-    model = dataset.model
+    batch_losses = _BatchLosses(dataset, rows, row, tensors)
     order = torch.from_numpy(rows.order[row]).to(rows.starts.device)
-    key = rows.keys[row]
     found = []
     for step, (first, last) in enumerate(batches.bounds(rows.works[row], rows.steps[row])):
-        chosen = order[first:last]
-        with written_buffers() as written:
-            x, y = placed(model, dataset.x[chosen]), dataset.y[chosen]
-            if dataset.weights is None:
-                loss = mean_loss(model, tensors, x, y, key, step)
-            else:
-                counted = dataset.counted(chosen, torch.ones_like(chosen, dtype=torch.float32))
-                loss = weighted_loss(model, tensors, x, y, counted, key, step)
-        total = loss if rows.weight == 1.0 else loss * rows.weight
+        loss, total, written = batch_losses.of(order[first:last], step)
+        total = total if rows.weight == 1.0 else total * rows.weight
         if rows.second_loss is not None:
             total = total + rows.second_loss.loss(tensors, row, step)
         grads = _filled(torch.autograd.grad(total, tensors, allow_unused=True), tensors)
@@ -102,6 +97,47 @@ def _take_steps(
         with torch.no_grad():
             local.move(grads, step, None, written)
     torch.stack(found, out=losses[: len(found)])
+
+
+class _BatchLosses:
+    """The losses of one client's batches, at the model of its `tensors`."""
+
+    def __init__(self, dataset: DeviceDataset, rows: ClientBatch, row: int, tensors: Sequence[Tensor]) -> None:
+        self._dataset = dataset
+        self._tensors = tensors
+        self._key = rows.keys[row]
+        self._added = rows.added_loss
+        self._start = () if rows.added_loss is None else views(dataset.model, rows.added_loss.models[row])
+
+    def of(self, chosen: Tensor, step: int) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
+        """Return the model's loss of the samples `chosen`, what is minimised, and the buffers that it has written."""
+        model = self._dataset.model
+        x, y = placed(model, self._dataset.x[chosen]), self._dataset.y[chosen]
+        theirs = None if self._added is None else global_outputs(model, self._start, x)
+        with written_buffers() as written:
+            if self._added is None or theirs is None:
+                loss = total = self._loss(x, y, chosen, step)
+            else:
+                outputs = outputs_of(model, self._tensors, x, self._key, step)
+                terms = output_terms(model, self._tensors, outputs, y)
+                more = terms.plus(added_to_samples(self._added.rule, outputs, y, theirs))
+                loss, total = (self._mean(one, chosen) for one in (terms, more))
+        return loss, total, written
+
+    def _loss(self, x: Tensor, y: Tensor, chosen: Tensor, step: int) -> Tensor:
+        """Return the model's loss of a batch."""
+        model = self._dataset.model
+        if self._dataset.weights is None:
+            return mean_loss(model, self._tensors, x, y, self._key, step)
+        return weighted_loss(model, self._tensors, x, y, self._counted(chosen), self._key, step)
+
+    def _mean(self, terms: Terms, chosen: Tensor) -> Tensor:
+        """Return the loss of a batch of which samples add `terms`."""
+        return terms.average() if self._dataset.weights is None else terms.mean(self._counted(chosen))
+
+    def _counted(self, chosen: Tensor) -> Tensor:
+        """Return how much each sample counts in its batch."""
+        return self._dataset.counted(chosen, torch.ones_like(chosen, dtype=torch.float32))
 
 
 def _filled(grads: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> Sequence[Tensor]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fedactors.engines.added_loss import AddedLoss
 from fedactors.engines.base import Engine
 from fedactors.engines.client_batch import BatchPlan, ClientBatch, UpdateSums
 from fedactors.engines.engine_choice import choose
@@ -198,7 +199,7 @@ class Trainer:
         return further.starts + self._batching.train(self._dataset, further).deltas
 
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:
-        """Return `rows` with the algorithm's correction, and the optimiser with its state before the first step."""
+        """Return `rows` with what the algorithm adds to gradients and losses, and the optimiser with its state."""
         algorithm = self._task.algorithm
         with unchanged(f"algorithm {algorithm.name}", sent=given):
             correction = algorithm.correction(given, held)
@@ -212,6 +213,7 @@ class Trainer:
             optimizer=self._work.optimizer,
             state={name: moments.get(name, zeros).expand_as(rows.starts) for name in self._work.optimizer.vectors},
             clip=self._work.clip,
+            added_loss=None if self._work.added_loss is None else AddedLoss(self._work.added_loss, rows.starts),
             sums_gradients=self._sums_gradients,
         )
 

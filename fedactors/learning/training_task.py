@@ -19,7 +19,7 @@ from fedactors.clip import Clip
 from fedactors.data.base import LabelledSamples, joined_weights
 from fedactors.data.holdings import Holdings, Part, RunHoldings, SharedHoldings, raw
 from fedactors.data.on_demand import OnDemandSplit, row_bytes
-from fedactors.engines.local_work import LocalWork
+from fedactors.engines.local_work import AddedRule, LocalWork
 from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.learning.combining import Aggregation
 from fedactors.metric_names import MetricSpec
@@ -124,9 +124,8 @@ class TrainingTask:
     clip: Clip | None = None  # of the clients' gradients
     metrics: tuple[MetricSpec, ...] = ()  # besides accuracy and loss
     aggregation: Aggregation | None = None  # a rule for single updates, if they are not summed
-    given: Mapping[str, NDArray[np.float32]] = field(
-        default_factory=dict
-    )  # of the server's state before the first round
+    given: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    """Of the server's state before the first round."""
     uplink: Chain | None = None  # transforms of updates, if there are any
     downlink: Chain | None = None  # transforms of models on their way to clients
     attackers: tuple[Attackers, ...] = ()  # clients that send other updates than theirs
@@ -182,6 +181,7 @@ class TrainingTask:
             corrects=algorithm.corrects,
             loss_weight=algorithm.loss_weight,
             second_loss=algorithm.central_share if algorithm.centre == "at clients" else None,
+            added_loss=AddedRule(algorithm.added_loss, algorithm.name) if algorithm.has_added_loss else None,
             alternates=bool(self.personal_steps),
             keeps_state=self.keeps_state,
         )

@@ -37,6 +37,10 @@ class Terms(NamedTuple):
         mean = self.added.mean()
         return mean if self.counts is None else mean / self.counts.mean().clamp(min=LEAST)
 
+    def plus(self, each: Tensor) -> Terms:
+        """Return the terms of samples whose own losses are larger by `each`, `(batch,)`; they count as before."""
+        return self._replace(added=self.added + (each if self.counts is None else each * self.counts))
+
     def weighted(self, weights: Tensor) -> Terms:
         """Return the terms of samples that have `weights`, `(batch,)`, whatever their sum."""
         return Terms(self.added * weights, weights if self.counts is None else self.counts * weights)

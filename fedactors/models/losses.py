@@ -39,9 +39,16 @@ def sample_terms(
     model: Model, tensors: Sequence[Tensor], x: Tensor, y: Tensor, keys: Tensor | None = None, step: int | Tensor = 0
 ) -> Terms:
     """Return what each sample adds to the loss of its batch, and how much it counts; arguments as for `forward`."""
+    if model.loss in REGULARISERS:
+        return Terms(losses(model, tensors, x, y, keys, step))
+    return output_terms(model, tensors, outputs_of(model, tensors, x, keys, step), y)
+
+
+def output_terms(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) -> Terms:
+    """Return what `sample_terms` does, from the outputs of the model; for losses that look at samples."""
     if isinstance(model.loss, LossDescription):
-        return terms(model.loss, outputs_of(model, tensors, x, keys, step), y)
-    return Terms(losses(model, tensors, x, y, keys, step))
+        return terms(model.loss, outputs, y)
+    return Terms(judged(model, tensors, outputs, y))
 
 
 def mean_loss(

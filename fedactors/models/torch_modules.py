@@ -69,6 +69,17 @@ class StreamDropout(nn.Module):
 
 
 @contextmanager
+def given_tensors() -> Iterator[None]:
+    """Run modules in the context with the tensors that they are given, whatever they hold, and collect no buffers."""
+    tokens = _held.set(None), _written.set(None)
+    try:
+        yield
+    finally:
+        _held.reset(tokens[0])
+        _written.reset(tokens[1])
+
+
+@contextmanager
 def written_buffers() -> Iterator[list[Tensor]]:
     """Collect the buffers that forward passes in the context write, in the order of the model's tensors."""
     found: list[Tensor] = []

@@ -25,7 +25,7 @@ from fedactors.own_code.user_modules import Source
 _ENGINE = "fedactors.engines.base.Engine"
 _FORMAT = "fedactors.traces.format_registry.Format"
 _BASES = {
-    "fedactors.algorithms.objective.Vanilla": "membership",
+    "fedactors.algorithms.members.objective.Vanilla": "membership",
     "fedactors.algorithms.participation.Weighting": "participation",
     "fedactors.attacks.base.Attack": "attacks",
     "fedactors.optim.schedule.Schedule": "schedules",
@@ -36,7 +36,7 @@ _BASES = {
     "fedactors.data.base.SourceSplit": "splits",
     "fedactors.data.partitions.partition.Partition": "partitions",
     "fedactors.data.server.server_data.ServerData": "server_data",
-    "fedactors.learning.algorithm.Algorithm": "algorithms",
+    "fedactors.learning.algorithm.base.Algorithm": "algorithms",
     "fedactors.models.builder.ModelBuilder": "models",
     "fedactors.optim.client_optimizers.Optimizer": "optimizers",
     "fedactors.transforms.base.UpdateTransform": "update_transforms",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fedactors.scenario.choice import Choice
 
 if TYPE_CHECKING:
-    from fedactors.algorithms.objective import Vanilla as Membership
+    from fedactors.algorithms.members.objective import Vanilla as Membership
     from fedactors.algorithms.participation import Weighting
     from fedactors.attacks.base import Attack
     from fedactors.clock.selections.base import Selection

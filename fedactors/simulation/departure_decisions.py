@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from math import isfinite
 
-from fedactors.algorithms.departure import constants, exclude, excludes, fitted, least_include
+from fedactors.algorithms.members.departure import constants, exclude, excludes, fitted, least_include
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.plan import SECOND, Plan
 from fedactors.simulation.objective_state import OPEN, Decide, Objective, Verdict, membership_of, settled

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.algorithms.objective import Vanilla
+from fedactors.algorithms.members.objective import Vanilla
 from fedactors.algorithms.participation import Members, Scheme
 from fedactors.errors import ScenarioError
 from fedactors.plan import OUTCOME_CODES, Outcome, Plan

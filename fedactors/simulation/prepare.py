@@ -101,6 +101,8 @@ def _setting(
         optimizer=server.local.optimizer,
         evaluation=regulariser_flops(model) / max(1, model.flops),
         with_replacement=server.local.with_replacement,
+        loss=str(model.loss),
+        output_shape=model.output_shape,
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fedactors.algorithms.departure import (
+from fedactors.algorithms.members.departure import (
     Constants,
     Course,
     constants,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedactors.algorithms.fedavg import FedAvg
-from fedactors.algorithms.objective import FastReboot, Vanilla
+from fedactors.algorithms.members.objective import FastReboot, Vanilla
 from fedactors.algorithms.participation import Members, SchemeA, SchemeB, SchemeC, Update
 from tests.algorithms.harness import Federation, close, linear, minimiser, problem, vector
 

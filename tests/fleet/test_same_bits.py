@@ -56,6 +56,26 @@ def test_rounding_to_bfloat16_gives_the_same_bits_everywhere_and_others_than_flo
     assert exact["model"] != found["runs"][0]["digests"]["model"]
 
 
+SERVERS = {
+    "rounds": {"cohort": 12},
+    "heads": {"cohort": 12, "personal": ["3.*"]},
+    "older models": {"timing": {"name": "fedbuff", "concurrency": 12, "buffer": 4}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_running")
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_loss_by_what_the_global_model_answers_has_the_same_bits_everywhere(name):
+    said = {
+        "name": "answers",
+        "task": {"dataset": "digits", "model": {"name": "mlp", "hidden": [16]}, "partition": "iid"},
+        "population": [{"name": "phones", "count": 20, "compute": {"per_sample": "10ms", "spread": 0.5}}],
+        "server": {"rounds": 3, "algorithm": "fedntd", "local": {"epochs": 1, "batch": 10}, **SERVERS[name]},
+    }
+    assert verify(Scenario.model_validate(said), [("local", 1), ("ray", 2)])["equal"]
+
+
 class Killer(Silent):
     """Kills a client host with SIGKILL at a round."""
 

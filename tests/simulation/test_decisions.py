@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedactors
-from fedactors.algorithms.departure import Constants, excludes
+from fedactors.algorithms.members.departure import Constants, excludes
 from fedactors.errors import ScenarioError
 from fedactors.fleet.local import LocalFleet
 from fedactors.fleet.pipeline import Pipeline

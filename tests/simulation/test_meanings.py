@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedactors.algorithms.departure import Constants, excludes, fitted
+from fedactors.algorithms.members.departure import Constants, excludes, fitted
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.server_rates import default_rate, rate_of_one, rates_of_all

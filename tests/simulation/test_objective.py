@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedactors.algorithms.objective import FastReboot, Vanilla
+from fedactors.algorithms.members.objective import FastReboot, Vanilla
 from fedactors.algorithms.participation import SampleWeights
 from fedactors.optim.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Orders, Outcome, Plan

@@ -1,8 +1,7 @@
 """Tries an algorithm of the user's for two rounds, before anything runs: clients and server do what they do in a run.
 
-Two clients take two local steps on noise, with a model of one layer that has about as many parameters as the
-scenario's, but not many. An algorithm whose server has data is left out: what it learns from them belongs to the
-scenario's model.
+Two clients take two local steps on noise: see `trial_samples`. An algorithm whose server has data is left out: what it
+learns from them belongs to the scenario's model.
 """
 
 from __future__ import annotations
@@ -11,64 +10,61 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fedactors.data.base import LabelledSamples
-from fedactors.data.partitions.assignment import contiguous
-from fedactors.errors import FedactorsError, ScenarioError
+from fedactors.errors import FedactorsError, ScenarioError, UserCodeError
 from fedactors.learning.algorithm import Algorithm, Round
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.row_vectors import as_tensors
 from fedactors.learning.trainer import Trainer
-from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask, Vectors
-from fedactors.models.layers import Model
+from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 from fedactors.models.network import initial
-from fedactors.models.paper_models import Logistic
 from fedactors.own_code.user_errors import class_called, in_a_line, told
+from fedactors.simulation.checks.trial_samples import CLIENTS, SAMPLES, trial_model, trial_samples
 from fedactors.simulation.prepared import Prepared
 from fedactors.workload import workload
 
-_MOST = 20_000  # parameters
 _ROUNDS = 2
-_CLIENTS = 2
-_SAMPLES = 4  # of each client
 
 
 def try_algorithm(prepared: Prepared) -> None:
     """Raise ScenarioError, with the user's line, if the scenario's algorithm cannot do two rounds."""
     algorithm = prepared.scenario.server.algorithm
-    if algorithm.learns or algorithm.centre != "none" or algorithm.shares:
+    model = trial_model(prepared)
+    if algorithm.learns or algorithm.centre != "none" or algorithm.shares or model is None:
         return
-    model = _model(prepared.model.parameters)
-    samples = _noise(model)
-    work = workload(_SAMPLES, 2, epochs=1, steps=None)
-    task = TrainingTask(model, algorithm, prepared.scenario.seed, (work,) * _CLIENTS, prepared.setting)
+    samples = trial_samples(prepared, model)
+    work = workload(SAMPLES, 2, epochs=1, steps=None)
+    task = TrainingTask(model, algorithm, prepared.scenario.seed, (work,) * CLIENTS, prepared.setting)
     central = CentralLearner(model, task.seed, LabelledSamples(samples.x[:0], samples.y[:0]))
     with _telling(algorithm):
         trainer = Trainer(task, samples)
         start = torch.from_numpy(initial(model, task.seed))
         state = _state(algorithm, "start", algorithm.start(start), start)
-        kept: list[Vectors | None] = [None] * _CLIENTS if algorithm.keeps else []
+        kept: list[Vectors | None] = [None] * CLIENTS if algorithm.keeps else []
         for version in range(_ROUNDS):
-            chunk = Chunk(version, (0, 1), (0, 0), (version, version), (work.wanted,) * _CLIENTS, (0.5, 0.5), 0.01)
+            chunk = Chunk(version, (0, 1), (0, 0), (version, version), (work.wanted,) * CLIENTS, (0.5, 0.5), 0.01)
+            before = torch.get_rng_state()
             learned = trainer.learn(chunk, [_sent(algorithm, state)], kept)
+            _refuse_draws(algorithm, before)
             kept = list(learned.kept)
-            facts = Round(version, _CLIENTS, 1.0, chunk.lr, prepared.setting, prepared.setting.clients, largest=0.5)
+            facts = Round(version, CLIENTS, 1.0, chunk.lr, prepared.setting, prepared.setting.clients, largest=0.5)
             found = algorithm.aggregate(state, as_tensors(learned.sums), facts, central)
             state = _state(algorithm, "aggregate", found, start)
 
 
-def _model(parameters: int) -> Model:
-    """Return a model of one dense layer with about so many parameters, if those are not too many."""
-    return Logistic(init="uniform").build((max(1, min(parameters, _MOST) // 2 - 1),), 2)
+def _refuse_draws(algorithm: Algorithm, before: Tensor) -> None:
+    """Refuse an `added_loss` that draws at random, whose values would depend on which process computes it.
 
-
-def _noise(model: Model) -> TrainingData:
-    draws = np.random.Generator(np.random.Philox(0))
-    x = draws.random((_CLIENTS * _SAMPLES, *model.input_shape), dtype=np.float32)
-    return TrainingData(x, draws.integers(0, 2, len(x)), contiguous(np.full(_CLIENTS, _SAMPLES)))
+    `before` is the state of torch's generator before the local steps. Raises ScenarioError.
+    """
+    if algorithm.has_added_loss and not torch.equal(before, torch.get_rng_state()):
+        raise ScenarioError(
+            f"{class_called(type(algorithm))}.added_loss: draws random numbers (accepted: what follows from outputs,"
+            " labels and global outputs)"
+        )
 
 
 def _sent(algorithm: Algorithm, state: Mapping[str, Tensor]) -> Vectors:
@@ -96,6 +92,8 @@ def _telling(algorithm: Algorithm) -> Iterator[None]:
     """Turn what the user's code raises, and what is raised by what it returned, into one ScenarioError."""
     try:
         yield
+    except UserCodeError as error:
+        raise ScenarioError(f"{class_called(type(algorithm))}: {error}") from error
     except FedactorsError:
         raise
     except (Exception, SystemExit) as error:

@@ -7,10 +7,10 @@ imported for annotations only, so that the clock can compute an algorithm's payl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fedactors.optim.client_optimizers import PLAIN, Optimizer
+from fedactors.learning.algorithm.inputs import CentralData, ClientResult, Round, TaskSetting
+from fedactors.optim.client_optimizers import Optimizer
 from fedactors.options import Options
 from fedactors.plan import Payload
 from fedactors.workload import IDLE, Workload
@@ -20,103 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from fedactors.learning.algorithm.inputs import Vectors
     from fedactors.models.layers import Loss
-    from fedactors.optim.server_optimizers import ServerOptimizer
-
-    Vectors = Mapping[str, Tensor]
-
-
-class TaskSetting(NamedTuple):
-    """The facts of a scenario before anything runs; an algorithm derives its defaults from them."""
-
-    clients: int = 0  # N
-    cohort: int = 0  # S: clients that a round wants
-    samples: int = 0  # n: at all clients, before the server shares any
-    central: int = 0  # n_0: samples of the server's own
-    batch: int = 1  # B: of a client's step
-    epochs: int | None = None  # E_c, if clients count in passes
-    steps: float = 0.0  # K: local steps wanted of a client, the mean over those that hold data
-    sample_size: float = 0.0  # one sample on the wire, in models
-    optimizer: Optimizer = PLAIN  # of the clients' local steps, as the scenario says
-    evaluation: float = 0.0  # work of one evaluation of a regulariser, in samples
-    with_replacement: bool = False  # how batches are drawn, also the server's
-
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class ClientResult(NamedTuple):
-    """The local work of one client, or of many at once (then vectors are rows and scalars are columns)."""
-
-    start: Tensor  # (parameters,) or (clients, parameters): the model it started from, x
-    delta: Tensor  # same shape: y - x
-    sent: Vectors  # what the server broadcast
-    steps: Tensor | float  # local steps completed, () or (clients, 1)
-    lr: float  # eta_l
-    kept: Vectors = NOTHING  # what the client kept from its last trip, zeros at its first
-    gradient: Tensor | None = None  # of the first local step, at x; only for algorithms that say `wants_gradient`
-    state: Vectors = NOTHING  # of the client's optimiser at the end
-    gradients: Tensor | None = None  # of shape of delta: sum of the loss's gradients, if `wants_gradient_sum` and known
-    own: Tensor | None = None  # of shape of delta: the client's own model at the end, for algorithms with an `own_pull`
-
-
-UNKNOWN = TaskSetting()
-
-
-class Round(NamedTuple):
-    """The facts of a round that the server aggregates with."""
-
-    version: int
-    heard: int  # updates received
-    weight: float  # sum of the aggregation weights
-    lr: float  # clients' learning rate
-    setting: TaskSetting = UNKNOWN
-    members: int = 0  # devices that belonged to the population in this round, selected or not: N
-    arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
-    departed: tuple[int, ...] = ()  # and those that left for good
-    mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given
-    updates: tuple[tuple[float, int], ...] = ()  # weight of each update and its age, where a rule needs them
-    exact: bool = False  # whether these are the models that servers have; else what clients were sent of them
-    steps: int = 0  # local steps behind the updates received: sum of K_i
-    server_lr: float | None = None  # the server's rate in this round, where a schedule gives it
-    largest: float = 0.0  # of the aggregation weights
-    heard_before: int = 0  # rounds before this one in which an update counted
-
-
-class CentralData(Protocol):
-    """The server's own data D_0, as an algorithm may use them: on the server, or on a central learner of its own."""
-
-    def learn(
-        self,
-        x: Tensor,
-        lr: float,
-        work: Workload,
-        version: int,
-        *,
-        weight: float = 1.0,
-        correction: Tensor | None = None,
-        optimizer: ServerOptimizer | None = None,
-    ) -> Tensor:
-        """Return LocalSGD(x, lr, K_0, D_0).y with the batches of round `version`; x itself if nothing is to be done.
-
-        Gradients are multiplied by `weight`, and `correction` is added to each. An `optimizer`, new in every call,
-        takes the place of SGD with `lr`.
-        """
-        ...
-
-    def learn_and_sum(
-        self, x: Tensor, lr: float, work: Workload, version: int, *, weight: float, correction: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return what `learn` does, and the sum of its steps' weighted gradients, without the correction."""
-        ...
-
-    def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
-        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
-        ...
-
-    def gradient(self, x: Tensor) -> Tensor:
-        """Return the gradient of the mean loss over all of D_0 at x."""
-        ...
 
 
 class Algorithm(Options):
@@ -194,6 +99,11 @@ class Algorithm(Options):
         return type(self).correction is not Algorithm.correction or pulls
 
     @property
+    def has_added_loss(self) -> bool:
+        """Whether clients minimise more than the loss of the model: an `added_loss`."""
+        return type(self).added_loss is not Algorithm.added_loss
+
+    @property
     def wants_gradient(self) -> bool:
         """Whether `ClientResult.gradient` is used; it costs one more step, computed only if so."""
         return False
@@ -245,8 +155,11 @@ class Algorithm(Options):
         return Payload()
 
     def effort(self, setting: TaskSetting) -> float:
-        """Return how much longer a client's step takes than its own samples do: as long, unless it does more."""
-        return 1.0
+        """Return how much longer a client's step takes than its own samples do: as long, unless it does more.
+
+        With an `added_loss` it has one more forward pass, about a third of a step.
+        """
+        return 4 / 3 if self.has_added_loss else 1.0
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
@@ -270,6 +183,16 @@ class Algorithm(Options):
     def correction(self, sent: Vectors, kept: Vectors) -> Tensor | None:
         """Return what is added to every local gradient of a trip, of the shape of a vector in `sent` or `kept`."""
         return None
+
+    def added_loss(self, outputs: Tensor, labels: Tensor, global_outputs: Tensor) -> Tensor:
+        """Return what is added to the loss of each sample of a client's batch, `(batch,)`, before their mean.
+
+        `outputs` are those of the client's model, `(batch, *output_shape)`. `global_outputs` are, of the same shape and
+        without gradients, those of the model that the trip started from, as it is evaluated: dropout off, BatchNorm by
+        its running averages. `labels` are as the data have them, `(batch, *label_shape)`. Nothing may be drawn at
+        random. An algorithm that overrides this has such a loss.
+        """
+        return outputs.new_zeros(len(labels))
 
     def moments(self, sent: Vectors, kept: Vectors) -> Vectors:
         """Return the vectors of the optimiser's state that are not zero when a trip begins."""
