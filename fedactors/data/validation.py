@@ -41,9 +41,9 @@ def info_with_validation(info: Info, share: float | None) -> Info:
 def with_validation(data: Data, share: float | None) -> Data:
     """Return the data with a share of their test samples put aside; without a share, `data`.
 
-    The share is the same of each client's test samples, where these come by client, of those that are like the clients'
-    and like the central data, and of each label, up to one sample. Raises ScenarioError if the data have a part for
-    validation.
+    The share is the same of each client's test samples, where these come by client, up to one sample; else of those
+    that are like the clients' and like the central data, if there are such, and of each label among these. Raises
+    ScenarioError if the data have a part for validation.
     """
     if share is None:
         return data
