@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from fedactors.own_code.user_code import Reference
 
 _PARTS = ("federated_", "central_")  # prefixes of the parts of a test set
+VALIDATION = "validation_"  # before the name of a measure of the samples for validation
+TEST = "test_"  # before the name of a measure where that of the test samples is meant, although there is validation
+_MARK = "validation_loss"  # a column of every evaluation with samples for validation
 CLASS, VALUES, LABELS = "class", "value", "multi-label"  # what labels a measure is of
 _TOP = re.compile(r"top[1-9]\d{0,3}")
 
@@ -58,6 +62,7 @@ _NOT_SHARES = {  # measures whose values are not between 0 and 1
     "explained_variance", "pearson", "spearman",
 }  # fmt: skip
 WRITTEN = ("accuracy", "loss", "auc", "recall10", "spreadout")  # measures that need not be named
+OF_NO_SAMPLES = ("train_loss", "spreadout")  # measures that do not depend on the samples of an evaluation
 
 
 def info_of(name: str) -> MetricInfo | None:
@@ -68,8 +73,30 @@ def info_of(name: str) -> MetricInfo | None:
 
 
 def without_part(column: str) -> str:
-    """Return the name of a measure without the part of the test set that a column is of."""
+    """Return the name of a measure without the part of the test set, or of validation, that a column is of."""
+    column = column.removeprefix(VALIDATION)
     return next((column.removeprefix(part) for part in _PARTS if column.startswith(part)), column)
+
+
+def of_validation(measures: Mapping[str, float]) -> dict[str, float]:
+    """Return measures of the samples for validation under the names of their columns; without what is of no samples."""
+    return {VALIDATION + name: value for name, value in measures.items() if name not in OF_NO_SAMPLES}
+
+
+def is_validated(columns: Container[str]) -> bool:
+    """Return whether columns of an evaluation are also of samples for validation."""
+    return _MARK in columns
+
+
+def chooser(name: str, own: Container[str] = (), *, validated: bool) -> str:
+    """Return the column of metrics that a choice by a measure looks at: of validation, where there are such samples.
+
+    A name with "test_" before it means the test samples, unless it is one of a scenario's `own` measures.
+    """
+    if name not in own and name.startswith(TEST):
+        return name.removeprefix(TEST)
+    alone = name.startswith(VALIDATION) or name in OF_NO_SAMPLES
+    return name if alone or not validated else VALIDATION + name
 
 
 def higher_is_better(name: str) -> bool | None:

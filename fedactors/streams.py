@@ -48,6 +48,7 @@ class Purpose(IntEnum):
     TREE = 29  # noise of the nodes of a tree over rounds
     SECURE_GROUPS = 30  # who is in which group of secure aggregation
     ATTACK = 31  # what an attacker sends in a trip
+    VALIDATION = 32  # which test samples are put aside for validation
 
 
 _WORD = 2**64 - 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from fedactors.cli.run_outputs import (
     AuditOutput,
@@ -61,6 +61,7 @@ class CompareOutput(Output):
 
     answer: str
     notes: list[str]
+    ranked_by: str  # the measure by which the best variant is chosen
     target: float | None
     baseline: str
     estimates: list[EstimateFigures]
@@ -72,6 +73,9 @@ class PlaceFigures(TypedDict):
 
     at: dict[str, Any]
     value: IntervalFigures | None
+    test: NotRequired[
+        IntervalFigures | None
+    ]  # the test samples' value, where places are ranked by those for validation
 
 
 class SweepOutput(Output):
@@ -143,6 +147,7 @@ class DataOutput(Output):
     kind: str
     train: int
     test: int
+    validation: NotRequired[int]  # samples by which settings are chosen, where there are some
     held: int
     input_shape: list[int]
     inputs: list[Any]

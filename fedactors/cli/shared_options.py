@@ -12,7 +12,7 @@ from fedactors.errors import ScenarioError, visible
 VERSIONS: dict[str, int] = {}  # of what commands print with --json, where it is no longer 1
 SCENARIO = "scenario file (YAML), or the name of one that comes with fedactors: see `fedactors scenarios`"
 
-_WINDOWS = {"last-tenth": None, "last-round": 1}  # of --metric: rounds that are averaged over
+_WINDOWS = {"last-tenth": None, "last-round": 1, "best-round": 0}  # of --metric: rounds that are averaged over
 
 
 def overrides(command: argparse.ArgumentParser, text: str) -> None:
@@ -71,7 +71,8 @@ def averaging(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--metric",
         choices=list(_WINDOWS),
-        help="of accuracy, loss and the like: the mean over the last tenth of the rounds (default), or the last round",
+        help="of accuracy, loss and the like: the mean over the last tenth of the rounds (default), the last round, or"
+        " the round that is best by the samples for validation",
     )
     command.add_argument("--window", type=int, metavar="N", help="the mean over the last N rounds instead")
 

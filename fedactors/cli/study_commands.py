@@ -61,6 +61,7 @@ def run_compare(options: argparse.Namespace) -> int:
     from fedactors.scenario.model import Scenario
     from fedactors.study import comparison_tables, page
     from fedactors.study.comparison import compare, seeds_of
+    from fedactors.study.exports import comparison_files
 
     _check(options)
     base = Scenario.load(options.scenario, options.set)
@@ -74,9 +75,9 @@ def run_compare(options: argparse.Namespace) -> int:
     text = comparison_tables.text(found)
     files = {
         "comparison.txt": lambda: text + "\n",
-        "comparison.csv": lambda: comparison_tables.as_csv(found),
-        "comparison.tex": lambda: comparison_tables.latex(found),
-        "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
+        "comparison.csv": lambda: comparison_files.as_csv(found),
+        "comparison.tex": lambda: comparison_files.latex(found),
+        "runs.csv": lambda: comparison_files.runs_csv(found.rows, found.target, found.window),
     }
     _write(out, files | _outcomes(options, found.rows))
     page.write(found, out / "comparison.html")
@@ -86,6 +87,7 @@ def run_compare(options: argparse.Namespace) -> int:
     said = {
         "answer": comparison_tables.answer(found),
         "notes": comparison_tables.cautioned(found),
+        "ranked_by": comparison_tables.columns(found)[0],
         "target": found.target,
         "baseline": found.baseline,
         "estimates": estimates,
@@ -99,8 +101,9 @@ def run_compare(options: argparse.Namespace) -> int:
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print and write; 0 when done, 130 when stopped. Raises UsageError for what the user can correct."""
     from fedactors.scenario.model import Scenario
-    from fedactors.study import comparison_tables, sweep_page
+    from fedactors.study import sweep_page
     from fedactors.study.comparison import seeds_of
+    from fedactors.study.exports import comparison_files
     from fedactors.study.sweep import axes_of, sweep
 
     _check(options)
@@ -116,16 +119,25 @@ def run_sweep(options: argparse.Namespace) -> int:
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",
-        "runs.csv": lambda: comparison_tables.runs_csv(found.rows, found.target, found.window),
+        "runs.csv": lambda: comparison_files.runs_csv(found.rows, found.target, found.window),
         **_outcomes(options, found.rows),
     })  # fmt: skip
     sweep_page.write(found, out / "sweep.html")
-    places = [{"at": at, "value": value and value._asdict()} for at, value in found.places()]
+    places = [_place(found, at, value) for at, value in found.places()]
     said = {"answer": sweep_page.answer(found), "measure": found.measure, "target": found.target, "places": places}
     _print(options, "sweep", text, out / "sweep.html", said)
     if options.plot:
         found.plot().savefig(options.plot, dpi=160)
     return code
+
+
+def _place(found: Any, at: Any, value: Any) -> dict[str, Any]:
+    """Return a place of a sweep, also with the test samples' value where it is ranked by others."""
+    said = {"at": at, "value": value and value._asdict()}
+    if found.on_test is None:
+        return said
+    test = found.mean(found.on_test, at)
+    return said | {"test": test and test._asdict()}
 
 
 def _found(study: Callable[[], Any]) -> tuple[Any, int]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.data.base import Data, Float32, Int64
+from fedactors.data.base import Data, Float32, Int64, LabelArray
 from fedactors.errors import DataError
 
 _ACCEPTED = "arrays, tensors or lists of numbers, samples as floats and labels as whole numbers from 0"
@@ -24,7 +24,7 @@ def accepted(data: Any, name: str, *, whole: bool = True, ignored: int | None = 
 
     Whole ones are below the number of classes, or `ignored`.
 
-    Raises DataError if it is no `Data`, if numbers would change, or if test samples hold NaN or Inf.
+    Raises DataError if it is no `Data`, if numbers would change, or if test or validation samples hold NaN or Inf.
     """
     if not isinstance(data, Data):
         kind = type(data).__name__
@@ -37,16 +37,36 @@ def accepted(data: Any, name: str, *, whole: bool = True, ignored: int | None = 
         test_x=_samples(data.test_x, name, "test samples"),
         test_y=labels_of(data.test_y, name, "test labels"),
     )
-    for which, samples, labels in (("training", found.x, found.y), ("test", found.test_x, found.test_y)):
+    if data.validation_x is not None:
+        found = replace(
+            found,
+            validation_x=_samples(data.validation_x, name, "validation samples"),
+            validation_y=labels_of(data.validation_y, name, "validation labels"),
+        )
+    for which, samples, labels in _parts(found):
         if len(samples) != len(labels):
             raise DataError(f'data set "{name}": {len(samples)} {which} samples and {len(labels)} labels')
     if found.weights is not None and np.shape(found.weights) != (len(found.y),):
         problem = f"weights of shape {np.shape(found.weights)}"
         raise DataError(f'data set "{name}": {problem} (accepted: one for each of {len(found.y)} samples)')
-    if not np.isfinite(found.test_x).all():
-        first = int(np.flatnonzero(~np.isfinite(found.test_x).reshape(len(found.test_x), -1).all(axis=1))[0])
-        raise DataError(f'data set "{name}": test samples: NaN or Inf in sample {first} (accepted: finite numbers)')
+    for which, samples, _ in _parts(found)[1:]:
+        _check_finite(samples, name, which)
     return found
+
+
+def _parts(data: Data) -> list[tuple[str, Float32, LabelArray]]:
+    """Return the name, the samples and the labels of each part."""
+    parts = [("training", data.x, data.y), ("test", data.test_x, data.test_y)]
+    if data.validation_x is not None and data.validation_y is not None:
+        parts.append(("validation", data.validation_x, data.validation_y))
+    return parts
+
+
+def _check_finite(samples: Float32, name: str, which: str) -> None:
+    """Raise DataError if samples hold NaN or Inf."""
+    if not np.isfinite(samples).all():
+        first = int(np.flatnonzero(~np.isfinite(samples).reshape(len(samples), -1).all(axis=1))[0])
+        raise DataError(f'data set "{name}": {which} samples: NaN or Inf in sample {first} (accepted: finite numbers)')
 
 
 def _samples(value: Any, name: str, what: str) -> Float32:

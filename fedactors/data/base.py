@@ -48,11 +48,17 @@ class Info:
     kind: LabelKind = "class"
     weighted: bool = False  # whether each training sample has a weight of its own
     variants: int = 1  # in which each training sample is kept
+    validation_size: int = 0  # samples by which settings are chosen and runs end; none of them is a test sample
 
     @property
     def outputs(self) -> int:
         """How many numbers a model answers for a sample, or for a place of a sequence."""
         return max(1, prod(self.label_shape)) if self.kind == "value" else self.classes
+
+    @property
+    def evaluated_size(self) -> int:
+        """How many samples the server evaluates a model on."""
+        return self.test_size + self.validation_size
 
 
 class LabelledSamples(NamedTuple):
@@ -71,7 +77,7 @@ class Data:
     client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
     the test samples those between `test_clients[k]` and `test_clients[k + 1]`. Data of two sources have further samples
     for a central learner, `central_x`, `central_y` and their weights; `test_central` says which test samples are like
-    those.
+    those. `validation_x`, `validation_y` and `validation_central` are the same of a part for validation.
 
     Labels of the kind "value" are float32, `(n,)` or `(n, values)`, those of the kind "multi-label" float32 of 0 and 1,
     `(n, classes)`, those of the kind "sequence" int64, `(n, places)`.
@@ -93,6 +99,9 @@ class Data:
     client_names: tuple[str, ...] = ()  # what the data call their clients, in order
     label_names: tuple[str, ...] = ()  # what the data call their labels, in order
     variants: Float32 | None = None  # (variants * n, *input_shape): training samples transformed at random, see `task`
+    validation_x: Float32 | None = None  # (validation samples, *input_shape); None if there is no such part
+    validation_y: LabelArray | None = None  # (validation samples,)
+    validation_central: NDArray[np.bool_] | None = None  # (validation samples,)
 
     @property
     def strata(self) -> Int64:

@@ -19,6 +19,9 @@ class EvaluationSet:
     y: NDArray[np.int64]  # (n,), or (n, places) for sequences
     central: NDArray[np.bool_] | None = None  # (n,)
     weights: NDArray[np.float32] | None = None  # (n,): how much each sample counts in the loss; None if all count 1
+    validation: EvaluationSet | None = (
+        None  # further samples, by which settings are chosen; none of them is among these
+    )
 
     def parts(self) -> dict[str, NDArray[np.bool_]]:
         """Return which samples belong to each part, by the prefix of its measures: everything is ""."""

@@ -13,6 +13,7 @@ from fedactors.learning.client_evaluation import client_model, evaluate_clients
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.fine_tuning import tuner_of
 from fedactors.learning.training_task import ClientMeasures, TrainingData, TrainingTask, Vectors
+from fedactors.metric_names import of_validation
 
 
 class Evaluator(Worker):
@@ -22,6 +23,9 @@ class Evaluator(Worker):
         super().__init__("cpu")
         self._tuner = tuner_of(task, samples)
         self._evaluator = ModelEvaluator(task.model, evaluation_set, "cpu", task.metrics)
+        self._validation: ModelEvaluator | None = None
+        if (validation := evaluation_set.validation) is not None:
+            self._validation = ModelEvaluator(task.model, validation, "cpu", task.metrics)
         self._holdout = task.holdout
         self._personal = task.personal
         self._on_all = task.evaluates_on_all
@@ -29,10 +33,12 @@ class Evaluator(Worker):
     def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
         """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
 
-        `audience` is a mask, `(clients,)`. An audience without hold-out data has no measures.
+        `audience` is a mask, `(clients,)`. An audience without hold-out data has no measures. Those of the samples for
+        validation, where there are some, stand beside those of the test set.
         """
         if audience is None or self._holdout is None:
-            return self._evaluator.evaluate(public["x"])
+            validation = {} if self._validation is None else of_validation(self._validation.evaluate(public["x"]))
+            return self._evaluator.evaluate(public["x"]) | validation
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
         return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fedactors.report.curves import AXES, ProgressAxis, axes, progress, progressing
+from fedactors.report.curves import progressing
 from fedactors.report.figure import Chart, blank, hover, legend
 from fedactors.report.measures import Floats, every
 from fedactors.report.palette import run_line
+from fedactors.report.progress_axes import AXES, ProgressAxis, axes, progress
 from fedactors.run_files.records import Records
 
 Ends = Callable[[Sequence[float]], tuple[float, float]]  # of a mean's confidence interval; NaN if it has none

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fedactors.metric_names import VALIDATION
 from fedactors.report import curves
 from fedactors.report.figure import share
 from fedactors.report.html_page import Page, Section
-from fedactors.report.measures import at_end, totals, virtual_span
+from fedactors.report.measures import BEST_ROUND, at_end, totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import DASHES, OUTCOME, RUNS, label, run_line
+from fedactors.report.progress_axes import axes
 from fedactors.report.terminal_text import size, span
 from fedactors.report.variant_names import in_words, told_apart
 from fedactors.run_files.files import SCENARIO, yaml_of
@@ -24,7 +26,7 @@ def compared(runs: Sequence[Records], window: int | None = None) -> Page:
     shown = runs[:_CURVES]
     sections = [
         Section("figures", "Side by side", (), (_figures(runs, names, window),)),
-        Section("learning", "Learning", tuple(curves.learning(shown, names)), (), "two", tuple(curves.axes(shown))),
+        Section("learning", "Learning", tuple(curves.learning(shown, names)), (), "two", tuple(axes(shown))),
         Section("participation", "Participation", (), (_outcomes(runs, names),), "", (), _chips(runs)),
     ]
     return Page(
@@ -79,14 +81,19 @@ def _lead(runs: Sequence[Records]) -> str:
 
 
 def _answer(runs: Sequence[Records], names: Sequence[str], window: int | None) -> str:
-    """Return which run has the highest accuracy, and which the next; nothing if fewer than two were evaluated."""
-    ends = {name: at_end(records, "accuracy", window) for name, records in zip(names, runs, strict=True)}
+    """Return which run has the highest accuracy, and which the next; nothing if fewer than two were evaluated.
+
+    Where all runs have samples for validation it is the accuracy on these.
+    """
+    validated = all(records.validated for records in runs)
+    column, of = (f"{VALIDATION}accuracy", "validation accuracy") if validated else ("accuracy", "accuracy")
+    ends = {name: at_end(records, column, window) for name, records in zip(names, runs, strict=True)}
     known = {name: value for name, value in ends.items() if value is not None}
     if len(known) < 2:
         return ""
     best, second = sorted(known, key=lambda name: known[name], reverse=True)[:2]
     return (
-        f"{best} has the highest accuracy, {known[best]:.2%}, {100 * (known[best] - known[second]):.2f} points above"
+        f"{best} has the highest {of}, {known[best]:.2%}, {100 * (known[best] - known[second]):.2f} points above"
         f" {second}; {averaged(window)}. Single runs tell no interval: `fedactors compare` runs several seeds of each."
     )
 
@@ -95,6 +102,8 @@ def averaged(window: int | None) -> str:
     """Return over which rounds accuracies and losses are means."""
     if window is None:
         return "means over the last tenth of the rounds"
+    if window == BEST_ROUND:
+        return "of each run's best round by its samples for validation"
     return "of the last round" if window == 1 else f"means over the last {window:,} rounds"
 
 

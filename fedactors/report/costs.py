@@ -58,7 +58,12 @@ def milestones(records: Records) -> PageTable | None:
     columns = {name: head for name, head in _HEADS.items() if any(name in line for line in reached)}
     rows = tuple(tuple(_cell(line, name) for name in columns) for line in reached)
     numbers = tuple(range(len(columns)))
-    return PageTable(tuple(columns.values()), rows, numbers, "", "The first evaluation that showed as much.")
+    return PageTable(tuple(columns.values()), rows, numbers, "", f"The first evaluation{_of(reached[0])} as much.")
+
+
+def _of(line: Mapping[str, Any]) -> str:
+    """Return of which samples the accuracies are, as a part of a sentence."""
+    return " of the samples for validation that showed" if "validation_accuracy" in line else " that showed"
 
 
 def _cell(line: Mapping[str, Any], name: str) -> TableCell:

@@ -3,75 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fedactors.metric_names import VALIDATION
 from fedactors.report.figure import Chart, blank, hover, legend, tied, zoomable
-from fedactors.report.measures import Floats, byte_unit, energy_unit, every, time_unit
+from fedactors.report.measures import every
 from fedactors.report.palette import LIGHT, RUNS, run_line
+from fedactors.report.progress_axes import ProgressAxis, axes, progress
 from fedactors.run_files.records import AT_CLIENTS, Records
 
 _POINTS = 2_000
 _FEWEST = 500
 _TIPS = 3  # lines whose values are shown together; of more, only that of the line below the pointer
 _MARKS = 300
-_TICKS = 500
-AXES = {
-    "round": "round", "virtual": "virtual time", "bytes": "traffic", "joules": "energy", "epsilon": "epsilon",
-    "wall": "wall time",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ProgressAxis:
-    """One way to count progress: the key of a column, and what the axis is called, unit included."""
-
-    key: str
-    name: str
-    label: str
-    scale: float
-
-
-def axes(runs: Sequence[Records]) -> list[ProgressAxis]:
-    """Return the axes that these runs can be drawn against, in one unit each."""
-    columns = [progress(records) for records in runs]
-    largest = {key: max((float(np.nanmax(c[key], initial=0)) for c in columns), default=0.0) for key in AXES}
-    units = {
-        "round": ("", 1.0),
-        "virtual": time_unit(largest["virtual"]),
-        "bytes": byte_unit(largest["bytes"]),
-        "joules": energy_unit(largest["joules"]),
-        "epsilon": ("", 1.0),
-        "wall": time_unit(largest["wall"]),
-    }
-    return [
-        ProgressAxis(key, name, f"{name} ({units[key][0]})" if units[key][0] else name, units[key][1])
-        for key, name in AXES.items()
-        if largest[key]
-    ]
-
-
-def progress(records: Records) -> dict[str, Floats]:
-    """Return what each axis counts, by the end of each round."""
-    metrics = records.metrics
-    moved = records.ahead("bytes_down") + np.nancumsum(metrics["bytes_down"] + metrics["bytes_up"])
-    return {
-        "round": metrics["round"],
-        "virtual": metrics["virtual_seconds"],
-        "bytes": moved,
-        "joules": records.ahead("joules") + np.cumsum(metrics["joules"]),  # NaN where none are counted
-        "epsilon": metrics["epsilon"],  # NaN where it is not counted
-        "wall": metrics["wall_seconds"],
-    }
-
-
-def clocks(records: Records) -> dict[str, list[float]]:
-    """Return what each axis counts by the end of some rounds, evenly spread, from 0 on; without what is not known."""
-    rows = every(records.rounds, _TICKS)
-    found = {key: values[rows] for key, values in progress(records).items()}
-    return {key: [0.0, *values.tolist()] for key, values in found.items() if np.isfinite(values).all()}
 
 
 def learning(runs: Sequence[Records], names: Sequence[str]) -> list[Chart]:
@@ -104,6 +50,8 @@ def _named(runs: Sequence[Records], names: Sequence[str], column: str) -> Chart:
     made.xaxis.tags = ["progress"]
     drawn = [k for k, records in enumerate(runs) if _has(records, column)]
     said = {names[k]: _line(made, runs[k], column, ways, _look(runs, k), names[k], len(runs)) for k in drawn}
+    if len(runs) == 1:
+        _validation(made, runs[0], column, ways)
     progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.3f}" for name, value in said.items())
     way = {True: "Higher is better.", False: "Lower is better.", None: ""}[
@@ -153,12 +101,14 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     ways = axes(runs)
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
+    called = ["test set"] if len(runs) == 1 and runs[0].validated else names
     said = [
-        _line(made, records, "accuracy", ways, _look(runs, k), names[k], len(runs)) for k, records in enumerate(runs)
+        _line(made, records, "accuracy", ways, _look(runs, k), called[k], len(runs)) for k, records in enumerate(runs)
     ]
     for records in runs if len(runs) == 1 else ():
         _decisions(made, records, ways)
         _moves(made, records, ways)
+        _validation(made, records, "accuracy", ways)
     progressing(made, runs)
     last = "; ".join(f"{name} ends at {value:.1%}" for name, value in zip(names, said, strict=True) if value == value)
     text = "Share of the test set that the global model gets right."
@@ -179,6 +129,7 @@ def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     for k, records in enumerate(runs):
         if alone:
             _line(made, records, "train_loss", ways, _TRAIN, "clients, while they train")
+            _validation(made, records, "loss", ways)
         said.append(_line(made, records, "loss", ways, _look(runs, k), "test set" if alone else names[k], len(runs)))
     if alone:
         legend(made, "top_right")
@@ -188,7 +139,16 @@ def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:
     return Chart("loss", "Loss", "Lower is better.", made, f"Loss against progress: {last}.", _sampled(runs))
 
 
+_ASIDE = {"line_color": RUNS[0], "line_width": 1.5, "line_dash": [1, 3]}
 _TRAIN = {"line_color": LIGHT["text"], "line_width": 1.5, "line_dash": [4, 3], "tags": ["muted"]}
+
+
+def _validation(made: Any, records: Records, measure: str, ways: list[ProgressAxis]) -> None:
+    """Draw a measure of the samples for validation, where there are some, beside that of the test set."""
+    if _has(records, VALIDATION + measure):
+        _line(made, records, VALIDATION + measure, ways, _ASIDE, "validation")
+        legend(made, "right")
+        made.legend.visible = True
 
 
 def _look(runs: Sequence[Records], k: int) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def hover(tips: Sequence[tuple[str, str]], renderers: Sequence[Any], **options: 
 def tied(made: Any, key: str, ends: tuple[float, float], scale: float = 1.0, offset: float = 0.0) -> None:
     """Tie the window of a chart to those of the other charts that show progress.
 
-    `key` is what its axis shows, one of `curves.AXES`, in `scale` and shifted by `offset`; "chosen" is the one that the
-    reader has chosen.
+    `key` is what its axis shows, one of `progress_axes.AXES`, in `scale` and shifted by `offset`; "chosen" is the one
+    that the reader has chosen.
     """
     from bokeh.models import Range1d
 

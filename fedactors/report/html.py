@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedactors.report import costs, curves, page_sections, participation_figures, traffic
+from fedactors.report import costs, curves, page_sections, participation_figures, progress_axes, traffic
 from fedactors.report.compare import compared
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.measures import totals
@@ -35,7 +35,7 @@ def write(folder: str | Path, out: str | Path | None = None) -> Path:
         warnings=page_sections.warnings(records),
         digests=page_sections.digests(records),
         scenario=page_sections.scenario_shown(records),
-        progress=curves.clocks(records),
+        progress=progress_axes.clocks(records),
     )
     return save(page, Path(out or records.path / "report.html"))
 
@@ -53,7 +53,7 @@ def _sections(records: Records) -> list[Section]:
     learned = tuple(curves.learning([records], [records.name]))
     chips = _chips(records)
     found = [
-        Section("learning", "Learning", learned, (), "two", tuple(curves.axes([records]))),
+        Section("learning", "Learning", learned, (), "two", tuple(progress_axes.axes([records]))),
         Section("participation", "Participation", _drawn(participation_figures.rounds(records)),
                 (page_sections.outcomes(records),) if sum(totals(records).values()) else (), "wide"),
         Section("timeline", "Timeline", _drawn(timeline(records)), outcomes=chips),

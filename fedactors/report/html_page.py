@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from fedactors.report import curves
 from fedactors.report.figure import Chart
 from fedactors.report.page.script import script
 from fedactors.report.page.style import css
 from fedactors.report.page.template import PAGE
 from fedactors.report.page_sections import Card, PageTable, Part
 from fedactors.report.palette import THEMES
+from fedactors.report.progress_axes import ProgressAxis
 from fedactors.run_files.writing import write_page
 from fedactors.version import VERSION
 
@@ -28,7 +28,7 @@ class Section:
     charts: tuple[Chart, ...] = ()
     tables: tuple[PageTable, ...] = ()
     layout: str = ""
-    axes: tuple[curves.ProgressAxis, ...] = ()
+    axes: tuple[ProgressAxis, ...] = ()
     outcomes: tuple[dict[str, str], ...] = ()
 
 

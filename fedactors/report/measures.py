@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.metric_names import VALIDATION
 from fedactors.plan import HEARD, SECOND
 from fedactors.run_files.records import OUTCOMES, Records
 
@@ -17,6 +18,7 @@ Counts = dict[str, Floats]
 
 HEARD_NAMES = tuple(name for name in OUTCOMES if name in {outcome.value for outcome in HEARD})
 DAY = 86_400 * SECOND
+BEST_ROUND = 0  # in place of a number of rounds: the one that is best by the samples for validation
 
 
 def every(count: int, most: int) -> Ints:
@@ -133,14 +135,27 @@ def last_rounds(records: Records, window: int | None = None) -> int:
 def at_end(records: Records, column: str, window: int | None = None) -> float | None:
     """Return the mean of a column of metrics over rounds up to the last one that has a value; None if none has.
 
-    Rounds without a value are left out. How many rounds these are is what `last_rounds` says.
+    Rounds without a value are left out. How many rounds these are is what `last_rounds` says. With `BEST_ROUND` as the
+    window it is the value in the round that is best by the samples for validation; None without such samples.
     """
+    if window == BEST_ROUND:
+        return _at_best(records, column)
     values = records.metrics[column]
     rows = np.flatnonzero(np.isfinite(values))
     if not len(rows):
         return None
     at = records.metrics["round"][rows]
     return float(values[rows[at > at[-1] - last_rounds(records, window)]].mean())
+
+
+def _at_best(records: Records, column: str) -> float | None:
+    """Return a column of metrics in the first round with the best accuracy in validation, or loss if there is none."""
+    if not records.validated:
+        return None
+    accuracy, loss = (records.metrics[f"{VALIDATION}{name}"] for name in ("accuracy", "loss"))
+    best = np.nanargmax(accuracy) if np.isfinite(accuracy).any() else np.nanargmin(loss)
+    value = float(records.metrics[column][best])
+    return value if np.isfinite(value) else None
 
 
 def totals(records: Records) -> dict[str, int]:

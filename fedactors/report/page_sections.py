@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedactors.metric_names import VALIDATION
 from fedactors.report.figure import share
 from fedactors.report.measures import GroupShare, by_group, totals, virtual_span
 from fedactors.report.palette import MEANING, OUTCOME, label
@@ -69,7 +70,7 @@ class PageTable:
 
 def finals(records: Records) -> dict[str, float]:
     """Return the last accuracy and loss that are known, and what else the scenario measures."""
-    names = ("accuracy", "loss", *records.measures)
+    names = ("accuracy", "loss", f"{VALIDATION}accuracy", f"{VALIDATION}loss", *records.measures)
     written = records.summary.get("final")
     if isinstance(written, dict):
         return {name: float(written[name]) for name in names if written.get(name) is not None}
@@ -116,6 +117,14 @@ def _notes(records: Records) -> list[str]:
     return [note for notes in lists if isinstance(notes, list) for note in notes if isinstance(note, str)]
 
 
+def _validated(learned: Mapping[str, float]) -> list[Card]:
+    """Return the figure of the samples for validation, where there are some: the accuracy, or else the loss."""
+    if (accuracy := learned.get(f"{VALIDATION}accuracy")) is not None:
+        return [Card("Validation accuracy", f"{accuracy:.1%}", "of samples put aside")]
+    loss = learned.get(f"{VALIDATION}loss")
+    return [] if loss is None else [Card("Validation loss", f"{loss:.3f}", "on samples put aside")]
+
+
 def cards(records: Records) -> list[Card]:
     """Return the figures of the headline."""
     learned, counts = finals(records), totals(records)
@@ -124,6 +133,7 @@ def cards(records: Records) -> list[Card]:
     wall, virtual = wall_seconds(records), virtual_span(records)
     found = [Card("Final accuracy", f"{learned['accuracy']:.1%}", "of the test set")] if "accuracy" in learned else []
     found += [Card("Final loss", f"{learned['loss']:.3f}", "on the test set")] if "loss" in learned else []
+    found += _validated(learned)
     for name in records.measures:
         if name in learned:
             found.append(Card(f"Final {name.replace('_', ' ')}", f"{learned[name]:.3f}", "on the test set"))

@@ -10,9 +10,9 @@ import numpy as np
 from fedactors.errors import RunFolderError, suggestion
 from fedactors.extras import needed
 from fedactors.plan import SECOND
-from fedactors.report.curves import ProgressAxis, axes, progress
 from fedactors.report.measures import Counts, by_hour, every, outcomes_per_round, steps_done
 from fedactors.report.palette import OUTCOME, label
+from fedactors.report.progress_axes import ProgressAxis, axes, progress
 from fedactors.run_files.records import OUTCOMES, Records
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Figures = Mapping[str, Any]
+_OF_PARTS = ("federated_", "central_", "validation_federated_", "validation_central_")
 
 
 def summary(figures: Figures) -> str:
@@ -29,7 +30,7 @@ def summary(figures: Figures) -> str:
 def _measures(final: Figures) -> list[str]:
     """Return accuracy and loss, and what else was measured of the whole test set."""
     first = [name for name in ("accuracy", "loss") if name in final]
-    others = [name for name in final if name not in first and not name.startswith(("federated_", "central_"))]
+    others = [name for name in final if name not in first and not name.startswith(_OF_PARTS)]
     return [f"{name} {final[name]:.4f}" for name in (*first, *others) if final[name] is not None]
 
 
@@ -183,9 +184,9 @@ def _reached(figures: Figures) -> list[str]:
     last = reached[-1]
     spent = [joules(last["joules"])] if "joules" in last else []
     spent += [f"a cost of {last['cost']:.4g}"] if "cost" in last else []
-    return [
-        f"  to {last['accuracy']:.0%}     round {last['round']:,}, {span(last['virtual_seconds'])}, {', '.join(spent)}"
-    ]
+    of = " (by validation accuracy)" if "validation_accuracy" in last else ""
+    when = f"round {last['round']:,}, {span(last['virtual_seconds'])}"
+    return [f"  to {last['accuracy']:.0%}     {when}, {', '.join(spent)}{of}"]
 
 
 def joules(number: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.metric_names import higher_is_better, without_part
+from fedactors.metric_names import VALIDATION, chooser, higher_is_better, without_part
 from fedactors.plan import Outcome
 from fedactors.run_files.files import (
     FAULTS,
@@ -40,7 +40,7 @@ _STUDY_PAGES = ("comparison.html", "sweep.html")
 _PLAN_COLUMNS = ("version", "opened", "closed", "ready", "asked", "heard")
 _FIGURES = (
     "round", "virtual_seconds", "wall_seconds", "asked", "heard", "steps", "bytes_down", "bytes_up",
-    "accuracy", "loss", "train_loss", "joules", "cost", "epsilon",
+    "accuracy", "loss", "validation_accuracy", "validation_loss", "train_loss", "joules", "cost", "epsilon",
     "client_accuracy", "client_accuracy_worst", "client_accuracy_variance",
 )  # fmt: skip
 AT_CLIENTS = "client_accuracy_of/"  # before the name of a group: the mean accuracy at its clients
@@ -80,8 +80,19 @@ class Records:
 
     def rises(self, column: str) -> bool | None:
         """Return whether higher values of a column of `metrics` are better; None if nothing says so."""
+        if column in self.directions:
+            return self.directions[column]
         known = higher_is_better(column)
         return self.directions.get(without_part(column)) if known is None else known
+
+    @property
+    def validated(self) -> bool:
+        """Whether there are samples for validation, on which models were evaluated beside the test samples."""
+        return bool(np.isfinite(self.metrics[f"{VALIDATION}loss"]).any())
+
+    def chooser(self, name: str) -> str:
+        """Return the column of `metrics` that a choice by a measure looks at, see `metric_names.chooser`."""
+        return chooser(name, self.measures, validated=self.validated)
 
     def ahead(self, column: str) -> float:
         """Return what was spent before the first round, of a column of `metrics`."""
@@ -186,6 +197,7 @@ def _metrics(path: Path, named: tuple[str, ...], groups: Sequence[DeviceGroup]) 
     The accuracy at the clients of each of the `groups` is a column under `AT_CLIENTS` and its name.
     """
     by_group = [AT_CLIENTS + group.name for group in groups]
+    named = (*named, *(VALIDATION + name for name in named))
     columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
     moves: list[Move] = []
     for number, row in enumerate(_objects(path)):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import (
-    BeforeValidator,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
     ValidationInfo,
-    field_validator,
     model_validator,
 )
 from typing_extensions import Self
@@ -25,99 +23,16 @@ from fedactors.own_code.own_plugins import engine_path
 from fedactors.own_code.user_code import noted_files
 from fedactors.own_code.user_errors import user_errors
 from fedactors.own_code.user_modules import Source
-from fedactors.scenario.choice import RegisteredName
 from fedactors.scenario.cluster_options import ClusterOptions
-from fedactors.scenario.kinds import Dataset, ModelBuilder, Partition, SampleTransforms, SourceSplit, TaskLoss
 from fedactors.scenario.local_options import LocalOptions
-from fedactors.scenario.metric_options import Metric, named
 from fedactors.scenario.mistakes import NAME, explain
 from fedactors.scenario.overrides import apply_override, source_of
 from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.scenario.sweep_options import Sweep
+from fedactors.scenario.task.task_options import TaskOptions
 from fedactors.scenario.yaml_text import Lines, given_data
-
-if TYPE_CHECKING:
-    from fedactors.data.base import Data, Info
-
-_TRANSFORMS = BeforeValidator(lambda value: {"name": "torchvision", **value} if isinstance(value, dict) else value)
-
-
-class TaskOptions(Options):
-    """What is learned, and from whose data."""
-
-    dataset: Dataset
-    model: ModelBuilder
-    partition: Partition
-    loss: TaskLoss | None = None
-    """What training makes small; by default what the model's paper has, mostly cross entropy."""
-    metrics: list[Annotated[Metric, BeforeValidator(named, json_schema_input_type=str | Metric)]] = Field(
-        default_factory=list
-    )
-    """What is measured on the test set besides accuracy and loss: `[f1_macro, top5]`."""
-    split: SourceSplit | None = None
-    """What part of the data lies with a central learner and at no client."""
-    transform: Annotated[SampleTransforms | None, _TRANSFORMS] = None
-    """What is done to images, `{train: [...], test: [...]}`: transforms of torchvision by their names."""
-    engine: Annotated[str | None, RegisteredName("engines")] = None
-    """Which engine takes the clients' local steps. By default the first that supports the model, the optimiser and the
-    device; engines differ in the last bits and in speed."""
-
-    @property
-    def own_metrics(self) -> dict[str, bool]:
-        """The measures that are named, each with whether higher values are better."""
-        return {metric.name: metric.rises for metric in self.metrics}
-
-    @property
-    def has_accuracy(self) -> bool | None:
-        """Whether an accuracy is measured; None where that depends on the data."""
-        judges = "class" if self.loss is None else self.loss.judges
-        return True if judges in ("class", "multi-label") else False if judges == "value" else None
-
-    @field_validator("metrics")
-    @classmethod
-    def _once_each(cls, metrics: list[Metric]) -> list[Metric]:
-        names = [metric.name for metric in metrics]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f'found "{name}" twice (accepted: each metric once)')
-        return metrics
-
-    def info(self, seed: int, clients: int) -> Info:
-        """Return what is known of the data without loading them."""
-        info = self._read_dataset().info(seed, clients)
-        info = self.split.info(info) if self.split else info
-        return self.transform.info(info) if self.transform else info
-
-    def load(self, seed: int, clients: int) -> Data:
-        """Return the data. Raises DataError if they cannot be read."""
-        data = self._read_dataset().load(seed, clients)
-        data = self.split.apply(data) if self.split else data
-        return self.transform.apply(data, seed) if self.transform else data
-
-    def check(self) -> None:
-        """Check that the files of the data are there. Raises DataError if one is missing."""
-        self._read_dataset().check()
-
-    def _read_dataset(self) -> Dataset:
-        """Return the data set, its samples by client if the partition says how, without a label that does not count."""
-        ignored = self.loss.ignored if self.loss else None
-        without_label = getattr(self.dataset, "without_label", None)
-        return self._by_client(without_label(ignored) if without_label and ignored is not None else self.dataset)
-
-    def _by_client(self, dataset: Dataset) -> Dataset:
-        """Return a data set, its samples by client if the partition says how."""
-        if (by := getattr(self.partition, "by", None)) is None:
-            return dataset
-        grouped_by = getattr(dataset, "grouped_by", None)
-        if grouped_by is None:
-            raise ScenarioError(
-                f'task.partition.by: found {by}, but "{dataset.name}" has no columns (accepted: data of your own:'
-                " torch, csv, parquet, image_folder, hugging_face)"
-            )
-        found: Dataset = grouped_by(by)
-        return found
 
 
 class Scenario(Options):

@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from fedactors.errors import suggestion
-from fedactors.metric_names import WRITTEN, higher_is_better, info_of
+from fedactors.metric_names import OF_NO_SAMPLES, TEST, WRITTEN, higher_is_better, info_of, without_part
 from fedactors.options import Options
 
 
@@ -47,7 +47,8 @@ class StopOptions(Options):
         default_factory=dict
     )
     """The levels; each may stand beside the other keys under the name of its measure. A bare number is to be reached
-    from the worse side. The first one that is reached ends the run."""
+    from the worse side. The first one that is reached ends the run. Measures are those of the samples for validation,
+    where there are some; `test_accuracy` is of the test samples even then."""
     patience: int | None = Field(default=None, ge=1, le=1_000_000)
     """How many evaluations without a better value of `metric` end the run."""
     metric: str | None = None
@@ -85,16 +86,21 @@ class StopOptions(Options):
             raise ValueError("min_delta goes with patience")
         return self
 
+    @property
+    def names(self) -> list[str]:
+        """The measures that are named."""
+        return [*self.reach, *([self.metric] if self.metric else [])]
+
     def check(self, own: Mapping[str, bool], has_accuracy: bool | None) -> None:
         """Raise ValueError if a measure is none of the run: `own` are those that the task names, with their directions.
 
         `has_accuracy` is None where that depends on the data.
         """
         there = [name for name in (*WRITTEN, "train_loss") if name != "accuracy" or has_accuracy is not False]
-        names = [*self.reach, *([self.metric] if self.metric else [])]
-        for name in names:
-            bare = name.removeprefix("federated_").removeprefix("central_")
-            if bare not in (*there, *own):
+        for name in self.names:
+            bare = without_part(name if name in own else name.removeprefix(TEST))
+            of_samples = bare not in OF_NO_SAMPLES or bare == name
+            if name not in own and (bare not in (*there, *own) or not of_samples):
                 raise ValueError(self._missing(name, [*there, *own]))
 
     @staticmethod
@@ -110,5 +116,7 @@ class StopOptions(Options):
 
 def rises(name: str, own: Mapping[str, bool]) -> bool:
     """Return whether higher values of a measure are better; `own` are those that the task names."""
+    if name in own:
+        return own[name]
     known = higher_is_better(name)
-    return own.get(name.removeprefix("federated_").removeprefix("central_"), False) if known is None else known
+    return own.get(without_part(name), False) if known is None else known

@@ -34,7 +34,8 @@ class Sweep(Options):
     seeds: Seeds = 1
     """How many seeds, counted from the scenario's own; or which."""
     measure: str = "accuracy"
-    """What the heat map shows."""
+    """What the heat map shows, and what places are ranked by: of samples for validation, where there are some. Then
+    `test_accuracy` is of the test samples."""
     beside: Measures = Field(default_factory=Measures)
     """Further measures, each a column of the table: seconds, bytes, joules, epsilon, …"""
 

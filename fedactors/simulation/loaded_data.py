@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from fedactors.attacks.base import Attackers, LabelAttack, wrong_labels
 from fedactors.data.accepted import accepted
-from fedactors.data.base import Data, LabelledSamples
+from fedactors.data.base import Data, Info, LabelledSamples
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.on_demand import OnDemandSplit
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.partitions.reassignment import ReassignedSplit
-from fedactors.errors import ScenarioError
+from fedactors.data.validation import with_validation
+from fedactors.errors import DataError, ScenarioError
 from fedactors.learning.chunks import most_together
 from fedactors.learning.training_task import SampleVariants, TrainingData, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
@@ -42,13 +44,26 @@ def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | No
     whole, ignored = has_whole_labels(prepared.model), label_without_loss(prepared.model)
     if (source := prepared.client_source) is not None:
         made = OnDemandSplit(source, most_together(prepared.setting.cohort))
-        return accepted(source.tests(), task.dataset.name, whole=whole, ignored=ignored), None, on_demand_data(made)
+        tests = accepted(source.tests(), task.dataset.name, whole=whole, ignored=ignored)
+        return with_validation(tests, task.validation), None, on_demand_data(made)
     data = accepted(task.load(scenario.seed, scenario.devices), task.dataset.name, whole=whole, ignored=ignored)
+    data = with_validation(data, task.validation)
+    _check_announced(data, prepared.info)
     assigned = (data.strata, data.strata_count, prepared.sizes, scenario.seed)
     split = ReassignedSplit(task.partition, *assigned) if prepared.reallocates else task.partition.split(*assigned)
     samples = samples_of(data, split)
     attackers = prepared.label_attackers
     return data, split, with_wrong_labels(samples, attackers, data.classes) if attackers else samples
+
+
+def _check_announced(data: Data, info: Info) -> None:
+    """Raise DataError if there are not as many samples for validation as the data set has announced."""
+    found = 0 if data.validation_y is None else len(data.validation_y)
+    if found != info.validation_size:
+        raise DataError(
+            f'data set "{info.name}": {found:,} samples for validation (accepted: {info.validation_size:,}, the'
+            " validation_size that info returns)"
+        )
 
 
 def samples_of(data: Data, split: Split | ReassignedSplit) -> TrainingData:
@@ -103,6 +118,14 @@ def label_without_loss(model: Model) -> int | None:
 def holds_out(server: ServerOptions) -> bool:
     """Whether test samples are given to clients."""
     return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
+
+
+def evaluation_set_of(data: Data) -> EvaluationSet:
+    """Return what the server evaluates models on."""
+    validation = None
+    if data.validation_x is not None and data.validation_y is not None:
+        validation = EvaluationSet(data.validation_x, data.validation_y, data.validation_central)
+    return EvaluationSet(data.test_x, data.test_y, data.test_central, validation=validation)
 
 
 def own_of(prepared: Prepared, data: Data, split: Split | ReassignedSplit | None) -> LabelledSamples:

@@ -13,6 +13,7 @@ from fedactors.clock.device_columns import build
 from fedactors.clock.recording_paths import look_for_recordings
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
+from fedactors.data.validation import info_with_validation
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
@@ -56,7 +57,7 @@ def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     clients = scenario.devices
     refuse_too_many(clients)
     check_packages(task)
-    info = task.info(scenario.seed, clients)
+    info = info_with_validation(task.info(scenario.seed, clients), task.validation)
     model = replace(model_of(task, info), precision=scenario.precision)
     check_labels(model, info)
     check_metrics(task, model)

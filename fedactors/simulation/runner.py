@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors import bits
-from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.fleet.base import Fleet
 from fedactors.learning.combining import Aggregation
 from fedactors.learning.traffic.deviation import DeviationWeights
@@ -33,7 +32,7 @@ from fedactors.simulation.fleet_choice import (
     refuse_idle,
     refuse_lacking,
 )
-from fedactors.simulation.loaded_data import clients_data, fine_tuning_of, holds_out, own_of
+from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, holds_out, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
@@ -268,8 +267,8 @@ def load(prepared: Prepared) -> Loaded:
         downlink=prepared.downlink,
         attackers=prepared.update_attackers,
     )
-    evaluation_set = EvaluationSet(data.test_x, data.test_y, data.test_central)
-    return training_task, share(samples, own) if server.algorithm.shares else samples, evaluation_set, own
+    samples = share(samples, own) if server.algorithm.shares else samples
+    return training_task, samples, evaluation_set_of(data), own
 
 
 def _single_rule(prepared: Prepared) -> Aggregation | None:

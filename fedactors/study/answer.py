@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 from fedactors.study.run_figures import Measure
 from fedactors.study.statistics import Interval, paired
@@ -11,21 +12,39 @@ from fedactors.study.statistics import Interval, paired
 Seeds = Mapping[int, float | None]  # a measure by seed; None where a run has none
 
 
+class Beside(NamedTuple):
+    """A further measure of each variant, by seed, that no choice looks at."""
+
+    measure: Measure
+    values: Mapping[str, Seeds]
+
+    def of(self, variant: str) -> str:
+        """Return its mean of a variant, in brackets; nothing if it has none."""
+        known = _known(self.values[variant])
+        return f" ({self.measure.name} {self.measure.show(fmean(known))})" if known else ""
+
+
 def best_variant(
-    values: Mapping[str, Seeds], baseline: str | None, measure: Measure, rises: bool | None, confidence: float
+    values: Mapping[str, Seeds],
+    baseline: str | None,
+    measure: Measure,
+    rises: bool | None,
+    confidence: float,
+    beside: Beside | None = None,
 ) -> str:
     """Return which variant is best in a measure, and by how much, in pairs of runs with the same seed.
 
     Variants that have a figure in more seeds come first, since those that lack one may have failed where it was hard.
     The best variant is compared with the baseline, if there is one, and with the second best. Without better and worse
-    (`rises` is None), the highest one is named.
+    (`rises` is None), the highest one is named. What stands `beside` the measure is told of the best variant.
     """
     known = _with_figures(values)
     if not known:
         return f"No variant has a figure of {measure.name}."
     best, *rest = _ranked(known, rises)
     word = "lowest" if rises is False else "highest"
-    shown = f"{measure.show(fmean(known[best]))}{_few(values[best])}"
+    further = beside.of(best) if beside else ""
+    shown = f"{measure.show(fmean(known[best]))}{_few(values[best])}{further}"
     first = f"{best} has the {word} {measure.name}{_those(known)}, {shown}"
     others = dict.fromkeys(name for name in (baseline, *rest[:1]) if name in known and name != best)
     if not others:

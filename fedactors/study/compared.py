@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fedactors.study.run_figures import Figures, StudyRow, figures, measure_of
+from fedactors.study.run_figures import Figures, StudyRow, figures, measure_of, validated
 from fedactors.study.statistics import Interval, paired
 
 
@@ -37,6 +37,11 @@ class Compared:
         """All runs."""
         return [one for rows in self.variants.values() for one in rows]
 
+    @cached_property
+    def validated(self) -> bool:
+        """Whether there are samples for validation: then variants are ranked by these, and not by the test samples."""
+        return validated(self.rows)
+
     @property
     def seeds(self) -> list[int]:
         """The seeds that every variant was run with."""
@@ -53,7 +58,8 @@ class Compared:
     @cached_property
     def _figures(self) -> Mapping[str, Sequence[Figures]]:
         return {
-            variant: [figures(one, self.target, self.window) for one in rows] for variant, rows in self.variants.items()
+            variant: [figures(one, self.target, self.window, by_validation=self.validated) for one in rows]
+            for variant, rows in self.variants.items()
         }
 
     @cached_property

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
+from fedactors.report.measures import BEST_ROUND
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
+from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
-from fedactors.study.run_figures import StudyRow, common_target
+from fedactors.study.run_figures import StudyRow, common_target, validated
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed, refuse_lost
@@ -29,7 +31,7 @@ class Comparison(Compared):
 
     def frame(self) -> Any:
         """Return a pandas DataFrame of the runs: a row each, with its figures. Needs pandas."""
-        from fedactors.study.frames import frame
+        from fedactors.study.exports.frames import frame
 
         return frame(self.rows, self.target, self.window)
 
@@ -75,8 +77,9 @@ def compare(
     scenario's own. Runs lie in `out`, by default runs/studies/NAME; `StudyMachines` says where they are computed, by
     `jobs`, `address`, `fleet` and `actors`. The `baseline` is the first variant unless named; `target` is by default
     90 % of the baseline's accuracy at the end. Accuracies, losses and other measures of the model are means over the
-    last `window` rounds, by default over the last tenth of the rounds. With `clock_only` nothing is trained: runs are
-    replays, with participation, time and traffic alone.
+    last `window` rounds, by default over the last tenth of the rounds; with `report.measures.BEST_ROUND`, those of each
+    run's best round by its samples for validation. With `clock_only` nothing is trained: runs are replays, with
+    participation, time and traffic alone.
 
     Raises UsageError for what the user can mend, and StudyInterruptedError, a KeyboardInterrupt, with the comparison of
     the seeds that all variants have, if the user stops it.
@@ -92,6 +95,7 @@ def compare(
     first = variants[0] if baseline is None else baseline
     if first not in variants:
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    refuse_best_round(base, axes, window)
     where = Path(out or f"runs/studies/{base.name}")
     rates = rates_of(path, changes, cells, clock_only=clock_only)
 
@@ -99,7 +103,8 @@ def compare(
         named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
         for cell, one in zip(cells, rows, strict=True):
             named[variant_of(_labels(cell))].append(one)
-        wanted = common_target(named[first], window) if target is None else target
+        by = validated(rows)
+        wanted = common_target(named[first], window, by_validation=by) if target is None else target
         return Comparison(base.name, named, first, wanted, confidence, window, rates)
 
     found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
@@ -112,6 +117,19 @@ def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *
         return []
     once = {variant_of(_labels(cell)): cell for cell in cells}
     return rates_of_all([default_rate(Scenario.load(path, (*changes, *cell.overrides))) for cell in once.values()])
+
+
+def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None) -> None:
+    """Raise ScenarioError if figures are to be those of a best round, and no samples say which that is."""
+    if window != BEST_ROUND:
+        return
+    changed = [change for one in axes for changes in one.values.values() for change in changes]
+    if any(change.startswith("task") for change in changed) or prepare(base).info.validation_size:
+        return
+    raise ScenarioError(
+        f"{base.source}: --metric best-round: no samples for validation say which round is the best"
+        " (accepted: with task.validation: 0.2, or data with such a part; or last-round)"
+    )
 
 
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:

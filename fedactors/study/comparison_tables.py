@@ -1,33 +1,51 @@
-"""A comparison as text, as CSV for programs, and as a LaTeX table for papers."""
+"""A comparison as text: its answer, its table, and what a reader has to know of them."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Mapping, Sequence, Sized
 from html import escape
-from typing import Any
 
-from fedactors.study.answer import best_variant
+from fedactors.metric_names import VALIDATION
+from fedactors.report.measures import BEST_ROUND
+from fedactors.study.answer import Beside, best_variant
 from fedactors.study.compared import Compared, Estimate
 from fedactors.study.equal_time import unequal_times
-from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
+from fedactors.study.run_figures import (
+    MEASURES,
+    Measure,
+    chooses,
+    learned,
+    measure_of,
+    rises_of,
+    titled,
+)
 from fedactors.study.statistics import Interval
 
 _OF_MODEL = ("accuracy", "loss")
 _SPENT = ("seconds", "rounds_to", "seconds_to", "bytes_to", "joules_to")
 _OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
+_BY_TESTS = (
+    "Ranked by the test samples, so the figure of the best one is too good: to report it, choose by others"
+    " (task.validation)."
+)
 
 
 def columns(comparison: Compared) -> list[str]:
-    """Return the measures that a table shows, of those that there are."""
+    """Return the measures that a table shows, of those that there are; variants are ranked by the first one.
+
+    With samples for validation that is the first measure of the model on these, and the test samples' stands beside it.
+    """
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
-    own = [name for name in there if name not in MEASURES]
+    own = [name for name in there if name not in MEASURES and not _of_validation(name, comparison)]
     if of_model := [*_those(_OF_MODEL, there), *own]:
-        return [*of_model, *_those(_SPENT, there)]
+        ranking = _those([VALIDATION + of_model[0]], there) if comparison.validated else []
+        return [*ranking, *of_model, *_those(_SPENT, there)]
     return _those(_OF_THE_CLOCK, there) or ["accuracy"]
+
+
+def _of_validation(name: str, comparison: Compared) -> bool:
+    return comparison.validated and name.startswith(VALIDATION)
 
 
 def _those(names: Sequence[str], there: Mapping[str, None]) -> list[str]:
@@ -83,8 +101,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def heads(comparison: Compared) -> list[str]:
     """Return the heads of the table: the first measure is followed by its difference."""
-    first, *rest = (measure_of(name).name for name in columns(comparison))
+    first, *rest = (_titled(name, comparison).name for name in columns(comparison))
     return ["", first, "difference", *rest]
+
+
+def _titled(name: str, comparison: Compared) -> Measure:
+    return titled(name, validated=comparison.validated)
 
 
 def lines(comparison: Compared) -> list[list[str]]:
@@ -109,13 +131,21 @@ def counted(them: Sized, name: str) -> str:
 
 def answer(comparison: Compared) -> str:
     """Return what the comparison answers: which variant is best, and how sure that is."""
-    first = columns(comparison)[0]
-    values = {
-        name: {one.seed: found.get(first) for one, found in zip(rows, comparison.figures(name), strict=True)}
+    first, *others = columns(comparison)
+    rises = rises_of(first, comparison.rows[0].records)
+    test = None
+    if _of_validation(first, comparison):
+        test = Beside(_titled(others[0], comparison), _by_seed(comparison, others[0]))
+    values = _by_seed(comparison, first)
+    return best_variant(values, comparison.baseline, measure_of(first), rises, comparison.confidence, test)
+
+
+def _by_seed(comparison: Compared, measure: str) -> dict[str, dict[int, float | None]]:
+    """Return a measure of each variant by seed."""
+    return {
+        name: {one.seed: found.get(measure) for one, found in zip(rows, comparison.figures(name), strict=True)}
         for name, rows in comparison.variants.items()
     }
-    rises = rises_of(first, comparison.rows[0].records)
-    return best_variant(values, comparison.baseline, measure_of(first), rises, comparison.confidence)
 
 
 def notes(comparison: Compared) -> list[str]:
@@ -128,9 +158,11 @@ def notes(comparison: Compared) -> list[str]:
     if len(comparison.seeds) < 2:
         found = ["One seed tells no confidence: give --seeds 2 or more."]
     if comparison.target is not None:
-        found.append(f'Target: accuracy {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
+        of = "validation accuracy" if comparison.validated else "accuracy"
+        found.append(f'Target: {of} {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
     if any(map(learned, columns(comparison))):
         found.append(averaged(comparison.window))
+    found += ranked_by(columns(comparison)[0], len(comparison.variants), validated=comparison.validated)
     found += _directions(comparison)
     failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
     return [*found, *_plans(comparison), *(f"Not finished: {why}" for why in failed)]
@@ -150,8 +182,20 @@ def _plans(comparison: Compared) -> list[str]:
     return ["All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed."]
 
 
+def ranked_by(measure: str, variants: int, *, validated: bool) -> list[str]:
+    """Return by which samples the best of several variants is chosen, as a sentence; none if that is no question."""
+    if not chooses(measure) or variants < 2:
+        return []
+    if validated and measure.startswith(VALIDATION):
+        return [f"Ranked by {measure_of(measure).name}: no test sample was used for the choice."]
+    aside = "the test samples, although there are others for validation"
+    return [f"Ranked by {aside}." if validated else _BY_TESTS]
+
+
 def averaged(window: int | None) -> str:
     """Return over which rounds the measures of the model are means, as a sentence."""
+    if window == BEST_ROUND:
+        return "Accuracy, loss and other measures of the model are those of each run's best round in validation."
     if window == 1:
         return "Accuracy, loss and other measures of the model are those of the last round."
     which = "the last tenth of the rounds" if window is None else f"the last {window:,} rounds"
@@ -199,63 +243,3 @@ def _width(value: Interval, measure: Measure) -> str:
     if measure.kind == "share":
         return f" [{measure.show(value.low)}, {measure.show(value.high)}]"
     return f" ± {measure.show(value.half)}"
-
-
-def as_csv(comparison: Compared) -> str:
-    """Return a line for each variant and measure: means, intervals and differences, unrounded."""
-    head = [
-        "variant",
-        "measure",
-        "n",
-        "mean",
-        "low",
-        "high",
-        "difference_n",
-        "difference",
-        "difference_low",
-        "difference_high",
-    ]
-    body = [[one.variant, one.measure, *_ends(one.value), *_ends(one.difference)] for one in comparison.estimates()]
-    return sheet([head, *body])
-
-
-def _ends(value: Interval | None) -> list[Any]:
-    return [0, None, None, None] if value is None else [value.n, value.mean, value.low, value.high]
-
-
-def runs_csv(rows: Sequence[StudyRow], target: float | None, window: int | None) -> str:
-    """Return a line for each run: where it stands, its figures, its folder, and why it failed if it did."""
-    axes = list(dict.fromkeys(axis for one in rows for axis in one.labels))
-    names = dict.fromkeys((*MEASURES, *(name for one in rows for name in one.records.measures)))
-    body = []
-    for one in rows:
-        values = figures(one, target, window)
-        body.append([*map(one.labels.get, axes), one.seed, *map(values.get, names), one.folder, one.failure])
-    return sheet([[*axes, "seed", *names, "folder", "failure"], *body])
-
-
-def sheet(rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows as CSV."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue()
-
-
-def latex(comparison: Compared) -> str:
-    r"""Return a `tabular` for `booktabs`; a difference in bold leaves out 0."""
-    first, *rest = [heads(comparison), *lines(comparison)]
-    said = [f"% {line}" for line in [title(comparison), *cautions(comparison), *notes(comparison)]]
-    begin = [rf"\begin{{tabular}}{{l{'r' * (len(first) - 1)}}}", r"\toprule", _latex_line(first), r"\midrule"]
-    return "\n".join([*said, *begin, *map(_latex_line, rest), r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex_cell, cells)) + r" \\"
-
-
-def _latex_cell(text: str) -> str:
-    bold, text = text.endswith(" *"), text.removesuffix(" *")
-    escaped = re.sub(r"([#$%&_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
-    escaped = escaped.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}").replace("±", r"$\pm$")
-    escaped = re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
-    return rf"\textbf{{{escaped}}}" if bold else escaped

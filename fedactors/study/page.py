@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fedactors.metric_names import VALIDATION
 from fedactors.report import bands
-from fedactors.report.curves import axes
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.palette import run_line
+from fedactors.report.progress_axes import axes
 from fedactors.study import comparison_tables, study_sections
 from fedactors.study.comparison import Comparison
+from fedactors.study.run_figures import measure_of
 from fedactors.study.statistics import share_interval
 
 
@@ -19,7 +21,9 @@ def write(comparison: Comparison, path: Path) -> Path:
     """Write the page and return its path. Raises RunFolderError if it cannot be written."""
     records = {name: [one.records for one in rows if not one.failure] for name, rows in comparison.variants.items()}
     drawn = bands.accuracy(records, lambda values: _ends(values, comparison.confidence))
-    apart = bands.differences(_apart(comparison), comparison.baseline, "accuracy", list(comparison.variants))
+    measure = f"{VALIDATION}accuracy" if comparison.validated else "accuracy"
+    name = measure_of(measure).name
+    apart = bands.differences(_apart(comparison, measure), comparison.baseline, name, list(comparison.variants))
     charts = tuple(chart for chart in (drawn, apart) if chart is not None)
     shown = axes([one for runs in records.values() for one in runs])
     page = Page(
@@ -46,11 +50,11 @@ def _ends(values: Sequence[float], confidence: float) -> tuple[float, float]:
     return found.low, found.high
 
 
-def _apart(comparison: Comparison) -> list[tuple[str, float, float | None]]:
+def _apart(comparison: Comparison, measure: str) -> list[tuple[str, float, float | None]]:
     return [
         (one.variant, one.difference.mean, one.difference.half)
         for one in comparison.estimates()
-        if one.measure == "accuracy" and one.difference is not None
+        if one.measure == measure and one.difference is not None
     ]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedactors.metric_names import is_share
+from fedactors.metric_names import VALIDATION, is_share
 from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
@@ -76,6 +76,18 @@ def measure_of(name: str) -> Measure:
     return MEASURES.get(name) or Measure(name.replace("_", " "), "share" if is_share(name) else "figure")
 
 
+def titled(name: str, *, validated: bool) -> Measure:
+    """Return the same, called after the test samples where there are samples for validation beside them."""
+    found = measure_of(name)
+    of_tests = chooses(name) and not name.startswith(VALIDATION)
+    return found._replace(name=f"test {found.name}") if validated and of_tests else found
+
+
+def chooses(name: str) -> bool:
+    """Return whether a measure is one of the server's evaluation, of which samples for validation have one too."""
+    return learned(name) and name not in AT_CLIENTS
+
+
 def learned(name: str) -> bool:
     """Return whether a measure is one of the model: what is compared of it is its mean over the last rounds."""
     return name in ("accuracy", "loss", *AT_CLIENTS) or name not in MEASURES
@@ -112,14 +124,17 @@ def row(cell: StudyCell, folder: Path) -> StudyRow:
     return StudyRow(labels, int(cell.at(SEED) or 0), folder, read(folder, tables=False), failure(folder))
 
 
-def figures(one: StudyRow, target: float | None = None, window: int | None = None) -> Figures:
+def figures(
+    one: StudyRow, target: float | None = None, window: int | None = None, *, by_validation: bool | None = None
+) -> Figures:
     """Return the figures of a run, and what its scenario measures besides.
 
     Accuracies, losses and other measures of the model are means over the last `window` rounds, by default over the last
     tenth of the rounds. `target` is the accuracy that the measures ending in `_to` tell the way to: of one round, or
-    the mean over a `window`. A run that diverged has no figures.
+    the mean over a `window`; of the samples for validation if `by_validation`, by default where the run has some. A run
+    that diverged has no figures.
     """
-    found: dict[str, float | None] = dict.fromkeys((*MEASURES, *one.records.measures))
+    found: dict[str, float | None] = dict.fromkeys((*MEASURES, *further(one.records)))
     if one.failure or not one.records.rounds:
         return found
     metrics = one.records.metrics
@@ -130,18 +145,33 @@ def figures(one: StudyRow, target: float | None = None, window: int | None = Non
     found["partial"] = float(metrics["partial"].sum()) / asked if asked else None
     found["gini"] = _summed(one.records, "fairness", "gini")
     found["staleness"] = _summed(one.records, "staleness", "mean")
-    return found | _learned(one.records, spent, np.inf if target is None else target, window)
+    reaching = _reaching(one.records, by_validation=by_validation)
+    return found | _learned(one.records, spent, reaching, np.inf if target is None else target, window)
 
 
-def _learned(records: Records, spent: Mapping[str, np.ndarray], target: float, window: int | None) -> dict[str, float]:
-    """Return all measures at the end, and what was spent until the accuracy reached `target`."""
+def further(records: Records) -> list[str]:
+    """Return the measures of a run besides those in `MEASURES`: named by its scenario, or of samples for validation."""
+    of_validation = ("accuracy", "loss", *records.measures) if records.validated else ()
+    return [*records.measures, *(VALIDATION + name for name in of_validation)]
+
+
+def _reaching(records: Records, *, by_validation: bool | None) -> str:
+    """Return the column of accuracies that a target is one of."""
+    return "accuracy" if by_validation is False else records.chooser("accuracy")
+
+
+def _learned(
+    records: Records, spent: Mapping[str, np.ndarray], reaching: str, target: float, window: int | None
+) -> dict[str, float]:
+    """Return all measures at the end, and what was spent until the column `reaching` was at `target`."""
     metrics = records.metrics
-    ends = {name: at_end(records, name, window) for name in ("accuracy", "loss", *AT_CLIENTS, *records.measures)}
+    ends = {name: at_end(records, name, window) for name in ("accuracy", "loss", *AT_CLIENTS, *further(records))}
     found = {name: value for name, value in ends.items() if value is not None}
-    seen = np.flatnonzero(np.isfinite(metrics["accuracy"]))
+    column = metrics[reaching]
+    seen = np.flatnonzero(np.isfinite(column))
     if not len(seen):
         return found
-    accuracy = metrics["accuracy"][seen]
+    accuracy = column[seen]
     if window is not None and window > 1:
         accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
     reached = np.flatnonzero(accuracy >= target)
@@ -175,7 +205,15 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
     }
 
 
-def common_target(rows: Sequence[StudyRow], window: int | None) -> float | None:
+def common_target(rows: Sequence[StudyRow], window: int | None, *, by_validation: bool | None = None) -> float | None:
     """Return 90 % of the mean final accuracy of `rows`, in whole percent; None if none was evaluated."""
-    finals = [value for one in rows if (value := figures(one, None, window)["accuracy"]) is not None]
+    columns = [_reaching(one.records, by_validation=by_validation) for one in rows]
+    ends = (figures(one, None, window).get(column) for one, column in zip(rows, columns, strict=True))
+    finals = [value for value in ends if value is not None]
     return int(90 * mean(finals)) / 100 if finals else None
+
+
+def validated(rows: Sequence[StudyRow]) -> bool:
+    """Return whether all runs that did not fail were evaluated on samples for validation too, and there is one."""
+    finished = [one.records.validated for one in rows if not one.failure]
+    return bool(finished) and all(finished)

@@ -9,10 +9,10 @@ import numpy as np
 
 from fedactors.extras import needed
 from fedactors.report.bands import along, mean_curve
-from fedactors.report.curves import ProgressAxis
 from fedactors.report.heat import SHADES
 from fedactors.report.measures import Floats
 from fedactors.report.palette import RUNS
+from fedactors.report.progress_axes import ProgressAxis
 from fedactors.report.run_plots import new_axes, way
 from fedactors.run_files.records import Records
 from fedactors.study.heat_map import HeatMap

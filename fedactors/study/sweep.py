@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -13,13 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedactors.errors import ScenarioError, suggestion
+from fedactors.metric_names import TEST, VALIDATION, chooser
 from fedactors.report.measures import Floats
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import seeds_of
+from fedactors.study.comparison import refuse_best_round, seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import AT_CLIENTS, MEASURES, Figures, StudyRow, figures, learned, measure_of, rises_of
+from fedactors.study.run_figures import (
+    AT_CLIENTS,
+    MEASURES,
+    Figures,
+    Measure,
+    StudyRow,
+    chooses,
+    figures,
+    learned,
+    measure_of,
+    rises_of,
+    titled,
+    validated,
+)
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
 from fedactors.study.statistics import Interval
@@ -44,10 +58,27 @@ class Swept:
     window: int | None
     beside: Sequence[str] = ()  # further measures of the table
 
+    @property
+    def on_test(self) -> str | None:
+        """The measure of the test samples, where places are ranked by samples for validation."""
+        name = self.measure
+        return name.removeprefix(VALIDATION) if name.startswith(VALIDATION) and validated(self.rows) else None
+
+    @property
+    def columns(self) -> list[str]:
+        """The measures of the table; places are ranked by the first one."""
+        test = [] if self.on_test is None else [self.on_test]
+        return [*dict.fromkeys([self.measure, *test, *self.beside])]
+
+    def titled(self, name: str) -> Measure:
+        """Return what is known of a measure of the table."""
+        return titled(name, validated=validated(self.rows))
+
     @cached_property
     def figures(self) -> Sequence[Figures]:
         """The figures of each run."""
-        return [figures(row, self.target, self.window) for row in self.rows]
+        by = validated(self.rows)
+        return [figures(row, self.target, self.window, by_validation=by) for row in self.rows]
 
     def values(self, measure: str, at: Mapping[str, Label]) -> list[float]:
         """Return a measure of the runs at a place, of all seeds that have it."""
@@ -66,11 +97,11 @@ class Swept:
         """Return the mean of a measure at a place, with its interval."""
         return measure_of(name).interval(self.values(name, at), CONFIDENCE)
 
-    def by_seed(self) -> dict[str, dict[int, float | None]]:
-        """Return the measure of each place, in words, by seed."""
+    def by_seed(self, measure: str) -> dict[str, dict[int, float | None]]:
+        """Return a measure of each place, in words, by seed."""
         found: dict[str, dict[int, float | None]] = {}
         for row, one in zip(self.rows, self.figures, strict=True):
-            found.setdefault(variant_of(row.labels), {})[row.seed] = one.get(self.measure)
+            found.setdefault(variant_of(row.labels), {})[row.seed] = one.get(measure)
         return found
 
     def best(self) -> tuple[dict[str, Label], Interval] | None:
@@ -104,7 +135,7 @@ class Swept:
 
     def frame(self) -> Any:
         """Return a pandas DataFrame of the runs: a row each, with its figures. Needs pandas."""
-        from fedactors.study.frames import frame
+        from fedactors.study.exports.frames import frame
 
         return frame(self.rows, self.target, self.window)
 
@@ -148,7 +179,8 @@ def sweep(
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
 
     Arguments are those of `compare`; `further` axes are crossed with those of the file, which may then have none;
-    `measure` is what heat maps show, with `clock_only` by default the share heard.
+    `measure` is what heat maps show and places are ranked by, with `clock_only` by default the share heard. Where there
+    are samples for validation, it is of these; `test_accuracy` is of the test samples even then.
     Raises UsageError for what the user can mend, and StudyInterruptedError with what complete seeds say, if the user
     stops it.
     """
@@ -161,13 +193,16 @@ def sweep(
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     refuse_lost(changes, axes, [name for name, _ in base.groups])
     _refuse_unmeasured(base, axes, shown, clock_only=clock_only)
+    refuse_best_round(base, axes, window)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
-    beside = base.sweep.beside if base.sweep and not clock_only else ()
+    named = base.sweep.beside if base.sweep and not clock_only else ()
+    own = base.task.own_metrics
+    beside = [chooser(name, own, validated=False) for name in named]  # the columns that are named
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
-        return Swept(base.name, axes, rows, shown, target, window, beside)
+        return Swept(base.name, axes, rows, _column(shown, rows), target, window, beside)
 
     found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
@@ -180,7 +215,7 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
     known = (*MEASURES, *base.task.own_metrics)
     beside = base.sweep.beside if base.sweep else []
     for key, name in (("measure", shown), *(("beside", name) for name in beside)):
-        if name not in known:
+        if not _is_measure(name, known):
             raise ScenarioError(f'{base.source}: sweep.{key}: no measure "{name}"{suggestion(name, known)}')
     if shown.endswith("_to") and target is None:
         accepted = "(accepted: --target, an accuracy)"
@@ -188,12 +223,31 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
     return shown
 
 
+def _is_measure(name: str, known: Container[str]) -> bool:
+    """Whether a name is one of the `known` measures, or says of which samples one of these is."""
+    bare = _bare(name, known)
+    return bare in known and (bare == name or chooses(bare))
+
+
+def _bare(name: str, known: Container[str]) -> str:
+    """Return the name of a measure without what says of which samples it is."""
+    return name if name in known else name.removeprefix(TEST).removeprefix(VALIDATION)
+
+
+def _column(shown: str, rows: Sequence[StudyRow]) -> str:
+    """Return the figure by which places are ranked: of samples for validation, where all runs have some."""
+    finished = [one.records for one in rows if not one.failure]
+    if not finished or not chooses(shown):
+        return shown
+    return chooser(shown, finished[0].measures, validated=validated(rows))
+
+
 def _refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], shown: str, *, clock_only: bool) -> None:
     """Raise ScenarioError if no run can have a figure of the measure `shown`."""
     if clock_only and (learned(shown) or shown.endswith("_to")):
         raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
     changed = [change for one in axes for changes in one.values.values() for change in changes]
-    key, why = _lacking(base, shown)
+    key, why = _lacking(base, _bare(shown, base.task.own_metrics))
     if why and not any(change.startswith(key) for change in changed):
         raise ScenarioError(f"{base.source}: sweep.measure: no run has a figure of {shown}: the scenario {why}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,13 @@ from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
-from fedactors.report.variant_names import variant_of
+from fedactors.report.variant_names import Label, variant_of
 from fedactors.study import study_sections
-from fedactors.study.answer import best_variant
-from fedactors.study.comparison_tables import aligned, averaged, counted, written
+from fedactors.study.answer import Beside, best_variant
+from fedactors.study.comparison_tables import aligned, averaged, counted, ranked_by, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import learned, measure_of
+from fedactors.study.run_figures import learned, measure_of, validated
 from fedactors.study.sweep import CONFIDENCE, Swept
 
 NOTE = (
@@ -29,17 +30,21 @@ def text(found: Swept) -> str:
     """Return a line for each place, and below which is best."""
     lines = aligned([_heads(found), *_lines(found)])
     failed = [f"Not finished: {row.failure.splitlines()[0]} ({row.folder})" for row in found.rows if row.failure]
-    target = [] if found.target is None else [f"Target: accuracy {found.target:g}."]
+    of = "validation accuracy" if validated(found.rows) else "accuracy"
+    target = [] if found.target is None else [f"Target: {of} {found.target:g}."]
     held = sentences(found)
     averages = [averaged(found.window)] if learned(found.measure) else []
-    told = [*best(found), *averages, *(target if found.measure.endswith("_to") else []), *failed]
+    by = ranked_by(found.measure, len(found.places()), validated=validated(found.rows))
+    told = [*best(found), *averages, *by, *(target if found.measure.endswith("_to") else []), *failed]
     below = ["", NOTE, *held] if held else []
     return "\n".join([title(found), answer(found), "", *lines, "", *told, *below]).rstrip()
 
 
 def answer(found: Swept) -> str:
     """Return which place is best, and how sure that is, against the second best."""
-    return best_variant(found.by_seed(), None, measure_of(found.measure), found.rises(), CONFIDENCE)
+    test = None if found.on_test is None else Beside(found.titled(found.on_test), found.by_seed(found.on_test))
+    values = found.by_seed(found.measure)
+    return best_variant(values, None, found.titled(found.measure), found.rises(), CONFIDENCE, test)
 
 
 def best(found: Swept) -> list[str]:
@@ -50,17 +55,26 @@ def best(found: Swept) -> list[str]:
     where = ", ".join(f"{name} = {label}" for name, label in at.items())
     runs = len(found.rows) // len(found.places())
     few = "" if value.n == runs else f" ({value.n} of {runs} seeds)"
-    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}{few}."]
+    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}{few}{_on_test(found, at)}."]
+
+
+def _on_test(found: Swept, at: Mapping[str, Label]) -> str:
+    """Return the test samples' value at a place, where places are ranked by samples for validation."""
+    value = None if found.on_test is None else found.mean(found.on_test, at)
+    if found.on_test is None or value is None:
+        return ""
+    test = found.titled(found.on_test)
+    return f" of validation, {test.name} {test.show(value.mean)}"
 
 
 def title(found: Swept) -> str:
     """Return what was swept, in a line."""
     places, runs = counted(found.places(), "place"), counted(found.rows, "run")
-    return f"{found.name}: {places}, {runs}, mean {measure_of(found.measure).name}"
+    return f"{found.name}: {places}, {runs}, mean {found.titled(found.measure).name}"
 
 
 def _heads(found: Swept) -> list[str]:
-    return [*(axis.name for axis in found.axes), *(measure_of(name).name for name in (found.measure, *found.beside))]
+    return [*(axis.name for axis in found.axes), *(found.titled(name).name for name in found.columns)]
 
 
 def _lines(found: Swept) -> list[list[str]]:
@@ -68,7 +82,7 @@ def _lines(found: Swept) -> list[list[str]]:
     runs = len(found.rows) // len(places)
     lines = []
     for at, value in places:
-        further = (written(found.mean(name, at), measure_of(name), runs) for name in found.beside)
+        further = (written(found.mean(name, at), measure_of(name), runs) for name in found.columns[1:])
         lines.append([*map(str, at.values()), written(value, measure_of(found.measure), runs), *further])
     return lines
 
@@ -82,12 +96,13 @@ def write(found: Swept, path: Path) -> Path:
     charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
     heads = tuple(_heads(found))
     right = tuple(range(len(found.axes), len(heads)))
-    sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), right)
+    by = " ".join(ranked_by(found.measure, len(found.places()), validated=validated(found.rows)))
+    sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), right, "", by)
     held = PageTable(("what holds",), tuple((TableCell(said),) for said in sentences(found)), (), "", NOTE)
     first = variant_of(found.rows[0].labels) if found.rows else ""
     sections = [
         *([Section("findings", "What holds", (), (held,))] if held.rows else []),
-        Section("maps", measure_of(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
+        Section("maps", found.titled(found.measure).name.capitalize(), charts, (), "two" if len(charts) > 1 else ""),
         Section("figures", "Place by place", (), (sheet,)),
         *study_sections.participation(found.rows),
         *study_sections.settings(found.rows, first),
@@ -100,7 +115,7 @@ def write(found: Swept, path: Path) -> Path:
 def _chart(found: Swept, one: HeatMap, number: int, limits: tuple[float, float]) -> Chart:
     name = ", ".join(str(label) if axis == "variant" else f"{axis} = {label}" for axis, label in one.at.items())
     ticks = [str(label) for label in one.across.values], [str(label) for label in one.up.values]
-    shown = measure_of(found.measure)
+    shown = found.titled(found.measure)
     return heat(
         f"map-{number}",
         name or shown.name.capitalize(),

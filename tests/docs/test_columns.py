@@ -12,11 +12,11 @@ from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/run-folder.md").read_text(encoding="utf-8")
-OF_PARTS = ("federated_", "central_")
+OF_PARTS = ("federated_", "central_", "validation_")
 
 SCENARIO = {
     "name": "columns",
-    "task": {"dataset": "digits", "model": "logistic", "partition": "iid", "metrics": ["f1_macro"]},
+    "task": {"dataset": "digits", "model": "logistic", "partition": "iid", "metrics": ["f1_macro"], "validation": 0.2},
     "population": [{"name": "phones", "count": 6, "energy": {"per_step": "1 J", "carbon": "400 g/kWh"}}],
     "server": {
         "rounds": 2, "cohort": 4, "evaluation": {"every": 1}, "selection": "oort", "deadline": "1h",
@@ -55,7 +55,7 @@ def test_the_keys_of_metrics_are_named(run):
     """Every key of a run that has most of them is named, and every name is one that the package writes."""
     named = names("metrics.jsonl")
     lines = (run.folder / "metrics.jsonl").read_text().splitlines()
-    assert {key for line in lines for key in json.loads(line)} - {*named} == {"f1_macro"}
+    assert {key for line in lines for key in json.loads(line)} - {*named} == {"f1_macro", "validation_f1_macro"}
     source = "".join(path.read_text() for path in (ROOT / "fedactors").rglob("*.py"))
     assert [name for name in named if f'"{name}"' not in source and name.rstrip("*") not in OF_PARTS] == []
     assert all(f'"{part}"' in source for part in OF_PARTS)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedactors.report.curves import progress
+from fedactors.report.progress_axes import progress
 from fedactors.run_files.records import read
 from fedactors.simulation.inspect.audit import audit
 from fedactors.simulation.record.milestones import milestones

@@ -18,6 +18,7 @@ from fedactors.report.variant_names import labelled
 from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
+from fedactors.study.exports import comparison_files
 from fedactors.study.run_figures import figures
 from fedactors.study.run_folders import complete, failure
 from fedactors.study.runs import StudyRun, finished, on_cluster
@@ -73,9 +74,9 @@ def test_estimates_are_means_over_seeds_and_differences_seed_by_seed(comparison)
 def test_figures_are_worked_out_once_for_each_run(comparison, monkeypatch):
     called = []
 
-    def counted(row, *options):
+    def counted(row, *options, **how):
         called.append(row.folder)
-        return figures(row, *options)
+        return figures(row, *options, **how)
 
     monkeypatch.setattr("fedactors.study.compared.figures", counted)
     comparison_tables.text(replace(comparison))
@@ -99,8 +100,8 @@ def test_plans_are_compared_in_seeds_that_both_have_finished(comparison):
 
 
 def test_tables_say_the_same_in_text_csv_and_latex(comparison):
-    text, latex = comparison_tables.text(comparison), comparison_tables.latex(comparison)
-    rows = list(csv.DictReader(comparison_tables.as_csv(comparison).splitlines()))
+    text, latex = comparison_tables.text(comparison), comparison_files.latex(comparison)
+    rows = list(csv.DictReader(comparison_files.as_csv(comparison).splitlines()))
     [fsl] = [row for row in rows if (row["variant"], row["measure"]) == ("fsl", "accuracy")]
     shown = "{:.3f} [{:.3f}, {:.3f}]".format(*(float(fsl[name]) for name in ("mean", "low", "high")))
     assert shown in text
@@ -110,14 +111,14 @@ def test_tables_say_the_same_in_text_csv_and_latex(comparison):
     assert "Plans other than those of fedavg: scaffold" in text
     assert latex.count(r"\\") == 1 + len(comparison.variants)
     assert latex.count("&") == (1 + len(comparison.variants)) * (1 + len(comparison_tables.columns(comparison)))
-    runs = list(csv.DictReader(comparison_tables.runs_csv(comparison.rows, comparison.target, 1).splitlines()))
+    runs = list(csv.DictReader(comparison_files.runs_csv(comparison.rows, comparison.target, 1).splitlines()))
     assert [(run["server.algorithm"], run["seed"]) for run in runs[:4]] == [
         ("fedavg", "5"), ("fedavg", "6"), ("fedavg", "7"), ("fsl", "5"),
     ]  # fmt: skip
 
 
 def test_latex_escapes_names():
-    assert comparison_tables._latex_cell("a_b 50% & {c} -1.5 *") == r"\textbf{a\_b 50\% \& \{c\} $-$1.5}"
+    assert comparison_files._latex_cell("a_b 50% & {c} -1.5 *") == r"\textbf{a\_b 50\% \& \{c\} $-$1.5}"
 
 
 def test_nothing_is_run_twice(scenario, out, comparison, monkeypatch):

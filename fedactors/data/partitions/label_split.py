@@ -7,7 +7,7 @@ rest of CelebA is central. What is to be learned may be coarser than what divide
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,15 @@ class LabelSplit(Options):
             weights=None if data.weights is None else data.weights[~central],
             central_weights=None if data.weights is None else data.weights[central],
             test_central=self._of(data.strata_of(data.test_y), self.central),
+            **self._of_validation(data),
         )
+
+    def _of_validation(self, data: Data) -> dict[str, Any]:
+        """Return the labels of the samples for validation, if there are some, and which are the central learner's."""
+        y = data.validation_y
+        if y is None:
+            return {}
+        return {"validation_y": self._merged(y), "validation_central": self._of(data.strata_of(y), self.central)}
 
     def _of(self, labels: Int64, which: tuple[int, ...]) -> NDArray[np.bool_]:
         return np.isin(labels, which)

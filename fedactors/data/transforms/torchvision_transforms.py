@@ -45,7 +45,7 @@ class TorchvisionTransforms(Options):
     train: Annotated[Steps, BeforeValidator(_named)] = ()
     """Transforms of training images: names of torchvision.transforms.v2, or mappings with `name` and arguments."""
     test: Annotated[Steps, BeforeValidator(_named)] = ()
-    """Transforms of test images; none of them may be random."""
+    """Transforms of test and validation images; none of them may be random."""
     variants: Annotated[int, Field(ge=2, le=1000)] | None = None
     """In how many ways each training image is transformed, if transforms are random; all are kept in memory."""
 
@@ -79,7 +79,9 @@ class TorchvisionTransforms(Options):
 
     def apply(self, data: Data, seed: int) -> Data:
         """Return the data, transformed. Raises DataError if a transform cannot be applied to a sample."""
-        data = replace(data, test_x=_applied(_composed(self.test, "test"), data.test_x, f"{_WHERE}.test"))
+        data = replace(data, test_x=self._of_test(data.test_x))
+        if data.validation_x is not None:
+            data = replace(data, validation_x=self._of_test(data.validation_x))
         if self.variants is None:
             central = None if data.central_x is None else self.of_training(data.central_x)
             return replace(data, x=self.of_training(data.x), central_x=central)
@@ -92,6 +94,10 @@ class TorchvisionTransforms(Options):
         Raises DataError if they cannot be.
         """
         return _applied(_composed(self.train, "train"), x, f"{_WHERE}.train")
+
+    def _of_test(self, x: Float32) -> Float32:
+        """Return images `(n, ...)` that models are evaluated on, transformed. Raises DataError if they cannot be."""
+        return _applied(_composed(self.test, "test"), x, f"{_WHERE}.test")
 
     def _check_random(self, info: Info) -> None:
         """Raise ScenarioError if random transforms would be applied once only."""

@@ -1,7 +1,8 @@
-"""Joins training and test samples of the user into a `Data`, and works out its `Info`."""
+"""Joins training, test and validation samples of the user into a `Data`, and works out its `Info`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.user.arrays import Integers, finite, input_part
 from fedactors.data.user.labels import LabelRules, labels_of
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import RawPart
 from fedactors.errors import DataError
 
@@ -32,40 +34,55 @@ class LoadedData(NamedTuple):
     data: Data
 
 
-def assembled(train: RawPart, test: RawPart, form: Form, name: str) -> LoadedData:
-    """Return the data of both parts. Raises DataError, one message, if they do not go together."""
+def assembled(parts: RawParts, form: Form, name: str) -> LoadedData:
+    """Return the data of all parts. Raises DataError, one message, if they do not go together."""
     where = form.called
-    x, inputs = _inputs(train, f"{where}: train", form)
-    test_x, test_inputs = _inputs(test, f"{where}: test", form)
-    if [part[:2] for part in inputs] != [part[:2] for part in test_inputs]:
-        raise DataError(
-            f"{where}: training samples have {_described(inputs)}, test samples {_described(test_inputs)}"
-            " (accepted: the same)"
-        )
+    train, test = parts.train, parts.test
+    read = {which: _inputs(part, f"{where}: {which}", form) for which, part in parts.there.items()}
+    x, inputs = read["train"]
+    _check_inputs({which: found for which, (_, found) in read.items()}, where)
     tokens = inputs[0].shape if len(inputs) == 1 and inputs[0].integer else None
     labels = labels_of(
-        train.labels,
-        test.labels,
+        [part.labels for part in parts.there.values()],
         replace(form.rules, tokens=tokens, where=where, classes=form.rules.classes or train.classes),
     )
-    data = Data(x, labels.y, test_x, labels.test_y, labels.classes)
+    y, test_y, *further = labels.parts
+    data = Data(x, y, read["test"][0], test_y, labels.classes)
+    if further:
+        data = replace(data, validation_x=read["validation"][0], validation_y=further[0])
     data = replace(data, kind=labels.kind, weights=_weights(train, where), label_names=labels.names)
     data = by_client(data, train, test)
-    counts = tuple(np.bincount(data.strata, minlength=data.classes).tolist()) if data.kind == "class" else None
     info = Info(
         name,
         len(data.y),
         len(data.test_y),
         data.x.shape[1:],
         data.classes,
-        counts,
+        _class_counts(data),
         None if data.clients is None else np.diff(data.clients),
         data.y.shape[1:],
         inputs=inputs,
         kind=data.kind,
         weighted=data.weights is not None,
+        validation_size=sum(map(len, further)),
     )
     return LoadedData(info, data)
+
+
+def _class_counts(data: Data) -> tuple[int, ...] | None:
+    """Return the training samples of each class; None if labels are no classes."""
+    return tuple(np.bincount(data.strata, minlength=data.classes).tolist()) if data.kind == "class" else None
+
+
+def _check_inputs(inputs: Mapping[str, tuple[InputPart, ...]], where: str) -> None:
+    """Raise DataError if the samples of another part have other inputs than those for training."""
+    train = inputs["train"]
+    for which, found in inputs.items():
+        if [part[:2] for part in train] != [part[:2] for part in found]:
+            raise DataError(
+                f"{where}: training samples have {_described(train)}, {which} samples {_described(found)}"
+                " (accepted: the same)"
+            )
 
 
 def by_client(data: Data, train: RawPart, test: RawPart) -> Data:

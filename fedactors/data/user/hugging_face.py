@@ -14,6 +14,7 @@ from pydantic import Field
 
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.held_back import held_back
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import Keys, RawPart, owner_column, read_part
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
@@ -22,7 +23,7 @@ from fedactors.paths import ScenarioPath
 
 
 class HuggingFaceData(UserData):
-    """A data set, or one with the parts `train` and `test`, from disk."""
+    """A data set, or one with the parts `train`, `test` and perhaps `validation`, from disk."""
 
     name: Literal["hugging_face"] = "hugging_face"
     path: ScenarioPath
@@ -39,7 +40,8 @@ class HuggingFaceData(UserData):
     """What integers are in inputs: `identifiers`, or `values`, which become floats."""
     train_part: str = "train"
     test_part: str = "test"
-    """Names of the parts, where there are several."""
+    validation_part: str = "validation"
+    """Names of the parts, where there are several; the last one need not be there."""
     test_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """Share of the samples that are kept for testing, drawn by the scenario's seed, where there is one part."""
 
@@ -56,7 +58,7 @@ class HuggingFaceData(UserData):
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, self.weights, self.inputs, client=self.client))
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _read(self, keys: Keys, seed: int) -> RawParts:
         library = needed("datasets", "datasets")
         try:
             found = library.load_from_disk(str(self.path.path))
@@ -68,9 +70,18 @@ class HuggingFaceData(UserData):
         for name in (self.train_part, self.test_part):
             if name not in found:
                 raise DataError(f'{self.path}: has no part "{name}" (accepted: {", ".join(found)})')
-        return self._part(found[self.train_part], "train", keys), self._part(found[self.test_part], "test", keys)
+        train = self._part(found[self.train_part], "train", keys)
+        test = self._part(found[self.test_part], "test", keys)
+        return RawParts(train, test, self._validation(found, keys))
 
-    def _cut(self, found: Any, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _validation(self, found: Any, keys: Keys) -> RawPart | None:
+        """Return the samples for validation; None if there is no such part, or if it is what the run tests on."""
+        name = self.validation_part
+        if name not in found or name in (self.train_part, self.test_part):
+            return None
+        return self._part(found[name], "validation", keys)
+
+    def _cut(self, found: Any, keys: Keys, seed: int) -> RawParts:
         """Return both parts of a data set that is one."""
         if self.test_share is None:
             raise DataError(f"{self.path}: has one part only (accepted: test_share)")
@@ -81,7 +92,7 @@ class HuggingFaceData(UserData):
             owners = owner_column(found[keys.owner][:], str(self.path))
         chosen = held_back(len(found), self.test_share, owners, seed, str(self.path))
         train, test = (found.select(np.flatnonzero(rows)) for rows in (~chosen, chosen))
-        return self._part(train, "train", keys), self._part(test, "test", keys)
+        return RawParts(self._part(train, "train", keys), self._part(test, "test", keys))
 
     def _part(self, part: Any, which: str, keys: Keys) -> RawPart:
         return read_part(part, f"{self.path}: {which}", keys)

@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt
 
 from fedactors.data.user.arrays import eight_bits, pixels
 from fedactors.data.user.held_back import held_back
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import Keys, RawPart, owner_column
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
@@ -24,7 +25,7 @@ class ImageFolderData(UserData):
 
     name: Literal["image_folder"] = "image_folder"
     path: ScenarioPath
-    """Folder with `train` and `test`, or with the folders of the labels if `test_share` is given."""
+    """Folder with `train`, `test` and perhaps `validation`; with `test_share` that of the labels' folders."""
     size: PositiveInt | Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] | None = None
     """Height and width to which images are resized; one number for both. Not needed if all have the same size."""
     grey: bool = False
@@ -39,7 +40,7 @@ class ImageFolderData(UserData):
     def _stamps(self) -> tuple[Any, ...]:
         return stamp(self.path.path)
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _read(self, keys: Keys, seed: int) -> RawParts:
         if keys.owner is not None:
             raise DataError(
                 f'task.partition.by: images have no key "{keys.owner}" (accepted: a function of the path of a file,'
@@ -47,13 +48,21 @@ class ImageFolderData(UserData):
             )
         if self.test_share is None:
             train, test = (self._part(self.path.path / which, keys) for which in ("train", "test"))
+            validation = self._validation(keys)
         else:
             whole = self._part(self.path.path, keys)
             chosen = held_back(len(whole), self.test_share, whole.owners, seed, self.called())
-            train, test = _taken(whole, ~chosen), _taken(whole, chosen)
-        if unknown := sorted({*test.labels.tolist()} - {*train.labels.tolist()}):
-            raise DataError(f'{self.path}: no training image is in a folder "{unknown[0]}", test images are')
-        return train, test
+            train, test, validation = _taken(whole, ~chosen), _taken(whole, chosen), None
+        parts = RawParts(train, test, validation)
+        for which, part in parts.there.items():
+            if unknown := sorted({*part.labels.tolist()} - {*train.labels.tolist()}):
+                raise DataError(f'{self.path}: no training image is in a folder "{unknown[0]}", {which} images are')
+        return parts
+
+    def _validation(self, keys: Keys) -> RawPart | None:
+        """Return the images for validation; None if there is no such folder."""
+        folder = self.path.path / "validation"
+        return self._part(folder, keys) if folder.is_dir() else None
 
     def _part(self, root: Path, keys: Keys) -> RawPart:
         from torchvision.datasets import ImageFolder  # imports torch

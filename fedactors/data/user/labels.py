@@ -6,6 +6,7 @@ all are 0 or 1 they are the answers to several questions (multi-label), unless t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -16,14 +17,16 @@ from fedactors.data.user.arrays import AnyArray, finite
 from fedactors.errors import DataError
 
 Target = Literal["auto", "class", "value", "sequence", "multi-label"]
+Parts = tuple[AnyArray, ...]  # labels for training, for test and, if there are some, for validation
+
+_PARTS = ("train", "test", "validation")
 
 
 class ReadLabels(NamedTuple):
     """Labels of all samples."""
 
     kind: LabelKind
-    y: AnyArray  # int64, or float32 for values and several answers
-    test_y: AnyArray
+    parts: Parts  # of training, test and perhaps validation: int64; float32 for values, several answers
     classes: int  # how many labels, or answers; 1 for values
     names: tuple[str, ...] = ()  # of the labels, where they are not numbers from 0
 
@@ -40,27 +43,31 @@ class LabelRules:
     where: str = ""
 
 
-def labels_of(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
-    """Return labels as training needs them. Raises DataError, one message, if they are of no kind."""
-    train, test = _column(train), _column(test)
-    _check_alike(train, test, rules)
-    kind = _kind(train, test, rules)
-    _check_axes(kind, train, rules)
+def labels_of(given: Sequence[AnyArray], rules: LabelRules) -> ReadLabels:
+    """Return labels as training needs them; `given` are those for training, for test and perhaps for validation.
+
+    Raises DataError, one message, if they are of no kind.
+    """
+    parts = tuple(map(_column, given))
+    for which, part in _named(parts)[1:]:
+        _check_alike(parts[0], part, which, rules)
+    kind = _kind(parts, rules)
+    _check_axes(kind, parts[0], rules)
     if kind == "value":
-        y, test_y = (finite(part, f"{rules.where}: {which}", "label") for which, part in _parts(train, test))
-        return ReadLabels(kind, y, test_y, 1)
-    if train.dtype.kind == "U":
-        return _remapped(train, test)
-    whole, test_whole = (_whole(part, which, rules) for which, part in _parts(train, test))
+        values = (finite(part, f"{rules.where}: {which}", "label") for which, part in _named(parts))
+        return ReadLabels(kind, tuple(values), 1)
+    if parts[0].dtype.kind == "U":
+        return _remapped(parts)
+    whole = tuple(_whole(part, which, rules) for which, part in _named(parts))
     if kind == "multi-label":
-        return _answers(whole, test_whole, rules)
+        return _answers(whole, rules)
     if kind == "class" and rules.remap:
-        return _renumbered(whole, test_whole, rules)
-    return ReadLabels(kind, whole, test_whole, _counted(kind, whole, test_whole, rules))
+        return _renumbered(whole, rules)
+    return ReadLabels(kind, whole, _counted(kind, whole, rules))
 
 
-def _parts(train: AnyArray, test: AnyArray) -> tuple[tuple[str, AnyArray], tuple[str, AnyArray]]:
-    return ("train", train), ("test", test)
+def _named(parts: Parts) -> list[tuple[str, AnyArray]]:
+    return list(zip(_PARTS, parts, strict=False))
 
 
 def _column(labels: AnyArray) -> AnyArray:
@@ -68,20 +75,20 @@ def _column(labels: AnyArray) -> AnyArray:
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
-def _check_alike(train: AnyArray, test: AnyArray, rules: LabelRules) -> None:
-    """Raise DataError if labels for testing have another shape than those for training, or texts meet numbers."""
-    if train.shape[1:] != test.shape[1:] or train.ndim > 2:
+def _check_alike(train: AnyArray, part: AnyArray, which: str, rules: LabelRules) -> None:
+    """Raise DataError if labels of another part have another shape than those for training, or texts meet numbers."""
+    if train.shape[1:] != part.shape[1:] or train.ndim > 2:
         raise DataError(
-            f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of test samples"
-            f" {test.shape[1:]} (accepted: one shape; a number, or a list of them)"
+            f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of {which} samples"
+            f" {part.shape[1:]} (accepted: one shape; a number, or a list of them)"
         )
-    texts, test_texts = (part.dtype.kind == "U" for part in (train, test))
+    texts, other_texts = (labels.dtype.kind == "U" for labels in (train, part))
     # labels for testing may all look like numbers where others are texts
-    known = texts and np.isin(test.astype(str), train).all()
-    if texts != test_texts and not known:
-        kinds = [_texts_or_numbers(part) for part in (train, test)]
+    known = texts and np.isin(part.astype(str), train).all()
+    if texts != other_texts and not known:
+        kinds = [_texts_or_numbers(labels) for labels in (train, part)]
         raise DataError(
-            f"{rules.where}: labels of training samples are {kinds[0]}, of test samples {kinds[1]}"
+            f"{rules.where}: labels of training samples are {kinds[0]}, of {which} samples {kinds[1]}"
             " (accepted: both of one kind)"
         )
 
@@ -90,13 +97,14 @@ def _texts_or_numbers(labels: AnyArray) -> str:
     return f'texts such as "{str(labels.flat[0])[:60]}"' if labels.dtype.kind == "U" else "numbers"
 
 
-def _kind(train: AnyArray, test: AnyArray, rules: LabelRules) -> LabelKind:
+def _kind(parts: Parts, rules: LabelRules) -> LabelKind:
     if rules.target != "auto":
         return rules.target
-    floats = "f" in (train.dtype.kind, test.dtype.kind)
+    train = parts[0]
+    floats = any(part.dtype.kind == "f" for part in parts)
     if train.ndim == 1:
         return "value" if floats else "class"
-    yes_or_no = train.dtype.kind != "U" and all(np.isin(part, (0, 1)).all() for part in (train, test))
+    yes_or_no = train.dtype.kind != "U" and all(np.isin(part, (0, 1)).all() for part in parts)
     if yes_or_no and rules.tokens != train.shape[1:]:
         return "multi-label"
     return "value" if floats else "sequence"
@@ -129,40 +137,42 @@ def _whole(labels: AnyArray, which: str, rules: LabelRules) -> AnyArray:
     return labels.astype(np.int64)
 
 
-def _answers(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
-    for which, part in _parts(train, test):
+def _answers(parts: Parts, rules: LabelRules) -> ReadLabels:
+    for which, part in _named(parts):
         bad = ~np.isin(part, (0, 1))
         if bad.any():
             at = int(bad.any(1).argmax())
             raise DataError(
                 f"{rules.where}: {which} sample {at}, label: found {part[at][bad[at]][0]} (accepted: 0 or 1 for each)"
             )
-    return ReadLabels("multi-label", train.astype(np.float32), test.astype(np.float32), train.shape[1])
+    return ReadLabels("multi-label", tuple(part.astype(np.float32) for part in parts), parts[0].shape[1])
 
 
-def _remapped(train: AnyArray, test: AnyArray) -> ReadLabels:
+def _remapped(parts: Parts) -> ReadLabels:
     """Return labels numbered from 0 in their own order."""
-    names, codes = np.unique(np.concatenate([train, test]), return_inverse=True)
-    codes = codes.astype(np.int64)
-    return ReadLabels("class", codes[: len(train)], codes[len(train) :], len(names), tuple(map(str, names.tolist())))
+    names, codes = np.unique(np.concatenate(parts), return_inverse=True)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    numbered = np.split(codes.astype(np.int64), ends)
+    return ReadLabels("class", tuple(numbered), len(names), tuple(map(str, names.tolist())))
 
 
-def _renumbered(train: AnyArray, test: AnyArray, rules: LabelRules) -> ReadLabels:
+def _renumbered(parts: Parts, rules: LabelRules) -> ReadLabels:
     """Return whole numbers numbered from 0; what does not count stays as it is.
 
     Raises DataError if a number that does not count would become another.
     """
-    there, test_there = (_counting(part, rules) for part in (train, test))
-    found = _remapped(train[there], test[test_there])
+    there = [_counting(part, rules) for part in parts]
+    found = _remapped(tuple(part[counts] for part, counts in zip(parts, there, strict=True)))
     moved = {name: number for number, name in enumerate(found.names) if name != str(number)}
     if (number := moved.get(str(rules.ignored))) is not None:
         raise DataError(
             f"{rules.where}: labels: {rules.ignored}, which does not count, would be numbered {number} (accepted: a"
             " negative number for what does not count, or labels: from 0)"
         )
-    y, test_y = train.copy(), test.copy()
-    y[there], test_y[test_there] = found.y, found.test_y
-    return found._replace(y=y, test_y=test_y)
+    renewed = tuple(part.copy() for part in parts)
+    for part, counts, numbers in zip(renewed, there, found.parts, strict=True):
+        part[counts] = numbers
+    return found._replace(parts=renewed)
 
 
 def _counting(labels: AnyArray, rules: LabelRules) -> AnyArray:
@@ -171,9 +181,9 @@ def _counting(labels: AnyArray, rules: LabelRules) -> AnyArray:
     return labels != rules.ignored if nothing else np.ones(labels.shape, bool)
 
 
-def _counted(kind: LabelKind, train: AnyArray, test: AnyArray, rules: LabelRules) -> int:
+def _counted(kind: LabelKind, parts: Parts, rules: LabelRules) -> int:
     """Return how many labels there are. Raises DataError if they do not count from 0, or have gaps."""
-    found = _distinct(train, test, rules)
+    found = _distinct(parts, rules)
     low, high = int(found[0]), int(found[-1])
     ways = " or labels: remap, which numbers them anew" if kind == "class" else ""
     if low < 0:
@@ -185,9 +195,9 @@ def _counted(kind: LabelKind, train: AnyArray, test: AnyArray, rules: LabelRules
     return rules.classes or high + 1
 
 
-def _distinct(train: AnyArray, test: AnyArray, rules: LabelRules) -> AnyArray:
+def _distinct(parts: Parts, rules: LabelRules) -> AnyArray:
     """Return the labels that are no negative number for none, ascending. Raises DataError if there is no other."""
-    found = np.unique(np.concatenate([part[_counting(part, rules)] for part in (train, test)]))
+    found = np.unique(np.concatenate([part[_counting(part, rules)] for part in parts]))
     if not len(found):
         raise DataError(f"{rules.where}: labels: all are {rules.ignored}, which does not count (accepted: others too)")
     return found

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedactors.data.user.arrays import AnyArray, array_of, is_text
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import Keys, RawPart
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
@@ -31,7 +32,7 @@ class LeafData(UserData):
 
     name: Literal["leaf"] = "leaf"
     path: ScenarioPath
-    """Folder with `train` and `test`, each with files `*.json`."""
+    """Folder with `train`, `test` and perhaps `validation`, each with files `*.json`."""
 
     def called(self) -> str:
         """Return the folder."""
@@ -40,10 +41,12 @@ class LeafData(UserData):
     def _stamps(self) -> tuple[Any, ...]:
         return stamp(self.path.path)
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _read(self, keys: Keys, seed: int) -> RawParts:
         if keys.owner or keys.owner_of:
             raise DataError("task.partition.by: LEAF's data come by user (accepted: natural without by)")
-        return self._part("train"), self._part("test")
+        has_validation = (self.path.path / "validation").is_dir()
+        validation = self._part("validation") if has_validation else None
+        return RawParts(self._part("train"), self._part("test"), validation)
 
     def _part(self, which: str) -> RawPart:
         folder = self.path.path / which

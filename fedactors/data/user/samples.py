@@ -12,7 +12,7 @@ from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked
 from fedactors.errors import DataError, suggestion
 
 LABELS = ("label", "labels", "y", "target")  # keys that name the label if a scenario does not say
-_PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary of columns with a label"
+PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary of columns with a label"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +54,6 @@ class _Sample(NamedTuple):
     apart: dict[str, Any]  # what is neither
 
 
-def parts_of(found: Any, where: str) -> tuple[Any, Any]:
-    """Return the training and the test part of what a function returned. Raises DataError if these are not two."""
-    if isinstance(found, Mapping):
-        if set(found) == {"train", "test"}:
-            return found["train"], found["test"]
-        keys = ", ".join(map(str, found))
-        raise DataError(f"{where}: returned a dictionary with {keys or 'nothing'} (accepted: the keys train and test)")
-    if isinstance(found, (tuple, list)):
-        if len(found) == 2:
-            return found[0], found[1]
-        raise DataError(f"{where}: returned {len(found)} things (accepted: two, training data and test data)")
-    raise DataError(f"{where}: returned {type(found).__name__} (accepted: a pair train, test; each {_PART})")
-
-
 def read_part(part: Any, where: str, keys: Keys) -> RawPart:
     """Return the samples of one part. Raises DataError, which begins with `where`, if it has none of the forms."""
     if isinstance(part, tuple):
@@ -75,11 +61,11 @@ def read_part(part: Any, where: str, keys: Keys) -> RawPart:
     if isinstance(part, Mapping):
         return _of_columns(part, where, keys)
     if not hasattr(part, "__getitem__") or not hasattr(part, "__len__"):
-        raise DataError(f"{where}: found {type(part).__name__}, which has no length or no items (accepted: {_PART})")
+        raise DataError(f"{where}: found {type(part).__name__}, which has no length or no items (accepted: {PART})")
     try:
         count = len(part)
     except TypeError:
-        raise DataError(f"{where}: {type(part).__name__} does not say its length (accepted: {_PART})") from None
+        raise DataError(f"{where}: {type(part).__name__} does not say its length (accepted: {PART})") from None
     if not count:
         raise DataError(f"{where}: has no samples (accepted: at least one)")
     return _of_samples((part[number] for number in range(count)), where, keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -83,22 +84,23 @@ class ReadTable(NamedTuple):
         return column
 
 
-def encoded(train: ReadTable, test: ReadTable, rules: ColumnRules) -> tuple[AnyArray, AnyArray]:
-    """Return the inputs of both tables, `(rows, inputs)`; means, deviations and categories are the training part's."""
-    columns, test_columns = list[AnyArray](), list[AnyArray]()
-    for name in rules.features:
-        if name in rules.categorical:
-            known = np.unique(train.words(name))
-            columns.append(_one_hot(train, name, known, "error"))
-            test_columns.append(_one_hot(test, name, known, rules.unknown))
-            continue
-        values, test_values = train.numbers(name), test.numbers(name)
-        if rules.standardize:
-            mean, deviation = _moments(values)
-            values, test_values = (values - mean) / deviation, (test_values - mean) / deviation
-        columns.append(values[:, None])
-        test_columns.append(test_values[:, None])
-    return np.concatenate(columns, axis=1), np.concatenate(test_columns, axis=1)
+def encoded(tables: Sequence[ReadTable], rules: ColumnRules) -> list[AnyArray]:
+    """Return the inputs of each table, `(rows, inputs)`; means, deviations and categories are the first one's."""
+    columns = [_encoded_column(tables, name, rules) for name in rules.features]
+    return [np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True)]
+
+
+def _encoded_column(tables: Sequence[ReadTable], name: str, rules: ColumnRules) -> list[AnyArray]:
+    """Return a column of each table as inputs, `(rows, 1)`, or `(rows, categories)`."""
+    train, *others = tables
+    if name in rules.categorical:
+        known = np.unique(train.words(name))
+        return [_one_hot(train, name, known, "error"), *(_one_hot(one, name, known, rules.unknown) for one in others)]
+    values = [table.numbers(name) for table in tables]
+    if rules.standardize:
+        mean, deviation = _moments(values[0])
+        values = [(part - mean) / deviation for part in values]
+    return [part[:, None] for part in values]
 
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from fedactors.data.user.held_back import held_back
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import Keys, RawPart, owner_column
 from fedactors.data.user.table_columns import ColumnRules, ReadTable, Unknown, encoded
 from fedactors.data.user.user_data import UserData, stamp
@@ -33,6 +34,8 @@ class TableData(UserData):
     """File of the training data, relative to the scenario; of all data with `test_share`."""
     test: ScenarioPath | None = None
     """File of the test data."""
+    validation: ScenarioPath | None = None
+    """File of the validation data, if there are some."""
     test_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """Share of the rows that are kept for testing, drawn by the scenario's seed; of each client's rows, if they come by
     client."""
@@ -64,37 +67,44 @@ class TableData(UserData):
         return str(self.train)
 
     def _stamps(self) -> tuple[Any, ...]:
-        return tuple(stamp(file.path) for file in (self.train, self.test) if file and file.path.exists())
+        files = (self.train, self.test, self.validation)
+        return tuple(stamp(file.path) for file in files if file and file.path.exists())
 
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, self.weights, self.features, client=self.client))
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
-        train, test = self._tables(keys)
+    def _read(self, keys: Keys, seed: int) -> RawParts:
+        train, *given = self._tables(keys)
         rules = self._rules(train, keys)
         owners = _owners(train, keys)
-        if test is not None:
-            self._rules(test, keys)
-            _check_columns(test, rules.features)
-            test_owners = _owners(test, keys)
-        else:
+        others = [self._checked_part(table, rules, keys) for table in given]
+        if self.test is None:
             chosen = held_back(train.table.num_rows, self.test_share or 0.0, owners, seed, str(self.train))
-            train, test = _part(train, ~chosen), _part(train, chosen)
-            owners, test_owners = (None, None) if owners is None else (owners[~chosen], owners[chosen])
-        x, test_x = encoded(train, test, rules)
-        return _raw(train, x, owners, keys), _raw(test, test_x, test_owners, keys)
+            others.insert(0, (_part(train, chosen), None if owners is None else owners[chosen]))
+            train = _part(train, ~chosen)
+            owners = None if owners is None else owners[~chosen]
+        x, *further = encoded([train, *(table for table, _ in others)], rules)
+        read = [_raw(table, inputs, whose, keys) for (table, whose), inputs in zip(others, further, strict=True)]
+        return RawParts(_raw(train, x, owners, keys), *read)
 
-    def _tables(self, keys: Keys) -> tuple[ReadTable, ReadTable | None]:
-        """Return the files. Columns whose values are names are texts where a CSV file looks otherwise than the other.
+    def _checked_part(self, table: ReadTable, rules: ColumnRules, keys: Keys) -> tuple[ReadTable, Any]:
+        """Return a further file, and whose its rows are. Raises DataError if it lacks a column."""
+        self._rules(table, keys)
+        _check_columns(table, rules.features)
+        return table, _owners(table, keys)
+
+    def _tables(self, keys: Keys) -> list[ReadTable]:
+        """Return the files. Columns whose values are names are texts where a CSV file looks otherwise than another.
 
         01 is 1 in a file of numbers, and stays 01 beside A1.
         """
-        train, test = self._table(self.train), self._table(self.test) if self.test else None
-        if self.name == "parquet" or self.test is None or test is None:
-            return train, test
-        shared = {*self.categorical, *filter(None, (keys.owner,))} & {*train.names} & {*test.names}
-        texts = sorted(name for name in shared if train.kind(name) != test.kind(name))
-        return (self._table(self.train, texts), self._table(self.test, texts)) if texts else (train, test)
+        files = [file for file in (self.train, self.test, self.validation) if file is not None]
+        tables = [self._table(file) for file in files]
+        if self.name == "parquet" or len(files) == 1:
+            return tables
+        names = {*self.categorical, *filter(None, (keys.owner,))}
+        texts = _of_several_types(names, tables)
+        return [self._table(file, texts) for file in files] if texts else tables
 
     def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
         """Return what the columns are. Raises DataError if one is missing, or is two things at once."""
@@ -142,6 +152,12 @@ class TableData(UserData):
         return csv.read_csv(
             file.path, csv.ReadOptions(use_threads=False), parse_options=parsing, convert_options=convert
         )
+
+
+def _of_several_types(names: set[str], tables: Sequence[ReadTable]) -> list[str]:
+    """Return the columns, of those `names` that all tables have, whose type is not the same in all of them."""
+    shared = names.intersection(*(table.names for table in tables))
+    return sorted(name for name in shared if len({table.kind(name) for table in tables}) > 1)
 
 
 def _check_columns(table: ReadTable, wanted: Sequence[str]) -> None:

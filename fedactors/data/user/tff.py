@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fedactors.data.user.arrays import AnyArray, Integers, array_of
+from fedactors.data.user.parts import RawParts
 from fedactors.data.user.samples import Keys, RawPart, label_key
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError, suggestion
@@ -30,6 +31,8 @@ class TffData(UserData):
     """File of the training data."""
     test: ScenarioPath
     """File of the test data."""
+    validation: ScenarioPath | None = None
+    """File of the validation data, if there are some."""
     label: str | None = None
     """Feature that is the label."""
     inputs: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -47,15 +50,17 @@ class TffData(UserData):
         return self.integers
 
     def _stamps(self) -> tuple[Any, ...]:
-        return tuple(stamp(file.path) for file in (self.train, self.test) if file.path.exists())
+        files = (self.train, self.test, self.validation)
+        return tuple(stamp(file.path) for file in files if file and file.path.exists())
 
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, None, self.inputs))
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _read(self, keys: Keys, seed: int) -> RawParts:
         if keys.owner or keys.owner_of:
             raise DataError("task.partition.by: TFF's data come by client (accepted: natural without by)")
-        return self._part(self.train, keys), self._part(self.test, keys)
+        validation = self._part(self.validation, keys) if self.validation else None
+        return RawParts(self._part(self.train, keys), self._part(self.test, keys), validation)
 
     def _part(self, file: ScenarioPath, keys: Keys) -> RawPart:
         library = needed("h5py", "tff")

@@ -2,10 +2,10 @@
 
     dataset: {name: torch, factory: "data.py:load", arguments: {year: 2024}}
 
-The function returns training data and test data: a pair, or a dictionary with the keys `train` and `test`. Each is a
-map-style data set (`torch.utils.data.Dataset`, a list, anything with a length and items) of samples `(input, label)`
-or dictionaries; or arrays `(inputs, labels)`; or a dictionary of columns; or a dictionary of such parts by client. It
-must return the same data at every call.
+The function returns training data, test data and, if there are some, validation data: as a tuple, or as a dictionary
+with the keys `train`, `test` and `validation`. Each is a map-style data set (`torch.utils.data.Dataset`, a list, or
+anything with a length and items) of samples `(input, label)` or dictionaries; or arrays `(inputs, labels)`; or a
+dictionary of columns; or a dictionary of such parts by client. It must return the same data at every call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from fedactors.arguments import Arguments
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.assembly import LoadedData
 from fedactors.data.user.client_parts import read_clients
-from fedactors.data.user.samples import Keys, RawPart, parts_of
+from fedactors.data.user.parts import RawParts, parts_of
+from fedactors.data.user.samples import Keys
 from fedactors.data.user.user_data import UserData, twice
 from fedactors.errors import DataError
 from fedactors.own_code.user_code import Reference, telling
@@ -62,14 +63,14 @@ class TorchData(UserData):
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, self.weights, self.inputs, client=self.client))
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
+    def _read(self, keys: Keys, seed: int) -> RawParts:
         where = self.called()
         function = self._function()
         with telling(self.factory, "raised", DataError):
             found = function(**self.arguments)
         with telling(self.factory, "an item of its data raised", DataError):
-            train, test = parts_of(found, where)
-            return read_clients(train, f"{where}: train", keys), read_clients(test, f"{where}: test", keys)
+            parts = parts_of(found, where)
+            return RawParts(**{which: read_clients(part, f"{where}: {which}", keys) for which, part in parts.items()})
 
     def _function(self) -> Callable[..., Any]:
         """Return the user's function. Raises DataError if it is none."""

@@ -21,7 +21,8 @@ from fedactors.data.base import Data, Info
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.assembly import Form, LoadedData, assembled
 from fedactors.data.user.labels import LabelRules, Target
-from fedactors.data.user.samples import Keys, RawPart
+from fedactors.data.user.parts import RawParts
+from fedactors.data.user.samples import Keys
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.own_code.user_code import Reference, telling
@@ -72,8 +73,8 @@ class UserData(Options):
         """Return what to call the data in messages."""
         return self.name
 
-    def _read(self, keys: Keys, seed: int) -> tuple[RawPart, RawPart]:
-        """Return training and test samples. Raises DataError if they cannot be read."""
+    def _read(self, keys: Keys, seed: int) -> RawParts:
+        """Return the samples of all parts. Raises DataError if they cannot be read."""
         raise NotImplementedError
 
     def _stamps(self) -> tuple[Any, ...]:
@@ -109,7 +110,7 @@ class UserData(Options):
     def _assembled(self, seed: int) -> LoadedData:
         rules = LabelRules(self.target, self.labels == "remap", self.classes, self._ignored)
         form = Form(self.called(), self._integers(), self.shape, rules)
-        return assembled(*self._read(self._keys(), seed), form, self.name)
+        return assembled(self._read(self._keys(), seed), form, self.name)
 
 
 def owner_function(reference: Reference) -> Callable[[Any], Any]:
@@ -150,7 +151,8 @@ def twice(read: Callable[[], LoadedData], where: str) -> LoadedData:
 
 def _digest(data: Data) -> str:
     digest = hashlib.sha256()
-    for array in (data.x, data.y, data.test_x, data.test_y, data.weights, data.clients, data.test_clients):
+    tests = (data.test_x, data.test_y, data.validation_x, data.validation_y)
+    for array in (data.x, data.y, *tests, data.weights, data.clients, data.test_clients):
         if array is not None:
             digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     digest.update(repr(data.client_names).encode())

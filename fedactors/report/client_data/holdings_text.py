@@ -29,10 +29,11 @@ def lines(figures: Figures) -> list[str]:
             f"  labels     {len(figures['labels'])}; a client holds {figures['labels_per_client']:.1f} of them,"
             f" and its shares differ from all clients' by {figures['label_distance']:.0%}"
         ]
+    aside = f", {figures['validation']:,} for validation" if "validation" in figures else ""
     without = f"; {figures['without']:,} hold none" if figures["without"] else ""
     return [
         f"{figures['name']}: {figures['dataset']}, partition {figures['partition']}",
-        f"  samples    {figures['train']:,} to train, {figures['test']:,} to test; {_kind(figures['kind'])}",
+        f"  samples    {figures['train']:,} to train, {figures['test']:,} to test{aside}; {_kind(figures['kind'])}",
         f"  sample     {inputs or _shape(figures['input_shape'])}",
         f"  clients    {figures['clients']:,} with {figures['held']:,} samples; {figures['smallest']:,} to"
         f" {figures['largest']:,}, median {figures['median']:,.0f}{without}",

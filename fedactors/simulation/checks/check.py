@@ -156,7 +156,7 @@ def _too_slow(prepared: Prepared) -> int:
 def _memory(prepared: Prepared) -> dict[str, int]:
     """Estimate the memory of the run in bytes: the shared data, and one client host."""
     info = prepared.info
-    data = prepared.train_bytes + info.test_size * row_bytes(info.input_shape)
+    data = prepared.train_bytes + info.evaluated_size * row_bytes(info.input_shape)
     updates = single_updates(prepared)
     return {
         **({"updates": updates} if updates else {}),

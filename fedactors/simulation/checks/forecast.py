@@ -124,7 +124,7 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
     payload = prepared.payload
     moved = (payload.down + payload.up) * prepared.model_bytes * (min(hosts, len(task.chunks)) + 1)
     beside = _ROUND[way] + moved * _BYTE[way]
-    evaluated = info.test_size * speeds.evaluated / server.evaluate_every
+    evaluated = info.evaluated_size * speeds.evaluated / server.evaluate_every
     gradient_sums = (
         0.0 if server.dissimilarity_every is None else info.train_size * speeds.sample / server.dissimilarity_every
     )

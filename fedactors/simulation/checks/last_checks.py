@@ -11,6 +11,7 @@ from fedactors.simulation.checks.scenario_checks import (
     no_round,
 )
 from fedactors.simulation.checks.transform_checks import check_transforms
+from fedactors.simulation.checks.validation_checks import check_validation
 from fedactors.simulation.prepared import Prepared, least_times
 
 
@@ -62,6 +63,7 @@ LAST_CHECKS = (
     _check_personal,
     check_transforms,
     check_attacks,
+    check_validation,
     _check_reallocation,
     _check_deadline,
     _check_lookahead,

@@ -43,7 +43,7 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
     kept = len(server.algorithm.keeps) * prepared.model_bytes + len(prepared.personal) * _NUMBER  # at each client
     kept += sum(prepared.feedback.values()) * _NUMBER
     return {
-        "the data set": prepared.train_bytes + info.test_size * row_bytes(info.input_shape),
+        "the data set": prepared.train_bytes + info.evaluated_size * row_bytes(info.input_shape),
         "the model": _MODELS * prepared.model_bytes,
         "single updates": single_updates(prepared),
         "what clients keep": 0 if joined else prepared.ever_asked * kept,

@@ -19,7 +19,8 @@ from fedactors.models.loss_description import LossDescription
 from fedactors.models.module_layer import InputSpec
 from fedactors.models.task_losses import TaskLoss
 from fedactors.scenario.local_options import LocalOptions
-from fedactors.scenario.model import Scenario, TaskOptions
+from fedactors.scenario.model import Scenario
+from fedactors.scenario.task.task_options import TaskOptions
 from fedactors.workload import Workload, workload
 
 

@@ -16,10 +16,11 @@ from fedactors.errors import ScenarioError
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.plan import SECOND, Time
-from fedactors.scenario.model import Scenario, TaskOptions
+from fedactors.scenario.model import Scenario
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.process_behaviour import ProcessBehaviour
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.scenario.task.task_options import TaskOptions
 from fedactors.scenario.trace_options import Trace
 from fedactors.scenario.units import show_duration
 from fedactors.workload import Workload

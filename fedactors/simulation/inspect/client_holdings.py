@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fedactors.attacks.base import LabelAttack
 from fedactors.data.base import Data, Int64
 from fedactors.data.partitions.assignment import Split
+from fedactors.data.validation import info_with_validation
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.machine_memory import refuse_too_many
@@ -35,7 +36,7 @@ def _holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
     refuse_too_many(clients)
     if getattr(task.partition, "reallocate", False):
         raise ScenarioError("task.partition.reallocate: clients hold other samples in every round (accepted: false)")
-    info = task.info(seed, clients)
+    info = info_with_validation(task.info(seed, clients), task.validation)
     sizes = task.partition.sizes(info, clients, seed)
     task.check()
     data = task.load(seed, clients)
@@ -53,6 +54,7 @@ def _holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
         "kind": info.kind,
         "train": info.train_size,
         "test": info.test_size,
+        **({"validation": info.validation_size} if info.validation_size else {}),
         "held": int(sizes.sum()),
         "input_shape": list(info.input_shape),
         "inputs": [{"name": one.name, "shape": list(one.shape), "integer": one.integer} for one in info.inputs],

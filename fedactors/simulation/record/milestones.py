@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from fedactors.metric_names import chooser, is_validated
+
 NOTHING: Mapping[str, float] = MappingProxyType({})
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _SUMS = (
@@ -26,6 +28,7 @@ def milestones(
 ) -> list[dict[str, Any]]:
     """Return a line for each of the ascending `levels` of accuracy that was reached, in the columns of metrics.
 
+    The accuracy is that of the samples for validation, where there are some; then its value stands in the line, too.
     `ahead` was spent before the first round.
     """
     found: list[dict[str, Any]] = []
@@ -34,8 +37,10 @@ def milestones(
         for column in _SUMS:
             if column in row:
                 sums[column] = sums.get(column, 0) + row[column]
-        while len(found) < len(levels) and (row.get("accuracy") or 0.0) >= levels[len(found)]:
-            found.append({"accuracy": levels[len(found)], **_line(row), **_rounded(sums)})
+        column = chooser("accuracy", validated=is_validated(row))
+        value = {} if column == "accuracy" else {column: row.get(column)}
+        while len(found) < len(levels) and (row.get(column) or 0.0) >= levels[len(found)]:
+            found.append({"accuracy": levels[len(found)], **value, **_line(row), **_rounded(sums)})
     return found
 
 

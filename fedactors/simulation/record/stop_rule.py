@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fedactors.metric_names import VALIDATION, chooser, is_validated
 from fedactors.run_files.best_model import BestModel
 from fedactors.scenario.stop_options import Level, StopOptions, rises
 from fedactors.simulation.record.eras import Eras
@@ -29,7 +30,7 @@ class StopRule:
         self._best_model = best
         self._own = scenario.task.own_metrics
         self.reason = ""
-        self.best: dict[str, Any] | None = None  # metric, round, value
+        self.best: dict[str, Any] | None = None  # metric, round, value; test_value, if it is of validation
         self._since = 0  # evaluations without a better value
         if self._options is not None:
             self._metric = self._options.watched(scenario.task.has_accuracy)
@@ -71,26 +72,32 @@ class StopRule:
         if options is None:
             return False
         better = False
-        if self._metric in row:
-            better = self._is_better(row[self._metric])
+        column = self._column(self._metric, row)
+        if column in row:
+            better = self._is_better(column, row[column])
             if better:
-                self.best = {"metric": self._metric, "round": row["round"], "value": row[self._metric]}
+                self.best = _noted(column, row)
             self._since = 0 if better else self._since + 1
-        self.reason = self.reason or self._reached(options, row) or self._exhausted(options)
+        self.reason = self.reason or self._reached(options, row) or self._exhausted(options, column)
         return better
 
-    def _is_better(self, value: float | None) -> bool:
+    def _column(self, name: str, row: Row) -> str:
+        """Return the column of metrics that the rule looks at for a measure."""
+        return chooser(name, self._own, validated=is_validated(row))
+
+    def _is_better(self, column: str, value: float | None) -> bool:
         """Return whether a value, None where it is no number, is better than the best one by `min_delta`."""
         if value is None:
             return False
         if self.best is None:
             return True
         assert self._options is not None
-        gain = value - self.best["value"] if rises(self._metric, self._own) else self.best["value"] - value
+        gain = value - self.best["value"] if rises(column, self._own) else self.best["value"] - value
         return bool(gain > self._options.min_delta)
 
     def _reached(self, options: StopOptions, row: Row) -> str:
-        for name, level in options.reach.items():
+        for measure, level in options.reach.items():
+            name = self._column(measure, row)
             value = row.get(name)
             if value is None:
                 continue
@@ -107,8 +114,16 @@ class StopRule:
             return level
         return Level(above=level.at) if rises(name, self._own) else Level(below=level.at)
 
-    def _exhausted(self, options: StopOptions) -> str:
+    def _exhausted(self, options: StopOptions, column: str) -> str:
         if options.patience is None or self._since < options.patience:
             return ""
         best = "" if self.best is None else f" than {self.best['value']:.6g} of round {self.best['round']}"
-        return f"no better {self._metric}{best} in {self._since} evaluations, as server.stop asks"
+        return f"no better {column}{best} in {self._since} evaluations, as server.stop asks"
+
+
+def _noted(column: str, row: Row) -> dict[str, Any]:
+    """Return what is kept of the best round; with the test samples' value, if it is best by those for validation."""
+    best = {"metric": column, "round": row["round"], "value": row[column]}
+    if not is_validated(row) or not column.startswith(VALIDATION):
+        return best
+    return best | {"test_value": row.get(column.removeprefix(VALIDATION))}

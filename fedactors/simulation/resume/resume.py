@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.bits import made_with
+from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.holdings import Part
 from fedactors.errors import RunFolderError
 from fedactors.learning.training_task import OnDemandData, signature
@@ -199,7 +200,7 @@ def _data_digest(data: Iterable[Any]) -> str:
     parts = (
         samples.signature(),
         samples.split.signature(),
-        signature(evaluation_set.x, evaluation_set.y),
+        _tests(evaluation_set),
         signature(*own),
     )
     return f"{form}{_sha256(parts)}"
@@ -208,8 +209,16 @@ def _data_digest(data: Iterable[Any]) -> str:
 def _first_digest(data: Iterable[Any]) -> str:
     """Return a digest of some of the samples, as checkpoints had it at first."""
     _, samples, evaluation_set, own = data
-    tests = signature(evaluation_set.x, evaluation_set.y, every=_SOME)
+    tests = _tests(evaluation_set, _SOME)
     return _sha256([samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
+
+
+def _tests(evaluation_set: EvaluationSet, every: int = 1) -> Iterator[Part]:
+    """Yield what the samples that models are evaluated on are known again by, see `signature`."""
+    yield from signature(evaluation_set.x, evaluation_set.y, every=every)
+    if (validation := evaluation_set.validation) is not None:
+        yield b"validation"
+        yield from signature(validation.x, validation.y, every=every)
 
 
 def _sha256(parts: Iterable[Iterable[Part]]) -> str:

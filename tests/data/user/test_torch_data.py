@@ -323,9 +323,12 @@ WRONG = {
     "not a pair": ("return np.ones(3)", "returned ndarray (accepted: a pair train, test"),
     "a third part": (
         "return dict.fromkeys(['train', 'val', 'test'], pair([[1.0]], [0]))",
-        "returned a dictionary with train, val, test (accepted: the keys train and test)",
+        "returned a dictionary with train, val, test (accepted: the keys train and test, or train,",
     ),
-    "three parts": ("return [1], [2], [3]", "returned 3 things (accepted: two, training data and test data)"),
+    "four parts": (
+        "return [1], [2], [3], [4]",
+        "returned 4 things (accepted: two, training data and test data, or a third, validation data)",
+    ),
     "a dictionary without test": ("return {'train': []}", "returned a dictionary with train (accepted: the keys"),
     "no length": ("return iter([(1, 2)]), []", "train: found list_iterator, which has no length or no items"),
     "a streamed data set": (

@@ -15,6 +15,8 @@ from fedactors.own_code.user_code import Reference
 
 _TAKEN = (
     *WRITTEN,
+    "validation_accuracy",
+    "validation_loss",
     "train_loss",
     "lr",
     "round",

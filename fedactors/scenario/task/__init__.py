@@ -1,0 +1,1 @@
+"""What a scenario learns and what is measured: the key `task`."""

@@ -1,0 +1,1 @@
+"""What a study gives other programs: CSV, LaTeX and pandas frames."""
