@@ -223,17 +223,18 @@ class ServerWorker(Worker):
         if report.bad:
             return public, private, report
         state = own_tensors(public | private)
-        before = state["x"]
+        model, before = self._task.model, state["x"]
         state["x"] = mixed(before, given.older, facts.mixed, exact=facts.exact)
         for contribution in given.contributions:
             state |= as_tensors(contribution.vectors)
         kept_by_departed = [own_tensors(kept) for kept in given.kept_by_departed]
         sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
-            sums = combined(rule, sums, facts)
+            sums = combined(rule, sums, facts, model.parameters - model.buffer_values)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
-        averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        own = state["x"] if facts.exact else before  # of edges and cloud each has a model that it goes on from
+        averaged = with_buffers(model, own, moved["x"], buffers, facts)
         moved["x"] = unmoved(self._task.personal, before, averaged)
         after = self._parted(next_state(self._task, moved, state, sums, facts))
         return *after, report._replace(sound=all(map(finite, after)))
