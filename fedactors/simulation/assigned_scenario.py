@@ -1,10 +1,9 @@
-"""What weights depend on, as types: a run that is prepared has it, and so has a run folder that is read back."""
+"""What weights depend on, and who counts in N: of a run that is prepared, or of a run folder that is read back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,6 @@ from numpy.typing import NDArray
 from fedactors.plan import Plan, Time
 from fedactors.scenario.model import Scenario
 from fedactors.workload import WorkloadTable
-
-if TYPE_CHECKING:
-    from fedactors.simulation.prepared import Prepared
 
 
 class MembershipTimes(Protocol):
@@ -86,19 +82,3 @@ def with_work(clients: Sequence[int], assigned: AssignedScenario) -> tuple[int, 
     """Return those of `clients` that have work."""
     works = assigned.workload_table.has_work
     return tuple(client for client in clients if works[client])
-
-
-def with_moves(prepared: Prepared, plan: Plan) -> Prepared:
-    """Return a scenario in which the devices that moved by their behaviours until `plan` have the times of it.
-
-    Before, they arrive and depart when the scenario says, or never: nobody foresees what a behaviour does.
-    """
-    if plan.moves is None or not (plan.arrived or plan.departed):
-        return prepared
-    people = prepared.population
-    arrive = np.array(people.arrive)
-    depart = np.array(people.depart)
-    instants = np.array(plan.moves.instants, np.int64)
-    arrive[list(plan.arrived)] = instants[: len(plan.arrived)]
-    depart[list(plan.departed)] = instants[len(plan.arrived) :]
-    return replace(prepared, population=replace(people, arrive=arrive, depart=depart))

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fedactors.fleet.messages import RoundTask
 from fedactors.plan import Plan
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.divergence import quarantined
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
 from fedactors.simulation.prepared import Prepared
@@ -56,7 +57,7 @@ class RunTasks:
         return found
 
     def _of(self, plan: Plan, objective_state: ObjectiveState | None, heard: int, *, last: bool) -> RoundTask:
-        moved = with_moves(self.prepared, plan)
+        moved = _with_moves(self.prepared, plan)
         scenario = self._scenario_of(plan.version)
         if moved is not self.prepared or scenario is not self._holding.scenario:
             self.prepared = moved
@@ -127,3 +128,19 @@ def _heard_less(planned: PlannedRound, fewer: int) -> PlannedRound:
     """Return a round before which updates counted in so many rounds fewer."""
     facts = planned.task.facts
     return planned._replace(task=planned.task._replace(facts=facts._replace(heard_before=facts.heard_before - fewer)))
+
+
+def _with_moves(prepared: Prepared, plan: Plan) -> Prepared:
+    """Return a scenario in which the devices that moved by their behaviours until `plan` have the times of it.
+
+    Before, they arrive and depart when the scenario says, or never: nobody foresees what a behaviour does.
+    """
+    if plan.moves is None or not (plan.arrived or plan.departed):
+        return prepared
+    people = prepared.population
+    arrive = np.array(people.arrive)
+    depart = np.array(people.depart)
+    instants = np.array(plan.moves.instants, np.int64)
+    arrive[list(plan.arrived)] = instants[: len(plan.arrived)]
+    depart[list(plan.departed)] = instants[len(plan.arrived) :]
+    return replace(prepared, population=replace(people, arrive=arrive, depart=depart))
