@@ -131,7 +131,7 @@ def test_weights_change_the_way_and_not_where_it_leads():
     weights = [0.1, 0.2, 0.3, 0.4]
     weighted = [weight * matrix for weight, matrix in zip(weights, matrices, strict=True)]
     one, other = (Federation(a, X.clone(), gradients, steps=1, lr=0.1) for a in (Scaffold(**PLAIN), FedAvg()))
-    for _ in range(1500):
+    for _ in range(500):
         one.round(weights=weights)
         other.round(weights=weights)
     assert float((one.x - minimiser(matrices, targets)).norm()) < 1e-8
