@@ -1,4 +1,4 @@
-"""Statistics of BatchNorm where edges average models: the cloud's are the mean of the edges', by hand."""
+"""Statistics of BatchNorm where models are mixed: the cloud's are the mean of the edges', and FedAsync's by hand."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,9 @@ SLOW, QUICK = {"compute": {"per_sample": "1s"}}, {"compute": {"per_sample": "1ms
 def state_after(tmp_path):
     """Return the flat model of the newest version after some aggregations of edges and cloud."""
 
-    def played(aggregations, deadlines=(None, None), **timing):
-        (tmp_path / "nets.py").write_text(NET)
+    (tmp_path / "nets.py").write_text(NET)
+
+    def played(aggregations, deadlines=(None, None), *, tiers=True, **timing):
         edges = [
             {"name": name, "network": LINK, "deadline": deadline}
             for name, deadline in zip(("north", "south"), deadlines, strict=True)
@@ -41,18 +42,18 @@ def state_after(tmp_path):
                 "partition": {"name": "classes", "classes": 2, "samples": 20},
             },
             "population": [
-                {"name": "far", "count": 2, "edge": "north", **SLOW},
-                {"name": "near", "count": 3, "edge": "south", **QUICK},
+                {"name": "far", "count": 2, **({"edge": "north"} if tiers else {}), **SLOW},
+                {"name": "near", "count": 3, **({"edge": "south"} if tiers else {}), **QUICK},
             ],
             "server": {
                 "rounds": 9,
-                "timing": {"name": "hierarchical", "edges": edges, **timing},
+                "timing": {"name": "hierarchical", "edges": edges, **timing} if tiers else timing,
                 "local": {"epochs": 1, "batch": 10},
                 "schedule": {"name": "constant", "lr": 0.1},
             },
         }
         scenario = Scenario.from_data(data, "normed.yaml", folder=tmp_path)
-        folder = tmp_path / f"after {aggregations}"
+        folder = tmp_path / f"after {aggregations} {timing}"
         run = fedactors.run(scenario, folder, fleet="local", report=False, stop_after=aggregations)
         return run.state["x"] if aggregations else initial(prepare(scenario).model, scenario.seed)
 
@@ -82,3 +83,11 @@ def test_an_edge_that_is_mixed_in_alone_brings_its_statistics_along(state_after)
     """Mixing .25: after the first round of south the cloud has 3/4 of the first model and 1/4 of south's."""
     start, south, cloud = (state_after(number, mixing=0.25) for number in range(3))
     np.testing.assert_allclose(cloud, 0.75 * start + 0.25 * south, rtol=1e-5, atol=1e-6)
+
+
+def test_fedasync_mixes_the_statistics_of_one_client_by_its_share(state_after):
+    """Alpha 1 takes the first client's model whole, and alpha .25 a quarter of it."""
+    start = state_after(0, tiers=False, name="fedasync", concurrency=1)
+    whole, quarter = (state_after(1, tiers=False, name="fedasync", concurrency=1, mixing=share) for share in (1, 0.25))
+    assert np.abs(whole[-12:] - start[-12:]).max() > 0.01
+    np.testing.assert_allclose(quarter, 0.75 * start + 0.25 * whole, rtol=1e-5, atol=1e-6)
