@@ -175,7 +175,7 @@ class Moves(NamedTuple):
     """What a population whose devices arrive and depart by behaviours says of a Plan's moves."""
 
     instants: tuple[Time, ...]  # of those that arrived, then of those that departed
-    members: int  # that belong to the population after them
+    members: int  # devices with work that belong to the population after them
 
 
 class Tier(NamedTuple):

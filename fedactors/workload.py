@@ -9,6 +9,7 @@ both agree on every step.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -116,6 +117,12 @@ class WorkloadTable:
     def all(self) -> CohortWork:
         """Return the work of all clients."""
         return CohortWork(self._table[self._kinds])
+
+    @cached_property
+    def has_work(self) -> NDArray[np.bool_]:
+        """Which clients have something to do, `(clients,)`: no other is ever asked, and N counts these alone."""
+        kinds: NDArray[np.bool_] = CohortWork(self._table).wanted > 0
+        return kinds[self._kinds]
 
 
 class PretrainingWork(NamedTuple):

@@ -12,8 +12,14 @@ samples that its client reports. n updates v_i, f of them malicious:
     geometric_median  argmin_z sum_i |z - v_i|, by Weiszfeld's iteration, smoothed (Pillutla et al., Robust Aggregation
                       for Federated Learning, 2022, Algorithm 2)
 
-[choice] A round may hear fewer updates than it wanted. Krum then counts max(1, n - f - 2) nearest ones, and Multi-Krum
-keeps max(1, n - f) if `keep` is not given. Weiszfeld's iteration starts from the coordinates' median.
+The last three compare updates by distances, and take the changes of trained parameters alone for that: buffers, such as
+BatchNorm's statistics, are combined by what was found (see `fedactors.learning.combining`).
+
+[choice] A round may hear fewer updates than it wanted. The trimmed mean then leaves out one value at either end where
+the share of n is less than one, if there are three or more: else it would be the plain mean. Krum counts max(1, n - f -
+2) nearest ones, and Multi-Krum keeps max(1, n - f), or `keep` if that is less. The median of two updates is their mean,
+and of one update any rule returns it: against f malicious ones, no rule can do anything with 2 f updates or fewer.
+Weiszfeld's iteration starts from the coordinates' median.
 """
 
 from __future__ import annotations
@@ -29,6 +35,9 @@ from fedactors.learning.combining import Aggregation
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fedactors.learning.algorithm import Round
+
+_LEAST_TRIMMED = 3  # values of which one can be left out at either end
 _BLOCK = 1 << 22  # values that are sorted, or multiplied in double precision, at a time
 
 
@@ -62,17 +71,33 @@ class TrimmedMeanAggregation(Aggregation):
         return _middle_mean(rows, self._cut(len(rows)))
 
     def problem(self, updates: int) -> str:
-        """Say if no value would be left out."""
-        if self._cut(updates):
+        """Say if the share is less than one value."""
+        if self._part(updates):
             return ""
         return f"share {self.share:g} of {updates} updates is less than one, so nothing would be trimmed"
 
     def _cut(self, updates: int) -> int:
-        """Return how many values are left out at either end; the share is the decimal number that was written."""
+        """Return how many values are left out at either end: one at least of three or more, if any are to be."""
+        return max(self._part(updates), int(updates >= _LEAST_TRIMMED and self.share > 0))
+
+    def _part(self, updates: int) -> int:
+        """Return the share of so many values; it is the decimal number that was written."""
         return floor(Fraction(str(self.share)) * updates)
 
 
-class _Krum(Aggregation):
+class _Comparing(Aggregation):
+    """Base of the rules that compare whole updates, by the first values of each; None compares all of them."""
+
+    def combine(self, rows: Tensor, compared: int | None = None) -> Tensor:
+        """Return one update, `(parameters,)`, by distances of the `compared` first values of the rows."""
+        raise TypeError(f"{type(self).__name__} does not say how it combines")
+
+    def combine_in_round(self, rows: Tensor, facts: Round, compared: int) -> Tensor:
+        """Return the same."""
+        return self.combine(rows, compared)
+
+
+class _Krum(_Comparing):
     """What both kinds of Krum share."""
 
     malicious: int = Field(ge=1, le=1_000_000)
@@ -98,9 +123,9 @@ class KrumAggregation(_Krum):
 
     name: Literal["krum"] = "krum"
 
-    def combine(self, rows: Tensor) -> Tensor:
+    def combine(self, rows: Tensor, compared: int | None = None) -> Tensor:
         """Return the update with the least score, the first one of equal ones."""
-        return rows[int(self.scores(rows).argmin())]
+        return rows[int(self.scores(rows[:, :compared]).argmin())]
 
 
 class MultiKrumAggregation(_Krum):
@@ -110,10 +135,11 @@ class MultiKrumAggregation(_Krum):
     keep: PositiveInt | None = None
     """How many updates are averaged; by default all but as many as may be malicious."""
 
-    def combine(self, rows: Tensor) -> Tensor:
+    def combine(self, rows: Tensor, compared: int | None = None) -> Tensor:
         """Return the mean of the updates with the least scores, added in the order of clients."""
-        wanted = self.keep or max(1, len(rows) - self.malicious)
-        best = self.scores(rows).sort(stable=True).indices[:wanted].sort().values
+        good = max(1, len(rows) - self.malicious)
+        wanted = good if self.keep is None else min(self.keep, good)
+        best = self.scores(rows[:, :compared]).sort(stable=True).indices[:wanted].sort().values
         mean: Tensor = rows[best].mean(0)
         return mean
 
@@ -125,7 +151,7 @@ class MultiKrumAggregation(_Krum):
         return super().problem(updates)
 
 
-class GeometricMedianAggregation(Aggregation):
+class GeometricMedianAggregation(_Comparing):
     """The point with the least sum of distances to all updates."""
 
     name: Literal["geometric_median"] = "geometric_median"
@@ -136,15 +162,15 @@ class GeometricMedianAggregation(Aggregation):
     smoothing: float = Field(default=1e-6, gt=0.0)
     """The least distance that divides."""
 
-    def combine(self, rows: Tensor) -> Tensor:
+    def combine(self, rows: Tensor, compared: int | None = None) -> Tensor:
         """Return z after z <- sum_i v_i / d_i over sum_i 1 / d_i, d_i = max(smoothing, |z - v_i|)."""
         exact = rows.double()
         z = _middle_mean(exact, (len(rows) - 1) // 2)
         for _ in range(self.iterations):
-            distances = (exact - z).norm(dim=1)
+            distances = (exact - z)[:, :compared].norm(dim=1)
             weights = 1 / distances.clamp(min=self.smoothing)
             further = (weights / weights.sum()) @ exact
-            step = (further - z).norm()
+            step = (further - z)[:compared].norm()
             z = further
             if step <= self.tolerance * distances.median():
                 break

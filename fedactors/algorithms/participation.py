@@ -15,7 +15,8 @@ The paper asks all N devices in every round. Where a cohort is drawn, or devices
 says which set p^k is a share of:
 
     share_of_asked   those asked, who stand for all: weights add up as if there were no others
-    fixed            all members of the population: a member that is not asked counts as s_k = 0, as in the paper
+    fixed            all members of the population: a member that is not asked counts as s_k = 0, as in the paper;
+                     devices without work, which are never asked, are no members
     unbiased         all members, times N / S for S asked: of a cohort drawn among all members, each device's weight is
                      p^k on average under B, whatever the sizes (under A, N p^k / K has that factor already)
 """

@@ -7,8 +7,12 @@
     server:         x <- x + eta_g sum_i w_i Delta y_i ;  c <- c + (1/N) sum_i Delta c_i
 
 Twice FedAvg's traffic. w_i is uniform unless the scenario says otherwise; c is always the plain sum over N, the
-devices that belong to the population, so that c = mean(c_i) holds with any weights. Departure of l: c <- (N c -
-c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1).
+devices with work that belong to the population, so that c = mean(c_i) holds with any weights. Departure of l: c <- (N
+c - c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1).
+
+Weights change the way and not where it leads: rounds rest where c = 0, at the minimiser of the plain mean of the
+losses, also with weights by samples. (Weighted controls, c = sum n_i c_i / n, would need n of the members in every
+round.)
 
 (II) is the mean of the K_i gradients along the path. It is taken from the sum of these gradients where the engine has
 it: the difference x - y, of which less is left of the digits of y the lower the rate is, loses it (the relative error

@@ -54,7 +54,7 @@ class CohortPlanner:
         self._down, self._up = (np.asarray(column) for column in trip_planner.transfers)
         everything = self._workload_table.all()
         work = everything.samples(everything.wanted).astype(float) * population.per_sample
-        self.has_work: NDArray[np.bool_] = everything.wanted > 0
+        self.has_work = self._workload_table.has_work
         self._plain = work + self._down + self._up < _FITS
         if population.flows is not None:
             self._plain &= ~population.flows.varying

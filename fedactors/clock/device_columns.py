@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -85,19 +84,6 @@ class Population:
         devices = np.arange(len(self))
         begun = ontime.elapsed(a, devices, np.maximum(self.arrive, 0))
         return bool((ontime.reach(a, devices, begun + 1) - 1 < np.minimum(self.depart, NEVER - 1)).any())
-
-    def belonging(self, at: Time) -> int:
-        """Return how many devices have arrived and not departed at a moment."""
-        arrived, departed = self._moves
-        return int(np.searchsorted(arrived, at, "right") - np.searchsorted(departed, at, "right"))
-
-    @cached_property
-    def _moves(self) -> tuple[Int64, Int64]:
-        """When devices arrive, and when they depart, each in order of time.
-
-        A device that departs before it arrives never belongs to the population.
-        """
-        return np.sort(self.arrive), np.sort(np.maximum(self.arrive, self.depart))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fedactors.data.base import LabelledSamples
@@ -137,9 +137,10 @@ class Pipeline:
         what = f"evaluation of the last model, after round {version}"
         return self._waited(version, what, lambda tries: self.evaluator.evaluate(public))
 
-    def amend(self, task: RoundTask) -> None:
-        """Replace the oldest task in flight by `task`, and submit it and all later ones again."""
-        self._flights[0].task = task
+    def amend(self, tasks: Sequence[RoundTask]) -> None:
+        """Replace all tasks in flight, the oldest first, and submit them again."""
+        for flight, task in zip(self._flights, tasks, strict=True):
+            flight.task = task
         self._resubmit()
 
     def adopt(self) -> None:

@@ -28,7 +28,7 @@ from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
 from fedactors.fleet.round_results import by_kind, report_of
 from fedactors.in_place import unchanged
-from fedactors.learning.algorithm import Round
+from fedactors.learning.algorithm import Algorithm, Round
 from fedactors.learning.buffers import BUFFERS, with_buffers
 from fedactors.learning.central_learner import CentralLearner
 from fedactors.learning.chunks import joined
@@ -223,17 +223,18 @@ class ServerWorker(Worker):
         if report.bad:
             return public, private, report
         state = own_tensors(public | private)
-        before = state["x"]
+        model, before = self._task.model, state["x"]
         state["x"] = mixed(before, given.older, facts.mixed, exact=facts.exact)
         for contribution in given.contributions:
             state |= as_tensors(contribution.vectors)
         kept_by_departed = [own_tensors(kept) for kept in given.kept_by_departed]
         sums = as_tensors(learned.sums)
         if (rule := self._task.aggregation) is not None:
-            sums = combined(rule, sums, facts)
+            sums = combined(rule, sums, facts, model.parameters - model.buffer_values)
         buffers = sums.pop(BUFFERS, None)
         moved = self._next(state, received(self._task, state, sums, facts), facts, kept_by_departed)
-        averaged = with_buffers(self._task.model, before, moved["x"], buffers, facts)
+        own = state["x"] if facts.exact else before  # of edges and cloud each has a model that it goes on from
+        averaged = with_buffers(model, own, moved["x"], buffers, facts)
         moved["x"] = unmoved(self._task.personal, before, averaged)
         after = self._parted(next_state(self._task, moved, state, sums, facts))
         return *after, report._replace(sound=all(map(finite, after)))
@@ -245,11 +246,12 @@ class ServerWorker(Worker):
         algorithm = in_round(self._task.algorithm, facts)
         gone = {f"gone[{place}]": kept for place, kept in enumerate(kept_by_departed)}
         with unchanged(f"algorithm {algorithm.name}", state=state, **gone):
+            now, facts = _with_arrivals(algorithm, state, facts)
             if sums:
-                after = algorithm.aggregate(state, sums, facts, self._central)
+                after = algorithm.aggregate(now, sums, facts, self._central)
             else:
-                after = algorithm.idle(state, facts, self._central)
-            if algorithm.keeps and (facts.arrived or facts.departed):
+                after = algorithm.idle(now, facts, self._central)
+            if algorithm.keeps and facts.departed:
                 after = algorithm.moved(after, facts, kept_by_departed)
         return after
 
@@ -267,3 +269,14 @@ class ServerWorker(Worker):
         sends = self._task.sends
         arrays = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in state.items()}
         return {k: v for k, v in arrays.items() if k in sends}, {k: v for k, v in arrays.items() if k not in sends}
+
+
+def _with_arrivals(algorithm: Algorithm, state: State, facts: Round) -> tuple[State, Round]:
+    """Return state and facts of a round in which those that arrived are members before updates are added.
+
+    Some of these updates may be theirs. Those that depart are members until the end of the round.
+    """
+    if not algorithm.keeps or not facts.arrived:
+        return state, facts
+    grown = algorithm.moved(state, facts._replace(departed=()), ())
+    return grown, facts._replace(members=facts.members + len(facts.arrived), arrived=())

@@ -26,10 +26,12 @@ def with_buffers(model: Model, before: Tensor, after: Tensor, total: Tensor | No
 
     Args:
         model: its description.
-        before: the flat vector before the aggregation.
+        before: the flat vector whose buffers stay where none are received: the server's before the aggregation, or,
+            of edges and cloud, the mean of the models that it goes on from.
         after: what the algorithm made of it.
         total: weighted sum of the clients' buffers, `(buffers,)`; None if nothing was received.
-        facts: of the round. Where models are mixed (FedAsync), weights are the clients' shares of the mixture.
+        facts: of the round. Where models are mixed (FedAsync), weights are the clients' shares of the mixture. Where
+            edges are, they are shares of the edge's own clients, and a round of the cloud has none.
 
     """
     count = model.buffer_values

@@ -188,9 +188,9 @@ class TrainingTask:
 
     @cached_property
     def shares(self) -> NDArray[np.float32]:
-        """The samples of each client over the mean of all clients', (clients,)."""
+        """The samples of each client over the mean of all that have work, (clients,); without work 0."""
         held = np.array([work.held if work.wanted else 0 for work in self.workloads], np.float64)
-        shares: NDArray[np.float32] = (held / held.mean()).astype(np.float32)
+        shares: NDArray[np.float32] = (held / held[held > 0].mean()).astype(np.float32)
         return shares
 
     @property

@@ -274,7 +274,8 @@ class ServerOptions(Options):
         fast = self.membership is not None and self.membership.name != "vanilla"
         reasons = {
             f'algorithm "{algorithm.name}" sums more than the updates of models': not algorithm.sums_updates_only,
-            f'timing "{timing.name}" weighs updates by their age': timing.asynchronous,
+            f'timing "{timing.name}" mixes whole models': timing.mixes,
+            f'updates under timing "{timing.name}" began from different models': timing.asynchronous,
             f'participation "{participation.name}" does not make a mean of them': participation.of_those_asked,
             "membership fast-reboot weighs updates by their arrival": fast,
         }

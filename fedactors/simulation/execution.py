@@ -244,8 +244,8 @@ class Execution:
         clients = sorted({client for client, _ in outcomes.bad})
         self._progress.note(f"{self._complaint(outcomes).partition(';')[0]}: set aside")
         self._aside[plan.version] = sorted({*self._aside.get(plan.version, ()), *clients})
-        self._pending[0] = self._planned.without(self._pending[0], clients)
-        self._pipeline.amend(self._pending[0].task)
+        self._pending = deque(self._planned.without(self._pending, clients))
+        self._pipeline.amend([planned.task for planned in self._pending])
         return self._outcomes()
 
     def _close_after(self, error: BaseException) -> None:

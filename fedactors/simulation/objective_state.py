@@ -72,6 +72,7 @@ class Objective:
         self.follow(prepared.scenario.server)
         self._people = prepared.population
         self._held = prepared.held
+        self._works = prepared.workload_table.has_work
         self.inside: NDArray[np.bool_] = np.zeros(len(self._people), bool)  # C; replaced when it changes
         self._gone: tuple[int, ...] = ()  # departed and yet in C
         self._joined: Mapping[int, int] = {}  # client -> its tau_0
@@ -94,8 +95,8 @@ class Objective:
 
     @property
     def size(self) -> int:
-        """Number of members, N."""
-        return int(self.inside.sum())
+        """Number of members, N: those that have work, without which a device is never asked and has no loss."""
+        return int((self.inside & self._works).sum())
 
     @property
     def base(self) -> int:
@@ -104,7 +105,7 @@ class Objective:
 
     def share(self, client: int) -> float:
         """Return p^k."""
-        return float(self._held[client] / self._held[self.inside].sum())
+        return float(self._held[client] / self._held[self.inside & self._works].sum())
 
     def asks(self, plan: Plan) -> bool:
         """Say whether the objective of `plan` may need a decision that the policy leaves open."""
@@ -184,12 +185,13 @@ class Objective:
 
     def _members(self, plan: Plan) -> Members:
         """Return N and n of C; where a cohort is drawn by lot it stands for all who are there."""
-        clients, samples = self.size, int(self._held[self.inside].sum())
+        clients, samples = self.size, int(self._held[self.inside & self._works].sum())
         if not self._lot:
             return Members(clients, samples)
         asked = plan.orders.client
-        gone = int(self._held[list(self._gone)].sum())
-        more = clients / max(1, clients - len(self._gone)), samples / max(1, samples - gone)
+        absent = [client for client in self._gone if self._works[client]]
+        gone = int(self._held[absent].sum())
+        more = clients / max(1, clients - len(absent)), samples / max(1, samples - gone)
         return Members(len(asked) * more[0], int(self._held[asked].sum()) * more[1])
 
     def _factors(self, plan: Plan) -> dict[int, float]:

@@ -85,13 +85,13 @@ def _setting(
     scenario: Scenario, info: Info, sizes: NDArray[np.int64], works: list[Workload], central: int, model: Model
 ) -> TaskSetting:
     server = scenario.server
-    clients = scenario.devices
     wanted = [work.wanted for work in works if work.wanted]
+    working = [work.wanted > 0 for work in works]
     pixels = prod(info.input_shape)
     return TaskSetting(
-        clients=clients,
-        cohort=cohort_of(scenario),
-        samples=int(sizes.sum()),
+        clients=len(wanted),
+        cohort=cohort_of(scenario, len(wanted)),
+        samples=int(sizes[working].sum()),
         central=central,
         batch=server.local.batch,
         epochs=server.local.epochs,
@@ -107,13 +107,13 @@ def _setting(
     )
 
 
-def cohort_of(scenario: Scenario) -> int:
-    """Return how many updates an aggregation wants, S."""
+def cohort_of(scenario: Scenario, working: int) -> int:
+    """Return how many updates an aggregation wants, S, where so many devices have work."""
     server = scenario.server
     timing = server.timing
     if isinstance(timing, Asynchronous):
         return timing.updates or timing.concurrency
-    return scenario.devices if server.cohort == "all" else server.cohort
+    return working if server.cohort == "all" else server.cohort
 
 
 def check_files(scenario: Scenario) -> None:

@@ -27,6 +27,7 @@ from fedactors.models.table_rows import floats, table_of
 from fedactors.plan import SECOND, Payload
 from fedactors.scenario.costs.secure_options import SecureTraffic
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.assigned_scenario import MemberCount
 from fedactors.transforms.chain import Chain, Way
 from fedactors.transforms.wire import layout_of
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
@@ -112,6 +113,11 @@ class Prepared:
     def workload_table(self) -> WorkloadTable:
         """The workloads in columns."""
         return WorkloadTable(self.workloads)
+
+    @cached_property
+    def members(self) -> MemberCount:
+        """How many devices with work belong to the population, at any time."""
+        return MemberCount(self.population, self.workload_table)
 
     @cached_property
     def client_bytes(self) -> int | NDArray[np.int64]:
@@ -220,8 +226,7 @@ class Prepared:
         server = self.scenario.server
         if server.secure is None:
             return SecureTraffic(0, 0, 8 * BYTES_PER_PARAMETER)
-        asked = self.scenario.devices if server.cohort == "all" else server.cohort + server.over_selection
-        return server.secure.traffic(min(server.secure.group, asked))
+        return server.secure.traffic(min(server.secure.group, self.setting.cohort + server.over_selection))
 
     @property
     def travelling_buffers(self) -> int:

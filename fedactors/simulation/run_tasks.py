@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fedactors.fleet.messages import RoundTask
 from fedactors.plan import Plan
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.assigned_scenario import with_moves
 from fedactors.simulation.divergence import quarantined
 from fedactors.simulation.objective_state import Decide, Objective, ObjectiveState, recorded
 from fedactors.simulation.prepared import Prepared
@@ -40,21 +41,23 @@ class RunTasks:
         """Return tasks that go on from here by themselves."""
         return RunTasks(self.prepared, self._device, self._heard, self._scenario_of)
 
-    def next(self, plan: Plan, objective_state: ObjectiveState | None, *, last: bool, aside: bool = False) -> RoundTask:
-        """Return the task of the plan that comes next.
-
-        `aside` says that updates of it were set aside, when it was executed before: then the round counts as heard.
-        """
+    def next(self, plan: Plan, objective_state: ObjectiveState | None, *, last: bool) -> RoundTask:
+        """Return the task of the plan that comes next."""
         task = self._of(plan, objective_state, self._heard, last=last)
-        self._heard += bool(task.chunks or aside)
+        self._heard += bool(task.chunks)
         return task
 
     def instead(self, task: RoundTask, plan: Plan, objective_state: ObjectiveState | None) -> RoundTask:
-        """Return the task of a plan that takes the place of that of `task`."""
-        return self._of(plan, objective_state, task.facts.heard_before, last=task.evaluate)
+        """Return the task of a plan, with some updates set aside, that takes the place of that of `task`.
+
+        If none is left, the round is one in which no update counted.
+        """
+        found = self._of(plan, objective_state, task.facts.heard_before, last=task.evaluate)
+        self._heard -= bool(task.chunks) - bool(found.chunks)
+        return found
 
     def _of(self, plan: Plan, objective_state: ObjectiveState | None, heard: int, *, last: bool) -> RoundTask:
-        moved = with_moves(self.prepared, plan)
+        moved = _with_moves(self.prepared, plan)
         scenario = self._scenario_of(plan.version)
         if moved is not self.prepared or scenario is not self._holding.scenario:
             self.prepared = moved
@@ -102,14 +105,42 @@ class PlannedRounds:
             self._objective.follow(self._scenario(plan.version).server)
             objective_state = self._objective.at(plan, deciding(self._objective.fork()))
         kept = quarantined(plan, aside)
-        task = self.tasks.next(kept, objective_state, last=last, aside=bool(aside))
+        task = self.tasks.next(kept, objective_state, last=last)
         return PlannedRound(kept, task, objective_state)
 
     def recalled(self, plan: Plan, row: Mapping[str, Any], aside: Collection[int], *, last: bool) -> PlannedRound:
         """Return the round of `plan`, the next one, decided about as is written in its `row` of metrics."""
         return self.next(plan, lambda before: recorded(row), aside, last=last)
 
-    def without(self, planned: PlannedRound, clients: Collection[int]) -> PlannedRound:
-        """Return a round without the updates of some clients."""
-        plan = quarantined(planned.plan, clients)
-        return planned._replace(plan=plan, task=self.tasks.instead(planned.task, plan, planned.objective_state))
+    def without(self, pending: Sequence[PlannedRound], clients: Collection[int]) -> list[PlannedRound]:
+        """Return the last rounds made, `pending` in their order, the first one without the updates of some clients.
+
+        If that one has none left, the others have one round less before them in which an update counted.
+        """
+        first, *later = pending
+        plan = quarantined(first.plan, clients)
+        instead = self.tasks.instead(first.task, plan, first.objective_state)
+        fewer = bool(first.task.chunks) - bool(instead.chunks)
+        return [first._replace(plan=plan, task=instead), *(_heard_less(planned, fewer) for planned in later)]
+
+
+def _heard_less(planned: PlannedRound, fewer: int) -> PlannedRound:
+    """Return a round before which updates counted in so many rounds fewer."""
+    facts = planned.task.facts
+    return planned._replace(task=planned.task._replace(facts=facts._replace(heard_before=facts.heard_before - fewer)))
+
+
+def _with_moves(prepared: Prepared, plan: Plan) -> Prepared:
+    """Return a scenario in which the devices that moved by their behaviours until `plan` have the times of it.
+
+    Before, they arrive and depart when the scenario says, or never: nobody foresees what a behaviour does.
+    """
+    if plan.moves is None or not (plan.arrived or plan.departed):
+        return prepared
+    people = prepared.population
+    arrive = np.array(people.arrive)
+    depart = np.array(people.depart)
+    instants = np.array(plan.moves.instants, np.int64)
+    arrive[list(plan.arrived)] = instants[: len(plan.arrived)]
+    depart[list(plan.departed)] = instants[len(plan.arrived) :]
+    return replace(prepared, population=replace(people, arrive=arrive, depart=depart))

@@ -273,8 +273,8 @@ def load(prepared: Prepared) -> Loaded:
 
 def _single_rule(prepared: Prepared) -> Aggregation | None:
     """Return what combines single updates; None where they are summed."""
-    server, model = prepared.scenario.server, prepared.model
+    server = prepared.scenario.server
     if beta := server.timing.deviation:
-        return DeviationWeights(beta=beta, columns=model.parameters - model.buffer_values)
+        return DeviationWeights(beta=beta)
     rule: Aggregation = server.aggregation
     return rule if rule.single else None

@@ -19,7 +19,7 @@ from fedactors.learning.chunks import chunk_sizes
 from fedactors.learning.training_task import Chunk
 from fedactors.plan import Orders, Plan
 from fedactors.scenario.server_options import ClientEvaluation
-from fedactors.simulation.assigned_scenario import AssignedScenario
+from fedactors.simulation.assigned_scenario import AssignedScenario, can_be_asked, with_work
 from fedactors.simulation.objective_state import ObjectiveState
 from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose, stream
@@ -80,7 +80,7 @@ def _facts(
         updates=_aged(plan, counted) if server.timing.deviation else (),
         exact=plan.tier is not None,
         steps=int(counted.orders.steps.sum()),
-        server_lr=server.server_schedule.at(number) if server.server_schedule else None,
+        server_lr=server.server_schedule.at(plan.version + 1) if server.server_schedule else None,
         largest=float(counted.weights.max(initial=0.0)),
     )
 
@@ -92,7 +92,7 @@ def _aged(plan: Plan, counted: Counted) -> tuple[tuple[float, int], ...]:
 
 
 def _scheduled_round(plan: Plan, objective_state: ObjectiveState | None) -> int:
-    """Return which round of the schedules a plan is; an objective counts from when it last shifted."""
+    """Return which round of the clients' schedule a plan is; an objective counts from when it last shifted."""
     return objective_state.round if objective_state else plan.version + 1
 
 
@@ -146,10 +146,8 @@ def _counted_over_all(
     server, asked = assigned.scenario.server, len(plan.orders)
     assert isinstance(server.participation, Scheme)
     if server.participation.weights == "unbiased":
-        people = assigned.population
         work = assigned.workload_table.all()
-        there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
-        candidates = np.flatnonzero(there & (work.wanted > 0))
+        candidates = np.flatnonzero(can_be_asked(plan, assigned))
         samples = np.where(work.wanted > 0, work.held, 0)
         clients = Clients(samples, np.zeros(len(samples), np.int64), groups=assigned.scenario.groups)
         chances = server.selection.chances(clients, candidates, asked)
@@ -163,15 +161,18 @@ def _counted_over_all(
 def _moved(
     plan: Plan, prepared: Prepared, objective_state: ObjectiveState | None
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """Return members before the moves of this plan, who joined and who left: of the objective, or of the population."""
+    """Return members before the moves of this plan, who joined and who left: of the objective, or of the population.
+
+    Devices without work are none: they are never asked, and have no loss.
+    """
     if objective_state is None:
-        after = plan.moves.members if plan.moves else prepared.population.belonging(plan.closed)
-        before = after - len(plan.arrived) + len(plan.departed)
-        return before, plan.arrived, plan.departed
+        arrived, departed = (with_work(clients, prepared) for clients in (plan.arrived, plan.departed))
+        after = plan.moves.members if plan.moves else prepared.members.at(plan.closed)
+        return after - len(arrived) + len(departed), arrived, departed
     return (
         objective_state.before,
-        objective_state.changed("arrival", "include"),
-        objective_state.changed("departure", "exclude"),
+        with_work(objective_state.changed("arrival", "include"), prepared),
+        with_work(objective_state.changed("departure", "exclude"), prepared),
     )
 
 
@@ -264,12 +265,12 @@ def _updates(orders: Orders, prepared: AssignedScenario) -> Updates:
 def _members(plan: Plan, prepared: AssignedScenario) -> Members:
     """Return the set over which p^k is a share: everybody asked, heard or not, or all members of the population.
 
-    Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all.
+    Ruan et al. ask every device in every round; where a cohort is drawn by lot, it stands for all. Devices without work
+    can never be asked, and are no members.
     """
     participation, held = prepared.scenario.server.participation, prepared.held
     if isinstance(participation, Scheme) and participation.weights != "share_of_asked":
-        people = prepared.population
-        there = (people.arrive <= plan.opened) & (plan.opened < people.depart)
+        there = can_be_asked(plan, prepared)
         return Members(int(there.sum()), int(held[there].sum()))
     return Members(len(plan.orders), int(held[plan.orders.client].sum()))
 

@@ -107,11 +107,14 @@ class Federation:
                 share = value * (1.0 if name in self.algorithm.plain else weight)
                 sums[name] = sums[name] + share if name in sums else share
             fresh[client] = self.algorithm.keep(trip)
+        if self.algorithm.keeps and arrived:
+            self.state = self.algorithm.moved(self.state, facts._replace(departed=()), ())
+            facts = facts._replace(members=self.members + len(arrived), arrived=())
         state = {**self.state, **(found if self.algorithm.centre == "beside" else {})}
         act = self.algorithm.aggregate if sums else None
         self.state = act(state, sums, facts, self.central) if act else self.algorithm.idle(state, facts, self.central)
         self.kept |= fresh
-        if self.algorithm.keeps and (arrived or departed):
+        if self.algorithm.keeps and departed:
             gone = [self.kept.pop(client) for client in departed if client in self.kept]
             self.state = self.algorithm.moved(self.state, facts, gone)
         self.members += len(arrived) - len(departed)

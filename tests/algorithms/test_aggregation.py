@@ -106,11 +106,65 @@ def test_equal_updates_and_a_single_one_are_the_result(rule):
     torch.testing.assert_close(rule.combine(row.expand(9, 30)), row[0])
 
 
+ROUND = Round(0, 5, 1.0, 0.1)
+
+
 def test_all_that_a_client_uploads_is_one_row_to_a_rule():
     rows = {"delta": numbers(5, 4), "buffers": numbers(5, 2, seed=1)}
-    found = combined(KrumAggregation(malicious=1), rows, Round(0, 5, 1.0, 0.1))
+    found = combined(KrumAggregation(malicious=1), rows, ROUND, compared=2)
     (chosen,) = (i for i in range(5) if torch.equal(rows["delta"][i], found["delta"]))
     assert torch.equal(found["buffers"], rows["buffers"][chosen])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.model_dump_json())
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
+def test_statistics_do_not_say_which_updates_are_alike(rule, size):
+    """Nine updates of 20 parameters, and two buffers: the same nine are weighed alike whatever the buffers are.
+
+    Buffers stand in a row twice: as the last two values of the change, and as values.
+    """
+    changes, values = numbers(9, 20), size * numbers(9, 2, seed=5)
+    rows = {"delta": torch.cat([changes, values - 7], 1), "buffers": values}
+    found = combined(rule, rows, ROUND, compared=20)
+    alone = rule.combine(changes)
+    torch.testing.assert_close(found["delta"][:20], alone, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found["buffers"], found["delta"][20:] + 7, rtol=1e-3, atol=1e-3)
+
+
+def test_large_statistics_do_not_hide_an_attack():
+    """Honest changes (1, 0) and (0.9, 0), statistics 100 apart; an attacker sends (-3, 0) with one in the middle.
+
+    By hand, f = 1 of n = 5: of the four honest ones each is within .1 of the others, the attacker about 4 from all, so
+    Multi-Krum leaves it out and the geometric median lies among the honest ones.
+    """
+    changes = torch.tensor([[1.0, 0.0], [0.9, 0.0], [1.0, 0.0], [0.9, 0.0], [-3.0, 0.0]])
+    statistics = torch.tensor([[100.0], [200.0], [300.0], [400.0], [250.0]])
+    rows = {"delta": torch.cat([changes, statistics], 1), "buffers": statistics}
+    found = combined(MultiKrumAggregation(malicious=1), rows, ROUND, compared=2)
+    assert found["delta"][0] == pytest.approx(0.95)
+    assert found["buffers"] == pytest.approx(250.0)
+    assert combined(KrumAggregation(malicious=1), rows, ROUND, compared=2)["delta"][0] > 0
+    assert combined(GeometricMedianAggregation(), rows, ROUND, compared=2)["delta"][0] > 0.8
+
+
+@pytest.mark.parametrize(("heard", "cut"), [(9, 1), (3, 1), (2, 0), (1, 0), (20, 2)])
+def test_a_trimmed_mean_of_few_updates_is_no_plain_mean(heard, cut):
+    """Ten percent of nine is less than one value, and one of a million among them would move the mean."""
+    rows = torch.arange(heard, dtype=torch.float64)[:, None] ** 3
+    found = TrimmedMeanAggregation(share=0.1).combine(rows)
+    assert float(found) == pytest.approx(float(rows[cut : heard - cut].mean()))
+
+
+def test_a_share_of_nothing_trims_nothing():
+    rows = numbers(9, 5)
+    torch.testing.assert_close(TrimmedMeanAggregation(share=0.0).combine(rows), rows.mean(0))
+
+
+def test_multi_krum_of_few_updates_keeps_no_more_than_can_be_good():
+    """Seven of twelve updates were to be kept; of the eight that came three may be malicious, and are."""
+    rows = torch.cat([1 + 0.01 * numbers(5, 10), 50 + numbers(3, 10)])
+    found = MultiKrumAggregation(malicious=3, keep=7).combine(rows)
+    assert (found - 1).abs().max() < 0.1
 
 
 BASE = {
@@ -186,6 +240,10 @@ def test_check_says_what_memory_single_updates_take():
         ({"name": "trimmed_mean", "share": 0.01}, {}, "nothing would be trimmed"),
         ({"name": "trimmed_mean", "share": 0.5}, {}, "less than 0.5"),
         ({"name": "multi_krum", "malicious": 3, "keep": 22}, {}, "at most 21"),
+        ({"name": "trimmed_mean", "share": 0.1}, {"quorum": 9}, "share 0.1 of 9 updates is less than one"),
+        ({"name": "krum", "malicious": 5}, {"quorum": 12}, "5 malicious of 12 updates: at least 13 are needed"),
+        ("median", {"cohort": "all", "timing": {"name": "fedbuff", "concurrency": 4, "buffer": 3}}, "different models"),
+        ("median", {"cohort": "all", "timing": {"name": "fedasync", "concurrency": 4}}, "mixes whole models"),
         ("medain", {}, 'did you mean "median"?'),
     ],
 )  # fmt: skip

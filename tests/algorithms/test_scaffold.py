@@ -125,5 +125,19 @@ def test_it_reaches_the_optimum_and_fedavg_does_not():
     assert float((other.x - best).norm()) > 1e-3
 
 
+def test_weights_change_the_way_and_not_where_it_leads():
+    """c = mean(c_i) rests at 0 alone: the minimiser of the plain mean, whatever the weights; FedAvg follows these."""
+    gradients, matrices, targets = problem(4, spread=3.0)
+    weights = [0.1, 0.2, 0.3, 0.4]
+    weighted = [weight * matrix for weight, matrix in zip(weights, matrices, strict=True)]
+    one, other = (Federation(a, X.clone(), gradients, steps=1, lr=0.1) for a in (Scaffold(**PLAIN), FedAvg()))
+    for _ in range(500):
+        one.round(weights=weights)
+        other.round(weights=weights)
+    assert float((one.x - minimiser(matrices, targets)).norm()) < 1e-8
+    assert float((other.x - minimiser(weighted, targets)).norm()) < 1e-8
+    assert float((one.x - other.x).norm()) > 0.1
+
+
 def test_payload_is_twice_fedavgs():
     assert Scaffold().payload(TaskSetting())[:5] == (2, 2, 0, 0, 0)

@@ -14,6 +14,7 @@ from fedactors.cli.main import main
 from fedactors.data.partitions.assignment import Split
 from fedactors.errors import DivergedError
 from fedactors.learning.training_task import TrainingData
+from fedactors.models.network import initial
 from fedactors.simulation.loaded_data import with_wrong_labels
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
@@ -147,6 +148,31 @@ def test_a_random_update_is_the_same_attack_whatever_the_algorithm_makes_of_upda
     attack = {"name": "random", "deviation": 2.0}
     averaged, normalised = (model(tmp_path, name, attack, algorithm=name) for name in ("fedavg", "fednova"))
     np.testing.assert_allclose(averaged, normalised, atol=1e-5)
+
+
+@pytest.mark.parametrize("clip", [None, {"norm": 1e9}], ids=["gradients are summed", "gradients are clipped"])
+def test_the_control_variate_of_an_attacker_follows_from_what_it_sends(tmp_path, clip):
+    """SCAFFOLD's first round, c = c_i = 0: c+ = (1/4) sum_i -v_i / (K eta_l), with v the update that is sent.
+
+    An engine that sums gradients has the honest mean gradient at hand; where they are clipped it has not.
+    """
+    algorithm = {"name": "scaffold", "global_lr": 1.0}
+    local = {"epochs": 1, "batch": 8} | ({} if clip is None else {"clip": clip})
+    made = scenario({"name": "sign-flip", "scale": 2.0}, algorithm=algorithm, local=local)
+    state = fedactors.run(made, tmp_path / "run", fleet="local").state
+    start = initial(prepare(made).model, made.seed)
+    np.testing.assert_allclose(state["c"], -(state["x"] - start) / (5 * 0.1), rtol=1e-3, atol=1e-5)
+
+
+def test_the_sum_of_gradients_of_an_attacker_follows_from_what_it_sends(tmp_path):
+    """2-way gradient transfer: gf+ is the mean of all steps' gradients, -(mean of updates) / (K eta), as gc = 0."""
+    attack, data = {"name": "boost", "factor": 3.0}, {"name": "iid", "samples": 20}
+    found = []
+    for name, clip in (("summed", {}), ("clipped", {"clip": {"norm": 1e9}})):
+        local = {"epochs": 1, "batch": 8, **clip}
+        made = scenario(attack, algorithm={"name": "mixed-2w", "central_weight": 0.5}, data=data, local=local)
+        found.append(fedactors.run(made, tmp_path / name, fleet="local").state["gf"])
+    np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-5)
 
 
 def test_attackers_count_in_the_mean_of_their_group_alone(tmp_path):

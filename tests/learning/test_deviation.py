@@ -25,8 +25,7 @@ def late(beta, *changes):
 
 def weighed(beta, rows, updates):
     facts = Round(5, len(rows), 1.0, 0.1, updates=tuple(updates))
-    rule = DeviationWeights(beta=beta, columns=2)
-    return rule.combine_in_round(torch.tensor(rows), facts).tolist()
+    return DeviationWeights(beta=beta).combine_in_round(torch.tensor(rows), facts, compared=2).tolist()
 
 
 def test_by_hand():
@@ -46,7 +45,7 @@ def test_by_hand():
 
 def test_the_update_that_differs_more_counts_more():
     """As before, the second at (1.5, 0): the mean moves by 1/6, so Lambda is 1/36 and f = 1/6 + (1 - e^-1/36) / 2."""
-    rule = DeviationWeights(beta=0.5, columns=2)
+    rule = DeviationWeights(beta=0.5)
     rows = torch.tensor([[2.0, 0.0], [0.0, 0.0], [1.0, 3.0], [1.5, 0.0]], dtype=torch.float64)
     found = rule.factors(rows, torch.tensor([0, 0, 1, 2]))
     expected = [1, 1, 1 / 4 + (1 - math.exp(-1)) / 2, 1 / 6 + (1 - math.exp(-1 / 36)) / 2]
@@ -89,8 +88,8 @@ def test_a_run_against_numpy(monkeypatch, tmp_path):
         of_round.extend((client, chunk.version - trip, row) for client, trip, row in rows)
         return one_by_one(chunk, uploads, losses)
 
-    def remember(rule, rows, facts):
-        found = original(rule, rows, facts)
+    def remember(rule, rows, facts, compared):
+        found = original(rule, rows, facts, compared)
         _, ages, own = zip(*sorted(made[facts.version], key=lambda one: one[0]), strict=True)
         assert [age for _, age in facts.updates] == list(ages)
         np.testing.assert_array_equal(rows.numpy(), np.stack(own))

@@ -1,5 +1,6 @@
 """Runs whose privacy is accounted for: noise of trees, clips that adapt, epsilon in rows, resumed, what is refused."""
 
+import dataclasses
 import json
 import sys
 from math import sqrt
@@ -14,8 +15,10 @@ from pydantic import ValidationError
 import fedactors
 from fedactors import Scenario
 from fedactors.errors import ScenarioError
+from fedactors.fleet.local import LocalFleet
 from fedactors.models.network import initial
 from fedactors.report.html import write as write_report
+from fedactors.simulation import runner
 from fedactors.simulation.checks.check import check
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import resume
@@ -140,6 +143,46 @@ def test_rounds_without_updates_are_no_rounds_of_a_tree(tmp_path):
     np.testing.assert_allclose(found.state["x"], initial(prepare(scenario).model, scenario.seed) + node, atol=1e-5)
     run(scenario, tmp_path / "broken", stop_after=9)
     assert resume(tmp_path / "broken", fleet="local", report=False).summary["digests"] == found.summary["digests"]
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_rounds_whose_updates_were_all_set_aside_are_no_rounds_of_a_tree(tmp_path, monkeypatch, in_flight):
+    """One device is asked in each of 12 rounds, and half of the devices send NaN: all noise that is there is N(t).
+
+    t is the number of rounds whose update counted. Rounds after a bad one have been submitted where several are in
+    flight, and a run that was stopped goes on with the same count.
+    """
+    original = runner.load
+
+    def load(prepared):
+        task, samples, *sets = original(prepared)
+        x = samples.x.copy()
+        for client in range(0, prepared.scenario.devices, 2):
+            x[samples.split.of(client)] = np.nan
+        return (task, dataclasses.replace(samples, x=x), *sets)
+
+    monkeypatch.setattr(runner, "load", load)
+    monkeypatch.setattr(LocalFleet, "max_in_flight", in_flight)
+    scenario = small(
+        rounds=12,
+        cohort=1,
+        schedule={"name": "constant", "lr": 1e-12},
+        uplink=[CLIP, {"name": "tree", "multiplier": 2.0, "weight": 1.0}],
+        bad_updates="quarantine",
+        data=None,
+    )
+    found = run(scenario, tmp_path / "whole")
+    outcomes = found.summary["outcomes"]
+    assert outcomes["quarantined"] > 2
+    done = outcomes["complete"]
+    assert done > 2
+    noise = np.zeros(len(found.state["x"]), np.float32)
+    for level, place in nodes(done):
+        noise += stream(scenario.seed, Purpose.TREE, level * 2**20, place).standard_normal(len(noise), dtype=np.float32)
+    np.testing.assert_allclose(found.state["x"], initial(prepare(scenario).model, scenario.seed) + noise, atol=1e-5)
+    run(scenario, tmp_path / "broken", stop_after=7)
+    again = resume(tmp_path / "broken", fleet="local", report=False)
+    assert again.summary["digests"] == found.summary["digests"]
 
 
 def test_a_clip_that_adapts_worked_by_hand():

@@ -71,3 +71,23 @@ def test_rates_that_differ_between_variants_are_one_sentence():
         "scaffold steps with global_lr = sqrt(cohort) = 2, scaffold with global_lr = sqrt(cohort) = 3: to compare the"
         " rules alone, write {name: scaffold, global_lr: 1}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "participation", "said"),
+    [
+        ("scaffold", "samples", "participation samples changes the way there, and not where it leads"),
+        ("scaffold", "C", "participation C changes the way there"),
+        ("feddyn", "samples", "(alpha_by: share minimises the mean by samples)"),
+        ("scaffold", "uniform", None),
+        ({"name": "feddyn", "alpha_by": "share"}, "samples", None),
+        ("fedavg", "samples", None),
+        ("ditto", "samples", None),
+    ],
+)
+def test_weights_that_do_not_say_what_is_minimised_are_told(algorithm, participation, said):
+    server = {"rounds": 2, "algorithm": algorithm, "participation": participation}
+    scenario = Scenario.model_validate({**BASE, "server": server})
+    notes = [note for note in meanings(scenario) if "plain mean" in note]
+    assert len(notes) == (said is not None)
+    assert said is None or said in notes[0]

@@ -9,7 +9,11 @@ from fedactors.algorithms.members.objective import FastReboot, Vanilla
 from fedactors.algorithms.participation import SampleWeights
 from fedactors.optim.schedule import StaircaseRate
 from fedactors.plan import NEVER, Order, Orders, Outcome, Plan
+from fedactors.scenario.model import Scenario
 from fedactors.simulation.objective_state import Objective, Verdict, settled
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.tasks import task_of
+from fedactors.workload import WorkloadTable, workload
 
 LENGTH = 100  # ticks of a round
 
@@ -23,8 +27,10 @@ class Story:
         self.people = people = _People(arrive, depart)
         held = np.array(sizes or [10] * count, np.int64)
         server = SimpleNamespace(membership=policy or Vanilla(), cohort=cohort, participation=SampleWeights())
+        table = WorkloadTable([workload(samples, 10, epochs=1, steps=None) for samples in held.tolist()])
+        scenario = SimpleNamespace(server=server)
         self.objective = Objective(
-            SimpleNamespace(scenario=SimpleNamespace(server=server), population=people, held=held)
+            SimpleNamespace(scenario=scenario, population=people, held=held, workload_table=table)
         )
         self.version, self.now, self.told = 0, 0, -1
         self.decide = settled(server.membership.departures)
@@ -180,3 +186,25 @@ def test_a_copy_goes_its_own_way():
     other = story.objective.fork()
     story.round(lost=[2])
     assert (other.size, story.objective.size) == (3, 2)
+
+
+def test_the_servers_schedule_runs_on_when_the_objective_shifts():
+    """Ruan et al. begin the devices' rate anew. Theirs is the first one in the fourth round, after a shift."""
+    data = {
+        "name": "rates",
+        "task": {"dataset": "synthetic", "model": "logistic", "partition": "natural"},
+        "population": [{"name": "devices", "count": 3}],
+        "server": {
+            "rounds": 5,
+            "membership": "vanilla",
+            "schedule": {"name": "staircase", "lr": 0.3},
+            "server_schedule": {"name": "exponential", "lr": 1.0, "gamma": 0.5},
+        },
+    }
+    prepared = prepare(Scenario.from_data(data, "rates.yaml"))
+    objective = Objective(prepared)
+    plans = list(prepared.clock())
+    states = [objective.at(plan, settled("exclude")) for plan in plans]
+    facts = task_of(plans[3], prepared, "cpu", last=False, objective_state=states[3]._replace(round=1)).facts
+    assert facts.lr == 0.3
+    assert facts.server_lr == pytest.approx(0.5**3)

@@ -11,6 +11,8 @@ anew, eta_tau = eta(tau - tau_0), so that the first round after the shift has th
                      exclude: C <- C - {l} ; shift
                      auto: by Corollary 4.0.3 (see `departure`) ; lookahead: by trying both
 
+The paper has one rate, that of the devices. A schedule of the server's rate (`server_schedule`) runs on through shifts.
+
 It composes with any algorithm, participation policy and schedule. A device that arrives during a round first counts in
 the next one. tau_0 of a departure is the last round whose aggregate has an update of l.
 
@@ -40,7 +42,7 @@ class Vanilla(Options):
     trial_rounds: int = Field(default=20, ge=0, le=100_000)
     """How many rounds' work a device does by itself before it leaves, so that `auto` can estimate its best loss."""
     reset_rate: bool = True
-    """Start the schedule of the learning rate anew when the objective shifts."""
+    """Start the schedule of the clients' learning rate anew when the objective shifts; the server's runs on."""
 
     def factor(self, age: int) -> float:
         """Return what the weight of a device is multiplied by, `age` rounds after its first one."""

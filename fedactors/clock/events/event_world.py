@@ -142,7 +142,7 @@ class EventWorld(World, EventTime):
         if not self._behaving.any():
             return None
         instants = [self._stay(client)[0] for client in arrived] + [self._stay(client)[1] for client in departed]
-        return Moves(tuple(instants), int((self._here | self._members()).sum()))
+        return Moves(tuple(instants), int(((self._here | self._members()) & self.cohort_planner.has_work).sum()))
 
     def _stay(self, client: int) -> tuple[Time, Time]:
         """Return when a client arrived, and when it departed, as far as that is known."""

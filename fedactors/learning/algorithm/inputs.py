@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class TaskSetting(NamedTuple):
     """The facts of a scenario before anything runs; an algorithm derives its defaults from them."""
 
-    clients: int = 0  # N
+    clients: int = 0  # N: clients with work; others have no loss and are never asked
     cohort: int = 0  # S: clients that a round wants
-    samples: int = 0  # n: at all clients, before the server shares any
+    samples: int = 0  # n: at those clients, before the server shares any
     central: int = 0  # n_0: samples of the server's own
     batch: int = 1  # B: of a client's step
     epochs: int | None = None  # E_c, if clients count in passes
@@ -67,7 +67,7 @@ class Round(NamedTuple):
     weight: float  # sum of the aggregation weights
     lr: float  # clients' learning rate
     setting: TaskSetting = UNKNOWN
-    members: int = 0  # devices that belonged to the population in this round, selected or not: N
+    members: int = 0  # devices with work that belonged to the population in this round, selected or not: N
     arrived: tuple[int, ...] = ()  # clients that joined it meanwhile
     departed: tuple[int, ...] = ()  # and those that left for good
     mixed: tuple[float, ...] = ()  # shares of older models that x is mixed with first, in the order they are given

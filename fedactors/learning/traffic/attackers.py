@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 def attacked(task: TrainingTask, chunks: Sequence[Chunk], result: ClientResult) -> ClientResult:
     """Return the `result` of the trips of chunks from which clients work out what they send, where some attack.
 
-    Attackers alter the change of their model, `delta`, `(trips, parameters)`; what an algorithm sends follows from it.
-    Transforms of the uplink come afterwards: attackers clip and compress what they send as all do. What stays at
-    clients, and buffers, is as it was.
+    Attackers alter the change of their model, `delta`, `(trips, parameters)`; what an algorithm sends follows from it,
+    also the sum of the gradients of their steps, G: SGD of rate eta moves by -eta G and by what is added to gradients,
+    so a change that is longer by d is that of a sum G - d / eta. The gradient of a first step is as it was. Transforms
+    of the uplink come afterwards: attackers clip and compress what they send as all do. What stays at clients, and
+    buffers, is as it was.
     """
     if not task.attackers:
         return result
@@ -35,7 +37,17 @@ def attacked(task: TrainingTask, chunks: Sequence[Chunk], result: ClientResult) 
         places = [place for place, client in enumerate(chunk.clients) if group.first <= client < group.last]
         if places:
             delta = _altered(task, chunk, delta, places, group)
-    return result._replace(delta=delta)
+    return result._replace(delta=delta, gradients=_gradients_of(delta, result))
+
+
+def _gradients_of(delta: Tensor, result: ClientResult) -> Tensor | None:
+    """Return the sums of gradients along trips that moved by `delta`, where the engine has summed any."""
+    if result.gradients is None or not result.lr:
+        return result.gradients
+    altered = (delta != result.delta).any(1)
+    found = result.gradients.clone()
+    found[altered] -= (delta[altered] - result.delta[altered]) / result.lr
+    return found
 
 
 def _altered(task: TrainingTask, chunk: Chunk, rows: Tensor, places: Sequence[int], group: Attackers) -> Tensor:

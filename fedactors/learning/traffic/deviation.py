@@ -32,16 +32,17 @@ class DeviationWeights(Aggregation):
 
     name: Literal["refl-deviation"] = "refl-deviation"
     beta: float = Field(gt=0.0, le=1.0)
-    columns: int
-    """How many values of a row are an update; what comes behind it is summed with the same weights."""
 
     @override
-    def combine_in_round(self, rows: Tensor, facts: Round) -> Tensor:
-        """Return the weighted sum of the rows; `facts.updates` has their weights for 1 / (tau + 1), and ages."""
+    def combine_in_round(self, rows: Tensor, facts: Round, compared: int) -> Tensor:
+        """Return the weighted sum of the rows; `facts.updates` has their weights for 1 / (tau + 1), and ages.
+
+        Updates differ by their `compared` first values; what comes behind is summed with the same weights.
+        """
         import torch
 
         weights, ages = (torch.tensor(column, dtype=torch.float64) for column in zip(*facts.updates, strict=True))
-        factors = self.factors(rows[:, : self.columns].double(), ages)
+        factors = self.factors(rows[:, :compared].double(), ages)
         of_updates = weights * (ages + 1) * factors
         scaled = of_updates * (weights.sum() / of_updates.sum())
         total = rows.new_zeros(rows.shape[1])

@@ -23,6 +23,8 @@ def check_algorithm(server: ServerOptions, setting: TaskSetting) -> None:
     server.algorithm.check(setting)
     if problem := server.aggregation.problem(setting.cohort):
         raise ScenarioError(f"server.aggregation: {problem}")
+    if server.quorum is not None and (problem := server.aggregation.problem(server.quorum)):
+        raise ScenarioError(f"server.aggregation: a round ends with server.quorum updates, and {problem}")
 
 
 def refuse_optimizer(algorithm: Algorithm, setting: TaskSetting) -> None:

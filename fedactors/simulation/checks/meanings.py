@@ -20,10 +20,12 @@ _SHARES = {
 def meanings(scenario: Scenario) -> list[str]:
     """Return sentences about a scenario whose meaning is easily missed.
 
-    About attackers, schemes that meet a cohort of not all members, digits lost in mean gradients, decisions on too
-    few losses, what noise guarantees, and a server's rate that is not that of federated averaging.
+    About attackers, schemes that meet a cohort of not all members, weights that do not say what is minimised, digits
+    lost in mean gradients, decisions on too few losses, what noise guarantees, and a server's rate that is not that of
+    federated averaging.
     """
-    found = [*_attackers(scenario), *_shares(scenario), *_lost_digits(scenario), *_losses(scenario)]
+    found = [*_attackers(scenario), *_shares(scenario), *_plain_mean(scenario)]
+    found += [*_lost_digits(scenario), *_losses(scenario)]
     return [*found, *sentences(scenario.server), *rate_of_one(scenario)]
 
 
@@ -51,6 +53,18 @@ def _shares(scenario: Scenario) -> list[str]:
     return [
         f"participation {scheme.name}, where {asked} are asked: an update is weighted by {_SHARES[scheme.weights]}"
         f" (server.participation.weights={others})"
+    ]
+
+
+def _plain_mean(scenario: Scenario) -> list[str]:
+    """Return a sentence about weights of updates beside a mean of what clients keep, which has none."""
+    algorithm, weights = scenario.server.algorithm, scenario.server.participation.name
+    if not algorithm.keeps or not algorithm.plain or algorithm.scales_by_share or weights == "uniform":
+        return []
+    instead = " (alpha_by: share minimises the mean by samples)" if hasattr(algorithm, "alpha_by") else ""
+    return [
+        f"algorithm {algorithm.name} averages what clients keep over all of them alike, so it minimises the plain mean"
+        f" of their losses: participation {weights} changes the way there, and not where it leads{instead}"
     ]
 
 

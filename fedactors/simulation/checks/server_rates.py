@@ -21,7 +21,10 @@ class DefaultRate(NamedTuple):
 
 
 def default_rate(scenario: Scenario) -> DefaultRate | None:
-    """Return the server's rate of a scenario; None if it names one, or if its algorithm has no `global_lr`."""
+    """Return the server's rate of a scenario; None if it names one, or if its algorithm has no `global_lr`.
+
+    Where a round asks all devices, it is that of all of them, as if each had data.
+    """
     server, algorithm = scenario.server, scenario.server.algorithm
     if server.server_schedule is not None or algorithm.server_rate_key != "global_lr":
         return None
@@ -29,7 +32,7 @@ def default_rate(scenario: Scenario) -> DefaultRate | None:
     if rate != type(algorithm).model_fields["global_lr"].default:
         return None
     if rate is None:
-        return DefaultRate(algorithm.name, sqrt(cohort_of(scenario)), rooted=True)
+        return DefaultRate(algorithm.name, sqrt(cohort_of(scenario, scenario.devices)), rooted=True)
     return DefaultRate(algorithm.name, rate, rooted=False) if isinstance(rate, float) else None
 
 
