@@ -295,6 +295,6 @@ class Algorithm(Options):
         """Return the state after the arrivals and departures of `round`; `gone` is what the departed had kept.
 
         Called for algorithms whose clients keep something; a departed client that never took part has kept zeros and
-        is not in `gone`.
+        is not in `gone`. What the server has received of it, see `traffic.arrived`.
         """
         return dict(state)
