@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from fedactors.transforms.chain import Chain
 
 
+def follows_departures(algorithm: Algorithm) -> bool:
+    """Whether an algorithm says what departures do to the server's state, from what the departed had kept."""
+    return bool(algorithm.keeps) and type(algorithm).moved is not Algorithm.moved
+
+
 def arrived_names(algorithm: Algorithm) -> dict[str, str]:
     """Return the uploads whose sums are kept behind transforms, each with the name under which a client keeps its sum.
 
-    They are those without weights of an algorithm that says what departures do to its state.
+    They are those without weights of an algorithm that follows departures.
     """
-    follows = bool(algorithm.keeps) and type(algorithm).moved is not Algorithm.moved
-    return {upload: _name(upload) for upload in algorithm.plain} if follows else {}
+    return {upload: _name(upload) for upload in algorithm.plain} if follows_departures(algorithm) else {}
 
 
 def kept_lengths(chain: Chain | None, algorithm: Algorithm, parameters: int) -> dict[str, int]:
