@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fedactors.scenario.server_options import ServerOptions
 
 _HOLDS = (
-    "for all data of a device, beside a run in which it sends what adds nothing to any sum, if who takes part when,"
-    " with which weight and after how many steps is known to all"
+    "for all data of a device, compared with a run in which what it sends adds nothing to any sum, if who takes part"
+    " when, with which weight and after how many steps is known to all"
 )
 _NOT = (
     "no amplification by sampling is claimed, because who takes part emerges from timing; what counts is the device"

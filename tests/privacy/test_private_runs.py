@@ -98,7 +98,7 @@ def test_check_says_what_holds_and_what_does_not():
     assert any(
         "epsilon at delta 1e-05 holds against all who see models, not against the server" in one for one in found
     )
-    assert any("beside a run in which it sends what adds nothing to any sum" in one for one in found)
+    assert any("compared with a run in which what it sends adds nothing to any sum" in one for one in found)
     found = check(small(uplink=[CLIP, {"name": "gaussian", "multiplier": 1.0}]))["notes"]
     assert any("epsilon is not counted" in one for one in found)
     found = check(small(uplink=[{"name": "gaussian", "deviation": 1.0}]))["notes"]
