@@ -14,7 +14,8 @@ n_i both are one. Then the fixed point is the minimiser of sum_i (n_i / n) f_i: 
 
 w_i is uniform unless the scenario says otherwise: x <- x + sum_i w_i (theta_i - x) + R; R is always the plain sum
 over m, the devices with work that belong to the population. Departure of l: R <- (m R - r_l)/(m - 1). Arrival: r_l =
-0, R <- m R / (m + 1). The model that is evaluated is x, with R in it. There is no eta_g.
+0, R <- m R / (m + 1). Behind transforms of the uplink R is the mean of the sums of what arrived, and l's sum leaves
+with it, in place of r_l. The model that is evaluated is x, with R in it. There is no eta_g.
 
 Partial work: theta_i is wherever s_i steps led, and r_i grows by that much; the regulariser is right for any inexact
 argmin. A round without updates changes nothing: the mean of nothing is undefined. An update of weight 0 counts as
@@ -30,6 +31,7 @@ from pydantic import Field
 
 from fedactors.algorithms.members.membership import mean_after
 from fedactors.learning.algorithm import Algorithm, ClientResult, Round
+from fedactors.learning.traffic.arrived import received_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,5 +94,5 @@ class FedDyn(Algorithm):
         return {"x": state["x"] + sums["delta"] + r, "r": r}
 
     def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Keep R = mean(r_i) over the present members of the population."""
-        return {**state, "r": mean_after(state["r"], round, [kept["r"] for kept in gone])}
+        """Keep R the mean over the present members of the population of what arrived of them: mean(r_i)."""
+        return {**state, "r": mean_after(state["r"], round, [received_of(kept, "moved", "r") for kept in gone])}

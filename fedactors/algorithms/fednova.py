@@ -45,6 +45,7 @@ class FedNova(Averaging):
     """Federated averaging of updates normalised by the local steps really done."""
 
     changes: ClassVar[tuple[str, ...]] = ("direction",)
+    data_independent: ClassVar[tuple[str, ...]] = ("tau",)  # from numbers of steps alone
 
     name: Literal["fednova"] = "fednova"
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0

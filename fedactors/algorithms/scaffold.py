@@ -8,7 +8,8 @@
 
 Twice FedAvg's traffic. w_i is uniform unless the scenario says otherwise; c is always the plain sum over N, the
 devices with work that belong to the population, so that c = mean(c_i) holds with any weights. Departure of l: c <- (N
-c - c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1).
+c - c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1). Behind transforms of the uplink c is the mean of the sums of
+what arrived, and the sum of l's leaves with it, in place of c_l.
 
 Weights change the way and not where it leads: rounds rest where c = 0, at the minimiser of the plain mean of the
 losses, also with weights by samples. (Weighted controls, c = sum n_i c_i / n, would need n of the members in every
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from fedactors.algorithms.members.membership import mean_after
 from fedactors.learning.algorithm import Algorithm, ClientResult, Round, TaskSetting
+from fedactors.learning.traffic.arrived import received_of
 from fedactors.optim.global_rate import GlobalRate, global_step
 from fedactors.plan import Payload
 
@@ -105,8 +107,8 @@ class Scaffold(Algorithm):
         return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
 
     def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Keep c = mean(c_i) over the present members of the population."""
-        return {**state, "c": mean_after(state["c"], round, [kept["c"] for kept in gone])}
+        """Keep c the mean over the present members of the population of what arrived of them: mean(c_i)."""
+        return {**state, "c": mean_after(state["c"], round, [received_of(kept, "control", "c") for kept in gone])}
 
     def _renewed(self, trip: ClientResult) -> Tensor:
         """Return c_i+; c_i where nothing was done."""

@@ -1,8 +1,11 @@
 """What each device has spent of its privacy, from the rounds in which it was heard and the weights that it had.
 
-The guarantee is for users, one at each device: two runs are neighbours if one device's updates are zero in one of them.
-Who takes part when, and with what weight, is the same in both and known to everybody (Kairouz et al. 2021, "zero-out").
-A device's update changes the sum of a round by at most w_i S.
+The guarantee is for users, one at each device: two runs are neighbours if in one of them what a device sends adds
+nothing to any sum before the noise, that is, its update is 0 and its bit of a clip that adapts, b_i - 1/2, is 0 as well
+("zero-out": Kairouz et al. 2021; the relation REPLACE_SPECIAL of dp-accounting). Who takes part when, and with what
+weight, is the same in both and known to everybody. So a device changes the sum of updates of a round by at most w_i S,
+and that of bits by 1/2, whatever its data are (Andrew et al. 2021, Theorem 1, has the same two). Two runs with other
+data of one device are neighbours of a third, and twice as far from each other: as with half the multiplier.
 
     gaussian   server:    round costs (w_i / (z max w))^2     clients, divided by `over`:  w_i^2 over / (z^2 sum w^2)
                clients by themselves (`over: 1`): 1 / z^2, for a server that is not trusted
@@ -10,7 +13,7 @@ A device's update changes the sum of a round by at most w_i S.
                clients by themselves:  1 / b
     tree       sum over the nodes that were used of (sum over its rounds of w_i / (z W))^2
 
-Where a clip adapts, the count of short updates costs 1 / (2 sigma_b)^2 more. Gaussian costs add up: all rounds are
+Where a clip adapts, the count of short updates costs (1/2 / sigma_b)^2 more. Gaussian costs add up: all rounds are
 together one Gaussian mechanism whose multiplier is one over the root of the sum, also where rounds depend on earlier
 ones (Dong et al. 2022). Costs of Laplace noise are epsilons; a sum of such noise has the tails of the longest
 alone, so what clients share protects no better than one share. In a tree a device's updates can all point in one
@@ -187,14 +190,21 @@ def gaussian_epsilon(spent: float, delta: float) -> float:
 def spending_on(
     noise: UpdateTransform | None, clip: UpdateTransform | None, delta: float, plain: tuple[bool, ...]
 ) -> Spending | None:
-    """Return what accounts for a kind of noise behind a clip; None if that guarantees nothing that can be counted."""
+    """Return what accounts for a kind of noise behind a clip; None if that guarantees nothing that can be counted.
+
+    A class derived from one of these may add other noise, or count otherwise: nothing is known of it.
+    """
     counted = clip if isinstance(clip, AdaptiveClip) else None
-    if counted is not None and not counted.count_deviation:
+    if counted is not None and not _counts_with_noise(counted):
         return None
-    if isinstance(noise, TreeNoise) and counted is None:
+    if type(noise) is TreeNoise and counted is None:
         return TreeSpending(noise, delta, plain)
     if not isinstance(noise, Noise) or noise.multiplier is None:
         return None
-    if isinstance(noise, GaussianNoise):
+    if type(noise) is GaussianNoise:
         return GaussianSpending(noise, delta, plain, counted)
-    return LaplaceSpending(noise, delta, plain) if isinstance(noise, LaplaceNoise) else None
+    return LaplaceSpending(noise, delta, plain) if type(noise) is LaplaceNoise else None
+
+
+def _counts_with_noise(clip: AdaptiveClip) -> bool:
+    return type(clip) is AdaptiveClip and clip.count_deviation > 0

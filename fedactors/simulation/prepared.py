@@ -21,6 +21,7 @@ from fedactors.data.on_demand import ClientSource, MadeByClient, row_bytes
 from fedactors.data.partitions.natural import NaturalPartition
 from fedactors.data.partitions.partition import Reassignable
 from fedactors.learning.algorithm import TaskSetting
+from fedactors.learning.traffic.arrived import kept_lengths
 from fedactors.models.layers import Model
 from fedactors.models.personal import personal_positions
 from fedactors.models.table_rows import floats, table_of
@@ -172,7 +173,7 @@ class Prepared:
     @property
     def feedback(self) -> dict[str, int]:
         """The lengths of what clients keep for the transforms of their updates, by name."""
-        return self.uplink.keeps(self.scenario.server.algorithm.changes) if self.uplink else {}
+        return kept_lengths(self.uplink, self.scenario.server.algorithm, self.model.parameters)
 
     def _chain(self, way: Way) -> Chain | None:
         transforms = getattr(self.scenario.server, way)

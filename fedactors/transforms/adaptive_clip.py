@@ -9,7 +9,8 @@
 
 gamma is the quantile of norms that C follows, eta_C the `rate`, sigma_b the `count_deviation` (the paper takes a
 twentieth of the cohort). The noise behind it has the deviation z C_t times the largest weight. A bit is a release of
-its own, with the multiplier 2 sigma_b: the paper gives both one budget, here they are counted beside each other. A
+its own, with the multiplier 2 sigma_b, since b_i - 1/2 is 0 for a device that sends nothing: the paper gives both one
+budget, here they are counted beside each other. A
 round without updates changes nothing. C stays between 1e-30 and 1e30, whatever noise does to b.
 """
 

@@ -49,7 +49,8 @@ CASES = {
 
 
 def small(**server):
-    return Scenario.model_validate({**BASE, "server": {**BASE["server"], "participation": "uniform", **server}})
+    base = {**BASE["server"], "participation": "uniform", "data": None}
+    return Scenario.model_validate({**BASE, "server": {**base, **server}})
 
 
 def run(scenario, folder, **more):
@@ -100,6 +101,7 @@ def test_check_says_what_holds_and_what_does_not():
     assert any(
         "epsilon at delta 1e-05 holds against all who see models, not against the server" in one for one in found
     )
+    assert any("compared with a run in which what it sends adds nothing to any sum" in one for one in found)
     found = check(small(uplink=[CLIP, {"name": "gaussian", "multiplier": 1.0}]))["notes"]
     assert any("epsilon is not counted" in one for one in found)
     found = check(small(uplink=[{"name": "gaussian", "deviation": 1.0}]))["notes"]
@@ -133,7 +135,6 @@ def test_rounds_without_updates_are_no_rounds_of_a_tree(tmp_path):
         "schedule": {"name": "constant", "lr": 1e-12},
         "uplink": [CLIP, {"name": "tree", "multiplier": 2.0, "weight": 1.0}],
         "privacy": {"delta": 1e-5},
-        "data": None,
     }
     scenario = small(**server)
     found = run(scenario, tmp_path / "whole")
@@ -297,7 +298,8 @@ def test_where_nothing_can_be_guaranteed_that_is_said(server, text):
 def test_algorithms_whose_every_upload_gets_noise_have_a_guarantee(name, tmp_path):
     """What reaches the server is only what a client sent through the list, and numbers of steps."""
     uplink = [CLIP, {"name": "gaussian", "multiplier": 1.0}]
-    scenario = small(uplink=uplink, algorithm=name, privacy={"delta": 1e-5}, rounds=1)
+    data = {"name": "iid", "samples": 50, "copies": False} if name == "fsl" else None
+    scenario = small(uplink=uplink, algorithm=name, privacy={"delta": 1e-5}, rounds=1, data=data)
     assert run(scenario, tmp_path / "run").summary["epsilon"] > 0
 
 

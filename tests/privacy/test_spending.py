@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from dp_accounting import pld, rdp
 
-from fedactors.privacy.spending import GaussianSpending, LaplaceSpending, TreeSpending, gaussian_epsilon
+from fedactors.privacy.spending import GaussianSpending, LaplaceSpending, TreeSpending, gaussian_epsilon, spending_on
+from fedactors.transforms.adaptive_clip import AdaptiveClip
 from fedactors.transforms.gaussian import GaussianNoise
 from fedactors.transforms.laplace import LaplaceNoise
 from fedactors.transforms.tree_noise import TreeNoise, nodes
+from fedactors.transforms.update_clipping import ClipUpdates
+from tests.transforms.vectors import draws
 
 DELTA = 1e-5
 
@@ -129,3 +132,55 @@ def test_nothing_spent_is_epsilon_zero_and_more_is_more():
     seen = [spent_by(spending, [[(3, 0.2)]]).epsilon for _ in range(5)]
     assert seen == sorted(set(seen))
     assert gaussian_epsilon(1.0, DELTA) == pytest.approx(seen[0])
+
+
+@pytest.mark.parametrize("bits", [[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]], ids=str)
+def test_a_bit_costs_what_it_moves_beside_one_that_adds_nothing(bits):
+    """The server sums b_i - 1/2: a device that sends nothing of it counts as 1/2, any bit is 1/2 away from that.
+
+    The logarithm of C moves by -rate times the mean of the bits, so the movement of their sum can be read off it.
+    """
+    clip = AdaptiveClip(rate=0.3, count_deviation=3.0)
+    silent = AdaptiveClip(rate=0.3)
+    heard = len(bits)
+    moved = []
+    for device in range(heard):
+        others = sum(bits) - bits[device]
+        one, none = (silent.told_next(1.0, others + bit, heard, draws(1)) for bit in (bits[device], 0.5))
+        moved.append(abs(np.log(one) - np.log(none)) * heard / silent.rate)
+    np.testing.assert_allclose(moved, 0.5)
+    found = spent_by(
+        GaussianSpending(GaussianNoise(multiplier=1.5), DELTA, (False,), clip), [[(k, 0.2) for k in range(heard)]]
+    )
+    np.testing.assert_allclose(found.spent[:heard], 1 / 1.5**2 + np.square(np.array(moved) / clip.count_deviation))
+
+
+def test_updates_and_bits_compose_as_the_library_composes_them():
+    """Andrew et al. 2021, Theorem 1: noise of z_u and bits of sigma_b are one mechanism of (z_u^-2 + (2 s_b)^-2)^-1/2.
+
+    The library's event for it is two Gaussian mechanisms, with the multipliers z_u and 2 sigma_b.
+    """
+    raised, deviation, rounds = 1.2, 0.8, 7
+    clip = AdaptiveClip(count_deviation=deviation)
+    found = spent_by(
+        GaussianSpending(GaussianNoise(multiplier=raised), DELTA, (False,), clip), [[(0, 0.5), (1, 0.5)]] * rounds
+    )
+    both = dp_accounting.ComposedDpEvent(
+        [dp_accounting.GaussianDpEvent(raised), dp_accounting.GaussianDpEvent(2 * deviation)]
+    )
+    expected = pld.PLDAccountant().compose(both, rounds).get_epsilon(DELTA)
+    np.testing.assert_allclose(found.epsilon, expected, rtol=1e-6)
+    together = (raised**-2 + (2 * deviation) ** -2) ** -0.5
+    np.testing.assert_allclose(found.spent[0], rounds / together**2)
+
+
+@pytest.mark.parametrize("built_in", [GaussianNoise(multiplier=1.0), TreeNoise(multiplier=1.0, weight=0.1)], ids=str)
+def test_noise_derived_from_what_is_built_in_is_not_accounted_for(built_in):
+    """It may add less."""
+    kind = type(built_in)
+    less = type("Less", (kind,), {"apply": lambda self, rows, kept, given: (rows, {})})(**built_in.model_dump())
+    clip = ClipUpdates(norm=1.0)
+    assert spending_on(built_in, clip, DELTA, (False,)) is not None
+    assert spending_on(less, clip, DELTA, (False,)) is None
+    counting = type("Counting", (AdaptiveClip,), {})(count_deviation=1.0)
+    assert spending_on(GaussianNoise(multiplier=1.0), counting, DELTA, (False,)) is None

@@ -198,7 +198,35 @@ def test_departures_take_what_was_kept_along(tmp_path):
     assert result.summary["outcomes"]["departed"] == 5
     kept = dict(checkpoint.load(tmp_path / "run").saved().kept)
     assert set(kept) == {0, 1, 2, 3, 4}
-    assert set(kept[0]) == {"c", "uplink.delta.0.error", "uplink.control.0.error"}
+    assert set(kept[0]) == {"c", "uplink.control.arrived", "uplink.delta.0.error", "uplink.control.0.error"}
+
+
+@pytest.mark.parametrize("uplink", [[{"name": "clip", "norm": 0.05}], ["signs"], []], ids=["clip", "signs", "none"])
+@pytest.mark.parametrize(("name", "upload", "mean"), [("scaffold", "control", "c"), ("feddyn", "moved", "r")])
+def test_means_over_the_population_are_those_of_what_arrived_of_its_members(
+    name, upload, mean, uplink, monkeypatch, tmp_path
+):
+    """Also when some have left: the sum over those that stay of all that arrived of them, over their number."""
+    from fedactors.learning.traffic import uploads
+
+    arrived, sent = {}, uploads.sent
+
+    def remember(task, chunk, uploads, kept, public):
+        found, fresh = sent(task, chunk, uploads, kept, public)
+        for row, client in enumerate(chunk.clients):
+            arrived[client] = arrived.get(client, 0) + found[upload][row].double()
+        return found, fresh
+
+    monkeypatch.setattr(uploads, "sent", remember)
+    stay, leave = ({"name": name, "count": 4, "compute": {"per_sample": "10ms"}} for name in ("stay", "leave"))
+    base = {**BASE, "population": [stay, {**leave, "depart": "3s"}]}
+    server = {**BASE["server"], "cohort": "all", "rounds": 6, "algorithm": name, "uplink": uplink}
+    scenario = Scenario.model_validate({**base, "server": server})
+    result = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False)
+    assert result.summary["outcomes"]["departed"] > 0
+    assert len(arrived) == 8
+    total = sum(arrived[client] for client in range(4))
+    torch.testing.assert_close(torch.from_numpy(result.state[mean]).double(), total / 4, rtol=1e-4, atol=1e-5)
 
 
 def test_models_with_statistics_send_them_as_they_are(tmp_path):
@@ -292,7 +320,7 @@ def test_each_algorithm_sends_its_changes_as_messages_and_the_rest_whole(name, m
     expected = messages * prepared.uplink.bytes + (whole - messages) * prepared.model_bytes
     assert result.summary["bytes"]["up"] == result.summary["heard"] * expected
     kept = checkpoint.load(tmp_path / "run").saved().kept
-    assert all(sum(key.startswith("uplink.") for key in state) == messages for _, state in kept)
+    assert all(sum(key.endswith(".error") for key in state) == messages for _, state in kept)
 
 
 @pytest.mark.parametrize(("name", "messages"), some(SENT_DOWN, ("scaffold", "mixed-1w", "mixed-2w")))

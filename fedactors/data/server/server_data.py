@@ -3,11 +3,12 @@
 Source: federated and server learning, where the server learns from a few samples of its own. A way to get
 them is an `Options` class with `size`, which the clock calls and which needs no data, and `draw`. See `glyphs`
 and `stl` for data from elsewhere: such a class says `elsewhere = True`, and `task.transform` acts on its samples too.
+A class whose samples are from the clients' data set, and no client's, says `copies = False`; see `holds_copies`.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 from pydantic import PositiveInt
@@ -42,6 +43,11 @@ class ServerData(Protocol):
         DataError if a file cannot be read.
         """
         ...
+
+
+def holds_copies(data: ServerData) -> bool:
+    """Whether the server's samples may be those of clients too: so it is unless their class says otherwise."""
+    return bool(getattr(data, "copies", not getattr(data, "elsewhere", False)))
 
 
 class IidServerData(Options):
@@ -98,6 +104,8 @@ class IidServerData(Options):
 class CentralServerData(Options):
     """Samples that the data set, or `task.split`, sets apart for a central learner."""
 
+    copies: ClassVar[bool] = False
+
     name: Literal["central"] = "central"
     samples: PositiveInt | None = None
     """How many of them, drawn without replacement; all if not given."""
@@ -131,6 +139,8 @@ class ClientServerData(Options):
 
     Clients are drawn among those that have enough. What they lack, the server lacks as well.
     """
+
+    copies: ClassVar[bool] = True
 
     name: Literal["clients"] = "clients"
     clients: PositiveInt

@@ -37,6 +37,8 @@ class Algorithm(Options):
     plain: ClassVar[tuple[str, ...]] = ()
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     """Uploads of the model's size that transforms of updates may alter: changes, each sent once. Empty if none may."""
+    data_independent: ClassVar[tuple[str, ...]] = ()
+    """Uploads that no sample of a client can change, such as numbers of steps: privacy needs no noise in them."""
     weighting: ClassVar[str] = "samples"
     """The participation policy where a scenario names none."""
     shares: ClassVar[bool] = False
@@ -44,12 +46,10 @@ class Algorithm(Options):
     centre: ClassVar[Literal["none", "before", "beside", "at clients"]] = "none"
     """Where a central loss is minimised besides the clients': nowhere; by a learner of its own, which works before the
     broadcast or beside the clients (`contribute`); or by every client, which is sent the samples."""
-
     travels_by_rows: ClassVar[bool] = False
     """Whether a client of a model with a table is sent only the rows that its data name."""
     finds: ClassVar[tuple[str, ...]] = ()
     """The names under which a central learner gives what it worked out."""
-
     if TYPE_CHECKING:
         name: str  # no field of this class, because its place among the options is the subclass's choice
 
@@ -218,6 +218,6 @@ class Algorithm(Options):
         """Return the state after the arrivals and departures of `round`; `gone` is what the departed had kept.
 
         Called for algorithms whose clients keep something; a departed client that never took part has kept zeros and
-        is not in `gone`.
+        is not in `gone`. What the server has received of it, see `traffic.arrived`.
         """
         return dict(state)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fedactors.learning.algorithm import Round
 from fedactors.learning.row_vectors import kept_rows
+from fedactors.learning.traffic.arrived import arrived_names
 from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 from fedactors.streams import Purpose
 from fedactors.transforms.draws import SenderDraws
@@ -47,7 +48,16 @@ def sent(
         found |= {name: arrived for name, one in uploads.items() if one is rows}
         for name, value in renewed.items():
             (found if name in counts else fresh)[name] = value
-    return found, fresh
+    return found, fresh | (_arrived(task, found, kept) if kept else {})
+
+
+def _arrived(task: TrainingTask, found: Named, kept: Sequence[Vectors | None]) -> Named:
+    """Return the sums of what has arrived of each client, with what arrives now; see `arrived`."""
+    sums = Named()
+    for upload, name in arrived_names(task.algorithm).items():
+        rows = found[upload]
+        sums[name] = _held({name: rows.shape[1]}, kept, rows)[name] + rows
+    return sums
 
 
 def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str, Tensor], facts: Round) -> Named:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from fedactors.clock.device_columns import Population
 from fedactors.clock.timings.hierarchical import Hierarchical
+from fedactors.data.server.server_data import holds_copies
 from fedactors.errors import ScenarioError
-from fedactors.privacy.guarantee import names_changes, problem
+from fedactors.learning.traffic.arrived import follows_departures
+from fedactors.plan import NEVER
+from fedactors.privacy.guarantee import problem
+from fedactors.privacy.unnoised import RunFacts, names_changes
+from fedactors.simulation.checks.noiseless_uploads import refuse_noiseless_uploads
 from fedactors.simulation.prepared import Prepared
 from fedactors.transforms.chain import Chain
 
@@ -101,11 +107,26 @@ def _check_downlink(prepared: Prepared, chain: Chain) -> None:
 def _check_privacy(prepared: Prepared) -> None:
     """Refuse to account for privacy where nothing can be guaranteed, or without the library. Raises ScenarioError."""
     server = prepared.scenario.server
-    uploads = server.algorithm.payload(prepared.setting).up
-    if reason := problem(server, uploads, prepared.travelling_buffers):
+    leave = _may_depart(prepared.population) and getattr(server.membership, "departures", "") != "include"
+    facts = RunFacts(
+        uploads=server.algorithm.payload(prepared.setting).up,
+        buffers=prepared.travelling_buffers,
+        copies=server.data is not None and holds_copies(server.data),
+        takes_back=leave and follows_departures(server.algorithm),
+        reassigns=prepared.reallocates,
+        has_accuracy=prepared.scenario.task.has_accuracy,
+    )
+    if reason := problem(server, facts):
         raise ScenarioError(f"server.privacy: {reason}")
+    refuse_noiseless_uploads(prepared)
     if find_spec("dp_accounting") is None:
         raise ScenarioError(
             "server.privacy: needs the package dp-accounting (accepted: pip install 'fedactors[privacy]', or no"
             " server.privacy)"
         )
+
+
+def _may_depart(population: Population) -> bool:
+    """Whether a device may leave for good: at a time that is known, or because a behaviour of the user's says so."""
+    behaviours = (type(group.make()).__module__ for group in population.behaving)
+    return bool((population.depart < NEVER).any()) or not all(one.startswith("fedactors.") for one in behaviours)
