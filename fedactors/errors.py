@@ -7,6 +7,7 @@
         DataError           a data set: file, what is missing
         ClusterError        the cluster cannot give what the scenario asks for
         RunFolderError      a run folder that cannot be written or read
+          FolderAccessError it may be whole: the disk, its permissions or another process are in the way
       UserCodeError         code of the user raised while a run was going on; its lines come first; exit code 1
       FleetError            a real fault on the fleet that came back after a second try; exit code 1
       DivergedError         an update with NaN or Inf; exit code 1
@@ -49,6 +50,10 @@ class ClusterError(UsageError):
 
 class RunFolderError(UsageError):
     """A run folder that cannot be written or read."""
+
+
+class FolderAccessError(RunFolderError):
+    """A run folder that cannot be written or read now, though it may be whole: a full disk, permissions, its writer."""
 
 
 class UserCodeError(FedactorsError):

@@ -173,7 +173,7 @@ def _set_aside_if_old(work: StudyRun) -> None:
     folder = _folder(work)
     begun_with = engine_of(summary_of(folder)) if complete(folder) else engine_of_begun(folder)
     if begun_with != ENGINE:
-        fresh(folder)
+        fresh(folder, f"{folder}: made with engine {begun_with}, now {ENGINE}")
 
 
 def _take(played: PlayedCell, cells: ExperimentCells, one: CampaignCell, tell: Tell) -> None:

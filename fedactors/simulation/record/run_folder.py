@@ -42,11 +42,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of, inaccessible
 from fedactors.run_files.tables import (
     CLIENT_COLUMNS,
     ORDER_COLUMNS,
@@ -56,7 +55,7 @@ from fedactors.run_files.tables import (
     ParquetTable,
 )
 from fedactors.run_files.writer_note import forget_writer, note_writer
-from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write, write_all
+from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, writable, write, write_all
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
@@ -232,13 +231,13 @@ def _cut(path: Path, metrics: FileIO, past: int) -> None:
 
 @contextmanager
 def _writing_to(path: Path) -> Iterator[None]:
-    """Translate what the disk says against a folder. Raises RunFolderError in place of OSError."""
+    """Translate what the disk says against a folder. Raises FolderAccessError in place of OSError."""
     try:
         yield
     except FileExistsError:
         raise taken(path) from None
     except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+        raise inaccessible(path, "cannot be written", error) from None
 
 
 def check_resumable(path: Path) -> None:
@@ -251,16 +250,8 @@ def check_resumable(path: Path) -> None:
         refuse_folder(path / name)
     for name in (METRICS, client_metrics.LINES, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
-            with _appending(path / name) as file:
+            with writable(path / name), appending(path / name) as file:
                 claim(file, path)
-
-
-def _appending(path: Path) -> FileIO:
-    """Open a file to append to it. Raises RunFolderError if that cannot be."""
-    try:
-        return appending(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _mend(path: Path) -> None:
