@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from fedactors.plan import Int64, Plan
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of, inaccessible
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of
 from fedactors.run_files.tables import (
     CLIENT_COLUMNS,
     ORDER_COLUMNS,
@@ -55,7 +55,15 @@ from fedactors.run_files.tables import (
     ParquetTable,
 )
 from fedactors.run_files.writer_note import forget_writer, note_writer
-from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, writable, write, write_all
+from fedactors.run_files.writing import (
+    appending,
+    inner_folder,
+    refuse_folder,
+    refuse_linked,
+    writable,
+    write,
+    write_all,
+)
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
@@ -232,12 +240,11 @@ def _cut(path: Path, metrics: FileIO, past: int) -> None:
 @contextmanager
 def _writing_to(path: Path) -> Iterator[None]:
     """Translate what the disk says against a folder. Raises FolderAccessError in place of OSError."""
-    try:
-        yield
-    except FileExistsError:
-        raise taken(path) from None
-    except OSError as error:
-        raise inaccessible(path, "cannot be written", error) from None
+    with writable(path):
+        try:
+            yield
+        except FileExistsError:
+            raise taken(path) from None
 
 
 def check_resumable(path: Path) -> None:
