@@ -209,6 +209,7 @@ def test_a_result_of_a_scenario_that_has_changed_is_told_and_computed_again(fold
         ("full: [fsl-table1, fsl-table1]", "fsl-table1 is named twice"),
         ("ful: [fsl-table1]", 'did you mean "full"?'),
         ("full: [{name: fsl-table1, seeds: many}]", "full.0.seeds"),
+        ("full: [{name: fsl-table1, seeds: [1, 1]}]", "full.0.seeds: found 1 twice (accepted: how many"),
     ],
 )
 def test_mistakes_in_a_campaign_file_are_named(text, said, tmp_path):

@@ -89,7 +89,13 @@ def test_a_scenario_with_a_sweep_runs_without_it(scenario):
     ("old", "new", "named"),
     [
         ("  grid:", "  gird:", 'sweep.gird: unknown key; did you mean "grid"'),
-        ("seeds: 2", "seeds: 0", "seeds must be from 1"),
+        (
+            "seeds: 2",
+            "seeds: 0",
+            "sweep.seeds: found 0 (accepted: how many, from 1 to 10,000, or a list of them, each once)",
+        ),
+        ("seeds: 2", "seeds: [1, 2, 1]", "sweep.seeds: found 1 twice (accepted: how many"),
+        ("seeds: 2", "seeds: []", "sweep.seeds: found 0 (accepted: how many"),
         ("label: FSL", "label: FL", 'two entries are called "FL"'),
         ("server.local.epochs: [1, 2]", "seed: [1, 2]", "seed: a seed is not varied"),
         ("[0.01, 0.1]", "[]", "sweep.grid.server.schedule.lr"),
