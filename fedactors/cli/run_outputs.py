@@ -28,8 +28,8 @@ class Participation(Output):
     name: str
     seed: int
     sampled_devices: int  # whose taking part is drawn by a law
-    # bytes of a model, of a trip down and up (a list with one of each client where their models have unlike sizes), once
-    # for each client, and ahead of the run
+    # bytes of a model, of a trip down and up, once for each client, and ahead of the run; where clients have models of
+    # unlike sizes, down and up are lists with one number for each
     wire: dict[str, int | list[int]]
     notes: list[str]  # what settings mean together that is easily missed
     remarks: list[str]  # what the run turned out to be that is easily missed
