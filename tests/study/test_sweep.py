@@ -115,6 +115,17 @@ def test_mistakes_are_told(tmp_path, old, new, named):
     assert not (tmp_path / "out").exists()
 
 
+def test_no_time_is_left_where_all_replays_are_there(scenario, tmp_path):
+    left = []
+    for _ in range(2):
+        left.clear()
+        sweep(
+            scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True,
+            tell=lambda row, pace: left.append(pace.left),
+        )  # fmt: skip
+    assert set(left) == {None}
+
+
 def test_a_scenario_without_a_sweep_says_so(tmp_path):
     path = tmp_path / "plain.yaml"
     path.write_text(SCENARIO.partition("sweep:")[0])
