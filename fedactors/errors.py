@@ -19,7 +19,8 @@ All of them are rebuilt by `type(e)(*e.args)`: SimPy and pickle both re-create e
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 _CONTROL = {chr(number) for number in (*range(32), *range(127, 160))} - {"\n", "\t"}
 
@@ -70,6 +71,15 @@ class DivergedError(FedactorsError):
 
 class ConservationError(FedactorsError):
     """Clients asked and outcomes recorded do not add up: a bug in fedactors, never a property of a scenario."""
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put `where`, such as a scenario's file, before the message of a UsageError that is raised in the context."""
+    try:
+        yield
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
 
 
 def suggestion(found: object, accepted: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from fedactors.study.compared import Compared, Estimate
 from fedactors.study.equal_time import unequal_times
 from fedactors.study.run_figures import MEASURES, Measure, StudyRow, figures, learned, measure_of, rises_of
 from fedactors.study.statistics import Interval
+from fedactors.text_tables import aligned
 
 _OF_MODEL = ("accuracy", "loss")
 _SPENT = ("seconds", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -70,15 +71,6 @@ def cautioned(comparison: Compared) -> list[str]:
     """Return what is compared as well, as sentences."""
     trained = any(map(learned, columns(comparison)))
     return [*comparison.rates, *(unequal_times(comparison) if trained else ())]
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines of text, the first column flush left and the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]
 
 
 def heads(comparison: Compared) -> list[str]:
