@@ -23,6 +23,7 @@ SUMMARY = "summary.json"
 FAULTS = "faults.jsonl"
 RAY_LOG = "ray.log"
 STAGES = "stages.parquet"
+TIERS = "tiers.parquet"
 CHECKPOINT = "checkpoint"
 
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time

@@ -5,6 +5,7 @@
     plans.parquet, orders.parquet  one row per aggregation; one row per client asked
     clients.parquet                one row per client: its group, and the samples it trains on
     weights.parquet                one row per update that counted
+    tiers.parquet                  one row per model that is mixed into one, where edges stand between clients and cloud
     stages.parquet                 one row per client asked: how long it was on in each stage, where that costs energy
     client_metrics.parquet         one row per client evaluated, and client_metrics.jsonl, of which it is made
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
@@ -45,15 +46,17 @@ from numpy.typing import NDArray
 from fedactors.plan import Int64, Plan
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, TIERS, bytes_of
 from fedactors.run_files.tables import (
     CLIENT_COLUMNS,
     ORDER_COLUMNS,
     PLAN_COLUMNS,
     STAGE_COLUMNS,
+    TIER_COLUMNS,
     WEIGHT_COLUMNS,
     ParquetTable,
 )
+from fedactors.run_files.tier_table import rows_of_tier
 from fedactors.run_files.writer_note import forget_writer, note_writer
 from fedactors.run_files.writing import (
     appending,
@@ -74,7 +77,7 @@ _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _AT_THE_END = (
-    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, client_metrics.TABLE, "wall.parquet",
+    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, TIERS, client_metrics.TABLE, "wall.parquet",
     "windows.parquet", SUMMARY, "report.html",
 )  # fmt: skip
 _WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
@@ -106,6 +109,7 @@ class RunFolder:
         self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
         self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
         self._stages: ParquetTable | None = None  # where energy depends on them
+        self._tiers: ParquetTable | None = None  # where there are edges
         self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
 
     def begin(self) -> None:
@@ -136,6 +140,9 @@ class RunFolder:
         if plan.stages is not None:
             self._stages = self._stages or ParquetTable(self.path / STAGES, STAGE_COLUMNS)
             self._stages.add_columns(plan.version, plan.orders.client, *plan.stages)
+        if plan.tier is not None:
+            self._tiers = self._tiers or ParquetTable(self.path / TIERS, TIER_COLUMNS)
+            self._tiers.extend(rows_of_tier(plan.version, plan.tier))
 
     def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
         """Write down what weight updates had: client, the version it started from, weight; each `(updates,)`."""
@@ -180,7 +187,7 @@ class RunFolder:
         """Complete the tables; of a run that has not begun to go on, those that were there stay."""
         forget_writer(self.path)  # before the folder is free for another writer
         self._metrics.close()
-        for table in (self._plans, self._orders, self._weights, self._stages):
+        for table in (self._plans, self._orders, self._weights, self._stages, self._tiers):
             if table is not None:
                 table.close() if self._begun else table.discard()
         if self._begun:
