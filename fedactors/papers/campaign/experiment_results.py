@@ -80,17 +80,22 @@ def _claims(cells: ExperimentCells, table: ResultTable, seeds: Sequence[int], pa
         return _Found()
     rest_on = _digest(cells, table) if experiment.reads_runs else ""
     if rest_on and any(run.folder is None for _, run in table.rows):
-        before = object_of(path) if path.exists() else {}
-        known = bool(before.get("claims")) and before.get("seeds") == list(seeds)
-        noted = before.get("claims_rest_on", "")
-        if known and noted in ("", rest_on):
-            return _Found(before["claims"], before["beside"], "", noted)
-        return _Found(why="its runs are not on this machine")
+        return _found_before(path, seeds, rest_on)
     try:
         claims = [claim_data(claim) for claim in experiment.claims(table)]
         return _Found(claims, experiment.beside(table), "", rest_on)
     except KeyError as error:
         return _Found(why=f"its claims need cells that are left out: {error.args[0]}")
+
+
+def _found_before(path: Path, seeds: Sequence[int], rest_on: str) -> _Found:
+    """Return what the file `path` has of the claims, if that was found from the same seeds and cells."""
+    before = object_of(path) if path.exists() else {}
+    noted = before.get("claims_rest_on", "")
+    same = before.get("seeds") == list(seeds) and noted in ("", rest_on)
+    if same and before.get("claims"):
+        return _Found(before["claims"], before["beside"], "", noted)
+    return _Found(why="its runs are not on this machine")
 
 
 def _digest(cells: ExperimentCells, table: ResultTable) -> str:
