@@ -171,7 +171,7 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     found = scatter(packed, calls, address)
     for k, folder in enumerate(folders):
         if k in missing:
-            unpack(next(found), fresh(folder, f"{folder}: not complete, and computed on the cluster"))
+            unpack(next(found), fresh(folder, f"{folder}: not complete, and a cluster does not go on with it"))
         yield folder
 
 
