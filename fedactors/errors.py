@@ -7,6 +7,7 @@
         DataError           a data set: file, what is missing
         ClusterError        the cluster cannot give what the scenario asks for
         RunFolderError      a run folder that cannot be written or read
+          FolderAccessError it may be whole: the disk, its permissions or another process are in the way
       UserCodeError         code of the user raised while a run was going on; its lines come first; exit code 1
       FleetError            a real fault on the fleet that came back after a second try; exit code 1
       DivergedError         an update with NaN or Inf; exit code 1
@@ -18,7 +19,8 @@ All of them are rebuilt by `type(e)(*e.args)`: SimPy and pickle both re-create e
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 _CONTROL = {chr(number) for number in (*range(32), *range(127, 160))} - {"\n", "\t"}
 
@@ -51,6 +53,10 @@ class RunFolderError(UsageError):
     """A run folder that cannot be written or read."""
 
 
+class FolderAccessError(RunFolderError):
+    """A run folder that cannot be written or read now, though it may be whole: a full disk, permissions, its writer."""
+
+
 class UserCodeError(FedactorsError):
     """Code of the user raised, or did what it may not, while a run was going on; the message has the user's lines."""
 
@@ -65,6 +71,15 @@ class DivergedError(FedactorsError):
 
 class ConservationError(FedactorsError):
     """Clients asked and outcomes recorded do not add up: a bug in fedactors, never a property of a scenario."""
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put `where`, such as a scenario's file, before the message of a UsageError that is raised in the context."""
+    try:
+        yield
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
 
 
 def suggestion(found: object, accepted: Iterable[str]) -> str:

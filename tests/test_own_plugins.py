@@ -89,6 +89,11 @@ def test_every_kind_is_found_and_the_bits_are_the_same_on_ray(all_kinds):
     assert verify(scenario, [("local", 1), ("ray", 2)])["equal"]
 
 
+def test_an_engine_of_ones_own_is_timed_for_a_forecast(all_kinds, capsys):
+    assert main(["check", str(all_kinds), "--forecast", "--fleet", "local"]) == 0
+    assert "in this process" in capsys.readouterr().out
+
+
 def test_a_scenario_knows_its_own_plugins_only(tmp_path):
     one = Scenario.load(written(tmp_path / "one"))
     other = Scenario.load(written(tmp_path / "other", SCALED.replace("return 1.0", "return 0.0")))

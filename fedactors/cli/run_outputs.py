@@ -28,7 +28,9 @@ class Participation(Output):
     name: str
     seed: int
     sampled_devices: int  # whose taking part is drawn by a law
-    wire: dict[str, int]  # bytes of a model, of a trip down and up, once for each client, and ahead of the run
+    # bytes of a model, of a trip down and up, once for each client, and ahead of the run; where clients have models of
+    # unlike sizes, down and up are lists with one number for each
+    wire: dict[str, int | list[int]]
     notes: list[str]  # what settings mean together that is easily missed
     remarks: list[str]  # what the run turned out to be that is easily missed
     plans: int

@@ -12,6 +12,7 @@ from typing import Any
 
 from fedactors.cli import planned_files, shared_options
 from fedactors.durations import SECOND
+from fedactors.text_tables import aligned
 
 
 def extend(command: argparse.ArgumentParser) -> None:
@@ -58,8 +59,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         shares = [_percent(row[key]) for key in ("strong_efficiency", "weak_efficiency", "overhead")]
         figures = (f"{row['clients']:,}", str(row["actors"]), f"{row['steps_per_second']:,.0f}", *shares)
         lines.append((*figures, f"{row['round']:.3f}", *parts, f"{row['bytes_reduced']:,}"))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(aligned(lines, left=0))
 
 
 _PARTS = ("clock", "broadcast", "compute", "reduce", "evaluate")

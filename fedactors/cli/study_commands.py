@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 AGAINST = ("round", "virtual", "bytes", "joules")
 _INTERRUPTED = 130
+_MOST_JOBS = 4096
 
 
 def extend_compare(command: argparse.ArgumentParser) -> None:
@@ -193,11 +194,8 @@ def _outcomes(options: argparse.Namespace, rows: Sequence[Any]) -> dict[str, Cal
 
 
 def _check(options: argparse.Namespace) -> None:
-    limits = {"seeds": (1, 10_000), "jobs": (1, 4096)}
-    for name, (low, high) in limits.items():
-        value = getattr(options, name, None)
-        if value is not None and not low <= value <= high:
-            raise ScenarioError(f"--{name} {value} (accepted: a whole number from {low} to {high:,})")
+    if options.jobs is not None and not 1 <= options.jobs <= _MOST_JOBS:
+        raise ScenarioError(f"--jobs {options.jobs} (accepted: a whole number from 1 to {_MOST_JOBS:,})")
     if not 0 < getattr(options, "confidence", 0.95) < 1:
         raise ScenarioError(f"--confidence {options.confidence} (accepted: a share between 0 and 1, such as 0.95)")
     if options.target is not None and not 0 < options.target <= 1:

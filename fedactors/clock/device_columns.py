@@ -14,7 +14,7 @@ from fedactors.clock.absence import stay_by_absence, without_those_gone_before
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, from_first_sight, join
 from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
 from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
-from fedactors.clock.flow import CONSTANT, Flow, Share
+from fedactors.clock.flow import CONSTANT, Flow, FlowColumns
 from fedactors.clock.laws import law
 from fedactors.clock.presence import Stay
 from fedactors.clock.recording_paths import locate
@@ -179,9 +179,9 @@ def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
         varying |= np.array([found is not None for found in laws])
     if not varying.any():
         return None
-    nobody = np.zeros(len(varying), np.int64)
+    zeros = np.zeros(len(varying), np.int64)
     return Flows(
-        on=Flow([Share(None, nobody + CONSTANT, nobody, True, nobody + 1)]),
+        on=Flow([FlowColumns(None, zeros + CONSTANT, zeros, True, zeros + 1)]),
         share=Flow([machine.flows["share"] for machine in machines]),
         down=Flow([machine.flows["down"] for machine in machines]),
         up=Flow([machine.flows["up"] for machine in machines]),
@@ -191,10 +191,10 @@ def _flows(machines: list[Hardware], laws: list[Law | None]) -> Flows | None:
 
 def constant_flows(population: Population) -> Flows:
     """Return the flows of devices that do not vary."""
-    nobody = np.zeros(len(population), np.int64)
+    zeros = np.zeros(len(population), np.int64)
     on, share, down, up = (
-        Flow([Share(None, nobody + CONSTANT, nobody, True, column)])
-        for column in (nobody + 1, nobody + FULL, population.down, population.up)
+        Flow([FlowColumns(None, zeros + CONSTANT, zeros, True, column)])
+        for column in (zeros + 1, zeros + FULL, population.down, population.up)
     )
     return Flows(on, share, down, up, varying=np.zeros(len(population), bool))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.flow import CONSTANT, Share
+from fedactors.clock.flow import CONSTANT, FlowColumns
 from fedactors.clock.recording_paths import locate, locate_all
 from fedactors.errors import TraceError, shortened
 from fedactors.plan import NEVER, SECOND
@@ -46,7 +46,7 @@ class Hardware:
     down: Int64  # bytes/s
     up: Int64  # bytes/s
     latency: Int64  # ns
-    flows: dict[str, Share]  # "share", "down", "up"
+    flows: dict[str, FlowColumns]  # "share", "down", "up"
 
 
 def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
@@ -190,13 +190,15 @@ def _latency(places: Places | None, group: GroupOptions, setting: GroupSetting) 
     return latency
 
 
-def _constant(rate: Int64) -> Share:
+def _constant(rate: Int64) -> FlowColumns:
     """Return a flow that does not vary, of each device."""
-    nobody = np.zeros_like(rate)
-    return Share(None, nobody + CONSTANT, nobody, True, rate)
+    zeros = np.zeros_like(rate)
+    return FlowColumns(None, zeros + CONSTANT, zeros, True, rate)
 
 
-def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tuple[Share | None, Share | None]:
+def _directions(
+    links: Links, group: GroupOptions, setting: GroupSetting
+) -> tuple[FlowColumns | None, FlowColumns | None]:
     """Return both directions of a group's links, None for one that is constant.
 
     The k-th rows of both are one recording: a device has one row, one offset and one length for both directions, and
@@ -211,7 +213,7 @@ def _directions(links: Links, group: GroupOptions, setting: GroupSetting) -> tup
             down = padded(down, length)
             up = padded(up, length)
 
-    def direction(wanted: RateRecording | None, series: Series | None) -> Share | None:
+    def direction(wanted: RateRecording | None, series: Series | None) -> FlowColumns | None:
         return _varying(wanted, series, group, setting, 3, length) if wanted and series else None
 
     return direction(links.down, down), direction(links.up, up)
@@ -246,16 +248,16 @@ def _varying(
     setting: GroupSetting,
     draw: int,
     length: Int64 | None = None,
-) -> Share:
+) -> FlowColumns:
     """Return which rows of `series` the devices follow; offsets lie within `length`, by default that of the row."""
-    nobody = np.zeros(group.count, np.int64)
+    zeros = np.zeros(group.count, np.int64)
     row = assigned(wanted.assign, len(series), group, setting.seed, draw)
-    shift = nobody
+    shift = zeros
     if wanted.offset == "random":
         drawn = stream(setting.seed, Purpose.OFFSET, entity(group), draw).random(group.count)
         lasts = (series.end if length is None else length)[row]
         shift = (drawn * lasts).astype(np.int64) % lasts
-    return Share(series, row, shift, wanted.at_end == "loop", nobody)
+    return FlowColumns(series, row, shift, wanted.at_end == "loop", zeros)
 
 
 def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
@@ -281,9 +283,9 @@ def _read_joined(paths: list[Path], wanted: RateRecording) -> Series:
     return join(parts)
 
 
-def _best(share: Share) -> Int64:
+def _best(flow: FlowColumns) -> Int64:
     """Return the highest rate of each device; at least 1."""
-    if share.series is None:
-        return share.constant
-    peaks = np.maximum.reduceat(share.series.value, share.series.starts[:-1])
-    return np.maximum(1, peaks[share.row])
+    if flow.series is None:
+        return flow.constant
+    peaks = np.maximum.reduceat(flow.series.value, flow.series.starts[:-1])
+    return np.maximum(1, peaks[flow.row])

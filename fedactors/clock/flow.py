@@ -23,14 +23,14 @@ Gate = Callable[[int, Time], Iterator[tuple[Time, Time]]]  # (device, time) -> w
 
 
 @dataclass(frozen=True)
-class Share:
-    """Which recording drives which device of a group; see `Flow` for the columns."""
+class FlowColumns:
+    """The columns of a `Flow` for the devices of one group, each `(devices,)`; rates in the flow's unit."""
 
-    series: Series | None
-    row: Int64
-    shift: Int64
-    loops: bool
-    constant: Int64
+    series: Series | None  # the recordings; None if no device follows one
+    row: Int64  # of `series`, that a device follows; or CONSTANT
+    shift: Int64  # ns from the device's time to the recording's
+    loops: bool  # whether recordings begin again after their end; else their last value holds
+    constant: Int64  # rate of a device of row CONSTANT: bytes/s, or parts per million of a processor
 
 
 class Flow:
@@ -39,7 +39,7 @@ class Flow:
     After its end the row begins again (`loops[d]`) or its last value holds. Devices of row CONSTANT have `constant[d]`.
     """
 
-    def __init__(self, groups: Sequence[Share]) -> None:
+    def __init__(self, groups: Sequence[FlowColumns]) -> None:
         recorded = [group.series for group in groups if group.series is not None]
         self._at = integers(_joined([series.at for series in recorded]))
         self._value = integers(_joined([series.value for series in recorded]))
@@ -135,7 +135,7 @@ def open_always(device: int, time: Time) -> Iterator[tuple[Time, Time]]:
     yield time, NEVER
 
 
-def _shifted_rows(groups: Sequence[Share]) -> list[Int64]:
+def _shifted_rows(groups: Sequence[FlowColumns]) -> list[Int64]:
     """Return the row of each device among those of all groups."""
     lengths = [len(group.series) if group.series else 0 for group in groups]
     before = accumulate(lengths, initial=0)

@@ -34,7 +34,6 @@ class RoundHandles(NamedTuple):
             version,
             loss=report.loss,
             bad=report.bad,
-            busy=report.busy,
             evaluated=evaluated,
             dissimilarity=dissimilarity,
             sound=report.sound,

@@ -37,14 +37,18 @@ class Hosts:
         self._states = states
         self.stubs: list[ClientHostStub] = []
         self._kinds: list[int] = []  # of each
+        self.at_once: int | None = None  # clients that each may train at once; None: as it sees fit
         self.grow()
 
     def grow(self) -> None:
         """Start as many hosts as there is room for: all at the beginning, later those on nodes that were added."""
         for kind in self._fleet.startable_hosts():
             actor = self._fleet.start(self._worker, *self._made_of, host=True, kind=kind)
-            self.stubs.append(ClientHostStub(self._fleet, actor))
+            host = ClientHostStub(self._fleet, actor)
+            self.stubs.append(host)
             self._kinds.append(kind)
+            if self.at_once is not None:
+                host.limit(self.at_once)
 
     def revive(self) -> int:
         """Wait for all hosts and stop those that do not come back; return how many had died.
@@ -62,10 +66,13 @@ class Hosts:
                 del self.stubs[place]
                 del self._kinds[place]
                 died += 1
+        if died and self.at_once is not None:  # those that have restarted do not know of it
+            self.limit(self.at_once)
         return died
 
     def limit(self, clients: int) -> None:
-        """Have each host train at most so many clients at once."""
+        """Have each host, also those that are started later, train at most so many clients at once."""
+        self.at_once = clients
         for host in self.stubs:
             host.limit(clients)
 

@@ -38,7 +38,6 @@ class AggregationReport(NamedTuple):
 
     loss: float  # sum over local steps
     bad: BadUpdates
-    busy: float  # wall seconds of all hosts
     moved: int  # bytes of sums that hosts handed to each other and to the server
     sound: bool  # whether the next model is finite
     losses: tuple[ClientLoss, ...]  # ascending by client, if the task has hosts report them
@@ -51,7 +50,6 @@ class Outcomes(NamedTuple):
     version: int
     loss: float  # sum over local steps
     bad: BadUpdates
-    busy: float  # wall seconds of all hosts
     evaluated: dict[str, float] | None
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite

@@ -79,7 +79,6 @@ class Pipeline:
         self._models = ModelHandles()
         self._flights: list[Flight] = []
         self._done = 0 if saved is None else saved.version
-        self._at_once: int | None = None  # clients that a host may train at once, since one ran out of memory
         if saved is None:
             self._models.set_state(0, *self.server.start())
         else:
@@ -272,12 +271,10 @@ class Pipeline:
 
     def _halve_batches(self, task: RoundTask) -> None:
         """Have hosts train half as many clients at once as they did."""
-        now = self._at_once or max((len(chunk.clients) for chunk in task.chunks), default=1)
-        self._at_once = max(1, now // 2)
+        now = self._hosts.at_once or max((len(chunk.clients) for chunk in task.chunks), default=1)
+        self._hosts.limit(max(1, now // 2))
 
     def _resubmit(self) -> None:
-        if self._at_once is not None:  # hosts that have restarted need it again
-            self._hosts.limit(self._at_once)
         self._states.drop()
         for flight in self._flights:
             self._launch(flight)

@@ -9,7 +9,7 @@ from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.learning.reduction import added, size
 from fedactors.learning.training_task import ChunkResult, Vectors
 
-_NOTHING_LEARNED = ChunkResult(0, {}, 0.0, 0.0)
+_NOTHING_LEARNED = ChunkResult(0, {}, 0.0)
 
 
 class RoundResults(NamedTuple):
@@ -41,7 +41,6 @@ def report_of(learned: ChunkResult, chunks: Sequence[ChunkResult]) -> Aggregatio
     return AggregationReport(
         loss=learned.loss,
         bad=tuple(sorted(learned.bad)),
-        busy=learned.seconds,
         moved=learned.moved + size(chunks),
         sound=True,
         losses=learned.losses,

@@ -43,10 +43,9 @@ class SleepingHost:
         """Return sums of zeros, after as long as the chunks' steps take."""
         learned: list[ChunkResult] = []
         for chunk in chunks:
-            seconds = chunk.cost * self._step
-            self._never.wait(seconds)
+            self._never.wait(chunk.cost * self._step)
             sums = {name: np.zeros(length, np.float32) for name, length in self._vectors.items()}
-            append_or_add(learned, result_of(chunk, ChunkResult(chunk.place, sums, 0.0, seconds)))
+            append_or_add(learned, result_of(chunk, ChunkResult(chunk.place, sums, 0.0)))
         return learned
 
     def fold(self, own: int, *results: list[ChunkResult]) -> list[ChunkResult]:

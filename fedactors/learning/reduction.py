@@ -53,7 +53,6 @@ def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         sums=sums,
         chunks=one.chunks + other.chunks,
         loss=one.loss + other.loss,
-        seconds=one.seconds + other.seconds,
         bad=one.bad + other.bad,
         kept=one.kept + other.kept,
         losses=one.losses + other.losses,

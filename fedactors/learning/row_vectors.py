@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedactors.learning.training_task import Chunk, ChunkResult, TrainingTask, Vectors
+from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 
 
 def as_tensors(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, Tensor]:
@@ -50,12 +49,6 @@ def slices(vectors: Mapping[str, Tensor], rows: slice) -> dict[str, Tensor]:
     """Return some rows of named vectors; a vector with two names stays one object."""
     parts = {id(one): one[rows] for one in vectors.values()}
     return {name: parts[id(one)] for name, one in vectors.items()}
-
-
-def timed(learned: Sequence[ChunkResult], began: float) -> list[ChunkResult]:
-    """Return the same with the wall time since `began`, divided evenly."""
-    seconds = (time.perf_counter() - began) / len(learned)
-    return [one._replace(seconds=seconds) for one in learned]
 
 
 def kept_rows(

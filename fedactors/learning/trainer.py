@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import gathered, kept_rows, own_tensors, parts_of, shares, timed
+from fedactors.learning.row_vectors import gathered, kept_rows, own_tensors, parts_of, shares
 from fedactors.learning.sent_examples import SentExamples
 from fedactors.learning.summing import client_losses, finite
 from fedactors.learning.traffic.downlink import as_sent
@@ -166,7 +165,6 @@ class Trainer:
 
         The engine may `add_up` updates by itself. If clients keep something, there is one chunk only.
         """
-        began = time.perf_counter()
         chunk = joined(chunks)
         bases = [own_tensors(as_sent(vectors), self._device) for vectors in sent]
         given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
@@ -174,7 +172,7 @@ class Trainer:
         rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
         if self._adds_up and add_up:
-            return self._added_up(chunks, sent, rows, began)
+            return self._added_up(chunks, sent, rows)
         with unchanged(f"engine {type(self._engine).__name__}", sent=given):
             deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
         if following is not None:
@@ -188,7 +186,7 @@ class Trainer:
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
         mine = self._personal.of(rows.starts, deltas)
         done = uploaded(self._task, chunks, result, losses, mine, kept)
-        return timed([self._learned(*one) for one in done], began)
+        return [self._learned(*one) for one in done]
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -222,9 +220,7 @@ class Trainer:
         (learned,) = self.learn_together([chunk], sent, add_up=False)
         return learned
 
-    def _added_up(
-        self, chunks: Sequence[Chunk], sent: Sequence[Vectors], rows: ClientBatch, began: float
-    ) -> list[ChunkResult]:
+    def _added_up(self, chunks: Sequence[Chunk], sent: Sequence[Vectors], rows: ClientBatch) -> list[ChunkResult]:
         """Return what chunks learned, with updates added up by the engine; a chunk with a bad sum is trained again."""
         weights = [weight for chunk in chunks for weight in chunk.weights]
         total = UpdateSums({}, weights, range(len(weights)))
@@ -233,17 +229,16 @@ class Trainer:
             self._learned(chunk, {"delta": total.of(part, rows.starts.shape[1]).numpy()}, (), its_losses)
             for part, (chunk, _, its_losses) in enumerate(parts_of(chunks, losses))
         ]
-        pairs = zip(chunks, timed(learned, began), strict=True)
         return [
             one if math.isfinite(one.loss) and finite(one.sums) else self._written_out(chunk, sent)
-            for chunk, one in pairs
+            for chunk, one in zip(chunks, learned, strict=True)
         ]
 
     def _learned(
         self, chunk: Chunk, sums: Vectors, bad: BadUpdates, losses: Tensor, kept: tuple[Vectors, ...] = ()
     ) -> ChunkResult:
         each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.place, sums, float(losses.sum()), 0.0, bad, kept, each, self._memory_limit(chunk))
+        return ChunkResult(chunk.place, sums, float(losses.sum()), bad, kept, each, self._memory_limit(chunk))
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""

@@ -92,7 +92,6 @@ class ChunkResult(NamedTuple):
     place: int  # among the chunks of the round, of the chunk or of the first of several
     sums: Vectors
     loss: float  # sum over local steps of the batch's mean loss
-    seconds: float  # wall time
     bad: BadUpdates = ()
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them

@@ -19,13 +19,13 @@ from fedactors.extras import needed
 from fedactors.plan import NEVER, SECOND, Outcome, StageTimes
 from fedactors.report import terminal_text
 from fedactors.run_files import client_metrics
-from fedactors.run_files.files import METRICS, STAGES, SUMMARY, objects_in, whole_lines
+from fedactors.run_files.files import METRICS, STAGES, SUMMARY, TIERS, objects_in, whole_lines
 from fedactors.run_files.records import read
 from fedactors.run_files.summary_file import summary_of
 
 _LABEL = 12  # characters, with the spaces before and after it, of a line on a terminal
 _ARRIVED = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.STALE, Outcome.LOST, Outcome.QUARANTINED)
-_WHERE = {client_metrics.TABLE: "server.evaluation", STAGES: "energy that depends on stages"}
+_WHERE = {client_metrics.TABLE: "server.evaluation", STAGES: "energy that depends on stages", TIERS: "edges"}
 _TIMES = ("opened", "closed", "ready", "started", "downloaded", "computed", "finished")
 
 
@@ -70,6 +70,11 @@ class Frames:
         return found
 
     @cached_property
+    def tiers(self) -> Any:
+        """A row per model that is mixed into the one that an aggregation starts from, where there are edges."""
+        return _numbered(self._table(TIERS))
+
+    @cached_property
     def client_metrics(self) -> Any:
         """A row per client evaluated in a round, where the scenario has `server.evaluation`: samples and measures."""
         return self._table(client_metrics.TABLE)
@@ -102,7 +107,7 @@ class Frames:
         """Return why the folder lacks a table."""
         if not (self.folder / SUMMARY).exists():
             return f"this run was stopped before it was written, or still goes on; `fedactors resume {self.folder}`"
-        if "final" not in summary_of(self.folder):
+        if name != TIERS and "final" not in summary_of(self.folder):
             return "a replay writes none"
         return f"it is written where the scenario has {_WHERE[name]}" if name in _WHERE else "it was removed"
 

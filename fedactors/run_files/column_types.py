@@ -10,7 +10,7 @@ from fedactors.run_files.files import damaged
 
 _TEXTS = ("outcome", "group", "track", "what")
 _LISTS = ("arrived", "departed", "on", "off")
-_OTHERS = {"weight": "numbers", "joules": "numbers", "co2_grams": "numbers", "sampled": "true or false"}
+_OTHERS = dict.fromkeys(("weight", "share", "joules", "co2_grams"), "numbers") | {"sampled": "true or false"}
 _MOST = {"client": 2**40}  # of others, the clock's last instant
 
 

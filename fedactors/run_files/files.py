@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fedactors.errors import RunFolderError
+from fedactors.errors import FolderAccessError, RunFolderError
 
 SCENARIO = "scenario.yaml"
 METRICS = "metrics.jsonl"
@@ -23,6 +23,7 @@ SUMMARY = "summary.json"
 FAULTS = "faults.jsonl"
 RAY_LOG = "ray.log"
 STAGES = "stages.parquet"
+TIERS = "tiers.parquet"
 CHECKPOINT = "checkpoint"
 
 _AT_ONCE = 1 << 20  # bytes that are hashed at a time
@@ -53,6 +54,11 @@ def kind_of(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
+def inaccessible(path: Path, attempt: str, error: OSError) -> FolderAccessError:
+    """Return the error that says that the system refused an `attempt`, such as "cannot be read", and why."""
+    return FolderAccessError(f"{path}: {attempt}: {error.strerror or error}")
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for reading. Raises RunFolderError if it is not there, is none, or cannot be read."""
@@ -62,7 +68,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise problem(path, "not there", _ENDED) from None
     except OSError as error:
-        raise problem(path, f"cannot be read: {error.strerror or error}") from None
+        raise inaccessible(path, "cannot be read", error) from None
 
 
 def _descriptor(path: Path) -> int:

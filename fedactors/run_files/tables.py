@@ -25,6 +25,7 @@ CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
 CLIENT_METRIC_COLUMNS = ("round", "client", "samples")  # and a measure in each further one
 ENERGY_COLUMNS = ("joules", "co2_grams")  # of a client, where they are counted, once the run has ended
 STAGE_COLUMNS = ("version", "client", *StageTimes._fields)
+TIER_COLUMNS = ("version", "edge", "model", "share", "bytes_backhaul", "cloud_round")
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 
@@ -38,7 +39,7 @@ class ParquetTable:
         names = pa.dictionary(pa.int8(), pa.string())
         moves = pa.list_(pa.int64())
         kinds = {"outcome": names, "group": pa.string(), "arrived": moves, "departed": moves}
-        kinds |= dict.fromkeys(("weight", *ENERGY_COLUMNS, *measures), pa.float64())
+        kinds |= dict.fromkeys(("weight", "share", *ENERGY_COLUMNS, *measures), pa.float64())
         self._schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in (*columns, *measures)])
         self._pending = PendingFile(path)
         self._writer = pq.ParquetWriter(self._pending.file, self._schema)

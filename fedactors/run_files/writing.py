@@ -19,7 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-from fedactors.run_files.files import kind_of, problem
+from fedactors.run_files.files import inaccessible, kind_of, problem
 
 _TOKEN = 8  # random bytes in the name of a file that is being written
 
@@ -120,11 +120,11 @@ def write_page(path: Path, text: str) -> Path:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Translate what the disk says against a file. Raises RunFolderError in place of OSError."""
+    """Translate what the disk says against a file. Raises FolderAccessError in place of OSError."""
     try:
         yield
     except OSError as error:
-        raise problem(path, f"cannot be written: {error.strerror or error}") from None
+        raise inaccessible(path, "cannot be written", error) from None
 
 
 def appending(path: Path, *, new: bool = False) -> FileIO:

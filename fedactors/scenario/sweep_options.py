@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fedactors.options import Options
 
 Values = Annotated[list[Any], Field(min_length=1)]
-Seeds = int | Annotated[list[int], Field(min_length=1)]
+_MOST = 10_000  # seeds of a study
+
+
+def refuse_seeds(seeds: int | Sequence[int]) -> None:
+    """Raise ValueError if `seeds`, how many or which, are none or too many, or name one twice."""
+    number = seeds if isinstance(seeds, int) else len(seeds)
+    found = "" if 1 <= number <= _MOST else f"{number:,}"
+    if not isinstance(seeds, int) and not found and (twice := [one for one, n in Counter(seeds).items() if n > 1]):
+        found = f"{twice[0]} twice"
+    if found:
+        raise ValueError(f"found {found} (accepted: how many, from 1 to {_MOST:,}, or a list of them, each once)")
+
+
+def _checked(seeds: Any) -> Any:
+    refuse_seeds(seeds)
+    return seeds
+
+
+Seeds = Annotated[int | list[int], AfterValidator(_checked)]
+SeedList = Annotated[list[int], AfterValidator(_checked)]
 Measures = list[str]
 
 
@@ -47,6 +68,4 @@ class Sweep(Options):
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f'list: two entries are called "{label}"')
-        if isinstance(self.seeds, int) and not 1 <= self.seeds <= 10_000:
-            raise ValueError("seeds must be from 1 to 10,000")
         return self

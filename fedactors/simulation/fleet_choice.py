@@ -25,10 +25,11 @@ def open_fleet(
     groups: Sequence[GroupOptions] = (),
     central: bool = False,
     near: bool = False,
+    torch: bool = True,
 ) -> Fleet:
     """Return the fleet that a run over `groups` is executed on, with a `central` learner or without.
 
-    `near` says whether calls may go past Ray, see `is_near`.
+    `near` says whether calls may go past Ray, see `is_near`; `torch` whether client hosts import it ahead.
 
     Raises ClusterError if it cannot be had.
     """
@@ -48,6 +49,7 @@ def open_fleet(
         central=Want(cluster.central_cpus, cluster.central_gpus) if central else None,
         store=cluster.object_store,
         classes=classes(cluster, groups),
+        torch=torch,
         transport=choose_transport(joined, few_vectors=near),
         environment=bits.variables(cluster.bits),
     )

@@ -22,7 +22,7 @@ def in_notebook() -> bool:
 
 
 def unasked() -> Progress:
-    """Return what shows progress where nobody has said how: a bar in a notebook, nothing elsewhere."""
+    """Return what shows progress by default: a bar in a notebook, nothing elsewhere."""
     return NotebookProgress() if in_notebook() else Silent()
 
 

@@ -14,7 +14,7 @@ from fedactors.clock.recording_paths import look_for_recordings
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.data.base import Info
 from fedactors.data.validation import info_with_validation
-from fedactors.errors import ScenarioError, UsageError
+from fedactors.errors import ScenarioError, naming
 from fedactors.learning.algorithm import TaskSetting
 from fedactors.models.layers import Model
 from fedactors.models.table_rows import regulariser_flops
@@ -44,11 +44,8 @@ def prepare(scenario: Scenario, seconds: float | None = None) -> Prepared:
     Raises ScenarioError, DataError or TraceError, naming the scenario's file, if the parts do not fit together or a
     file is missing.
     """
-    try:
-        with registry.in_scope(scenario.own), user_errors(ScenarioError):
-            return _prepared(scenario, seconds)
-    except UsageError as error:
-        raise type(error)(f"{scenario.source}: {error}") from error
+    with naming(scenario.source), registry.in_scope(scenario.own), user_errors(ScenarioError):
+        return _prepared(scenario, seconds)
 
 
 def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
@@ -121,11 +118,8 @@ def check_files(scenario: Scenario) -> None:
 
     Raises TraceError or DataError, naming the scenario's file, if one is missing.
     """
-    try:
-        with user_errors(ScenarioError):
-            look_for_recordings(scenario.population, scenario.folder)
-            scenario.task.check()
-            if scenario.server.data is not None:
-                scenario.server.data.check()
-    except UsageError as error:
-        raise type(error)(f"{scenario.source}: {error}") from error
+    with naming(scenario.source), user_errors(ScenarioError):
+        look_for_recordings(scenario.population, scenario.folder)
+        scenario.task.check()
+        if scenario.server.data is not None:
+            scenario.server.data.check()

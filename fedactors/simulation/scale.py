@@ -21,20 +21,18 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from fedactors.fleet.actor_tracks import collect
+from fedactors.fleet.base import Fleet
 from fedactors.fleet.messages import RoundTask
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.fleet.profiling import Track
-from fedactors.fleet.ray.ray_fleet import RayFleet
 from fedactors.fleet.sleeping_host import SleepingHost
-from fedactors.fleet.transport.transport_choice import choose_transport
 from fedactors.run_files.writing import write as write_file
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
-from fedactors.simulation.fleet_choice import is_near
-from fedactors.simulation.prepare import prepare
+from fedactors.simulation.fleet_choice import has_centre, is_near, open_fleet
 from fedactors.simulation.prepared import Prepared
-from fedactors.simulation.runner import load
+from fedactors.simulation.runner import load, ready
 from fedactors.simulation.tasks import task_of
 
 _CORES = 0.01  # of an actor that sleeps
@@ -76,7 +74,7 @@ def scale(
     """Return a point for each number of clients and of actors. Raises what a run raises."""
     points: list[ScalePoint] = []
     for count in sorted(clients):
-        prepared = prepare(resized(scenario, count, rounds + 1))
+        prepared = ready(resized(scenario, count, rounds + 1), address)
         for hosts in sorted(actors):
             tell(f"{count:,} clients, {hosts} actors")
             points.append(_point(prepared, count, hosts, rounds, step, address))
@@ -102,12 +100,8 @@ def resized(scenario: Scenario, clients: int, rounds: int) -> Scenario:
 def _point(
     prepared: Prepared, clients: int, hosts: int, rounds: int, step: float | None, address: str | None
 ) -> ScalePoint:
-    cluster = prepared.scenario.cluster
-    cores, gpus = (cluster.cpus_per_actor, cluster.gpus_per_actor) if step is None else (_CORES, 0.0)
     data = load(prepared)
-    joined = address or cluster.address
-    transport = choose_transport(joined, few_vectors=is_near(prepared))
-    with RayFleet(hosts, cores, gpus, joined, torch=step is None, transport=transport) as fleet:
+    with _opened(prepared, hosts, step, address) as fleet:
         vectors = dict.fromkeys(_uploads(prepared), prepared.model.parameters)
         worker = None if step is None else (SleepingHost, (fleet.put(vectors), fleet.put(step)))
         pipeline = Pipeline(fleet, *data, host_worker=worker)
@@ -115,6 +109,17 @@ def _point(
         pipeline.submit(next(tasks)[0])  # processes start, imports happen, the engine warms up
         pipeline.finish()
         return _timed(fleet, pipeline, islice(tasks, rounds), clients, step)
+
+
+def _opened(prepared: Prepared, hosts: int, step: float | None, address: str | None) -> Fleet:
+    """Return the fleet that a run would have on so many hosts; those that sleep for a `step` need no GPU."""
+    scenario, cluster = prepared.scenario, prepared.scenario.cluster
+    if step is not None:
+        cluster = cluster.model_copy(update={"cpus_per_actor": _CORES, "gpus_per_actor": 0.0})
+    central, near = has_centre(prepared), is_near(prepared)
+    return open_fleet(
+        cluster, "ray", hosts, address, scenario.population, central=central, near=near, torch=step is None
+    )
 
 
 def _uploads(prepared: Prepared) -> tuple[str, ...]:
@@ -133,7 +138,7 @@ def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[RoundTask, float]]
 
 
 def _timed(
-    fleet: RayFleet, pipeline: Pipeline, tasks: Iterable[tuple[RoundTask, float]], clients: int, step: float | None
+    fleet: Fleet, pipeline: Pipeline, tasks: Iterable[tuple[RoundTask, float]], clients: int, step: float | None
 ) -> ScalePoint:
     """Play the tasks and add up where the time went."""
     collect(fleet, pipeline)  # removes the spans so far, which are no part of the measurement

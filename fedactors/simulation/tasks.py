@@ -128,8 +128,8 @@ def weights_of(plan: Plan, assigned: AssignedScenario, objective_state: Objectiv
     ages, age_of = np.unique(plan.version - orders.base, return_inverse=True)
     by_age = np.array([server.timing.weight(age) for age in ages.tolist()], np.float64)
     weights: Float64 = np.array(shares, np.float64) * by_age[age_of]
-    if server.timing.normalised and len(weights):
-        weights *= math.fsum(shares) / math.fsum(weights.tolist())
+    if server.timing.normalised and (total := math.fsum(weights.tolist())):  # where nothing counts, nothing is scaled
+        weights *= math.fsum(shares) / total
     if objective_state is None or not objective_state.factors:
         return weights
     return weights * [objective_state.factors.get(client, 1.0) for client in orders.client.tolist()]

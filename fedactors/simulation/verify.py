@@ -24,7 +24,7 @@ def verify(
 ) -> dict[str, Any]:
     """Run `scenario` once on each fleet (kind, actors) and return {"equal", "runs": [{"fleet", "actors", "digests"}]}.
 
-    `tell` hears of each fleet before it starts. Raises what `run` raises.
+    `tell` is called with the name of each fleet before it starts. Raises what `run` raises.
     """
     runs = []
     for kind, actors in fleets:

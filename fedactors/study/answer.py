@@ -103,13 +103,13 @@ def _told(found: Interval, other: str, measure: Measure, rises: bool | None, con
     sure = f"({confidence:.0%} interval {{}} to {{}}, {found.n} pairs)"
     if found.apart:
         shown = sure.format(*map(measure.show, sorted(map(abs, ends))))
-        return f"It is {_word(found.mean, rises)} than {other} by {measure.show(abs(found.mean))} {shown}."
+        return f"It is {comparative(found.mean, rises)} than {other} by {measure.show(abs(found.mean))} {shown}."
     shown = sure.format(*(_signed(end, measure) for end in ends))
     return f"Against {other} it is too close to tell which is better: {_signed(found.mean, measure)} {shown}."
 
 
-def _word(difference: float, rises: bool | None) -> str:
-    """Return what a variant is whose measure differs so much from another one's."""
+def comparative(difference: float, rises: bool | None) -> str:
+    """Return what a variant is whose measure differs so much from another one's; `rises`: whether higher is better."""
     if rises is None:
         return "higher" if difference > 0 else "lower"
     return "better" if (difference > 0) == rises else "worse"

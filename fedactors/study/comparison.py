@@ -14,6 +14,7 @@ from fedactors.errors import ScenarioError, suggestion
 from fedactors.report.measures import BEST_ROUND
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.sweep_options import refuse_seeds
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
@@ -90,6 +91,8 @@ def compare(
     axes = [axis(key, list(values)) for key, values in vary.items()] if isinstance(vary, Mapping) else list(vary)
     base = Scenario.load(path, changes)
     refuse_lost(changes, axes, [name for name, _ in base.groups])
+    if not axes:
+        raise ScenarioError(f"{scenario}: nothing is varied (accepted: the values of at least one key)")
     cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
     first = variants[0] if baseline is None else baseline
@@ -133,7 +136,14 @@ def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | N
 
 
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return `seeds`, or so many of them, counted from the seed of the scenario."""
+    """Return `seeds`, or so many of them, counted from the seed of the scenario.
+
+    Raises ScenarioError if there are none, too many, or one twice.
+    """
+    try:
+        refuse_seeds(seeds)
+    except ValueError as error:
+        raise ScenarioError(f"seeds: {error}") from None
     return range(base.seed, base.seed + seeds) if isinstance(seeds, int) else seeds
 
 

@@ -20,6 +20,7 @@ from fedactors.study.run_figures import (
     titled,
 )
 from fedactors.study.statistics import Interval
+from fedactors.text_tables import aligned
 
 _OF_MODEL = ("accuracy", "loss")
 _SPENT = ("seconds", "rounds_to", "seconds_to", "bytes_to", "joules_to")
@@ -88,15 +89,6 @@ def cautioned(comparison: Compared) -> list[str]:
     """Return what is compared as well, as sentences."""
     trained = any(map(learned, columns(comparison)))
     return [*comparison.rates, *(unequal_times(comparison) if trained else ())]
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines of text, the first column flush left and the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]
 
 
 def heads(comparison: Compared) -> list[str]:

@@ -13,6 +13,7 @@ from itertools import combinations
 from statistics import mean
 from typing import NamedTuple
 
+from fedactors.study.answer import comparative
 from fedactors.study.run_figures import Measure, StudyRow, measure_of
 from fedactors.study.statistics import Interval, interval
 from fedactors.study.study_cells import Label, StudyAxis
@@ -78,14 +79,8 @@ def _verdict(finding: Finding, measure: Measure, rises: bool | None) -> str:
         return "makes no difference" + "".join(f" ({said})" for said in few)
     sign = "+" if value.mean >= 0 else ""
     shown = "; ".join([f"{sign}{measure.show(value.mean)} ± {measure.show(value.half or 0.0)}", *few])
-    return f"is {_word(value, rises)} ({shown})"
-
-
-def _word(value: Interval, rises: bool | None) -> str:
-    if not value.apart:
-        return TOO_CLOSE
-    up = value.mean > 0
-    return ("higher" if up else "lower") if rises is None else ("better" if up == rises else "worse")
+    word = comparative(value.mean, rises) if value.apart else TOO_CLOSE
+    return f"is {word} ({shown})"
 
 
 def _measured(found: Swept) -> dict[int, float]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fedactors.plan import Outcome
-from fedactors.study.comparison_tables import aligned
+from fedactors.study.comparison_tables import sheet
 from fedactors.study.run_figures import StudyRow
 from fedactors.study.study_cells import Label
+from fedactors.text_tables import aligned
 
 ALWAYS = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.LATE, Outcome.TOO_SLOW, Outcome.OFFLINE, Outcome.DEPARTED)
 NOTE = (
@@ -74,14 +73,12 @@ def text(rows: Sequence[StudyRow]) -> str:
 
 def as_csv(rows: Sequence[StudyRow]) -> str:
     """Return the table for programs, with all outcomes."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     axes = list(rows[0].labels) if rows else []
-    writer.writerow([*axes, "rounds", "asked", *(one.value for one in Outcome), "devices_heard", "gini"])
+    lines: list[list[Any]] = [[*axes, "rounds", "asked", *(one.value for one in Outcome), "devices_heard", "gini"]]
     for place in places(rows):
         shares = [place.shares[one] for one in Outcome]
-        writer.writerow([*place.at, place.rounds, place.asked, *shares, place.heard, place.gini])
-    return file.getvalue()
+        lines.append([*place.at, place.rounds, place.asked, *shares, place.heard, place.gini])
+    return sheet(lines)
 
 
 def _words(outcome: Outcome) -> str:

@@ -14,7 +14,7 @@ from fedactors.metric_names import VALIDATION, is_share
 from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
-from fedactors.simulation.record.learning_curve import rolling
+from fedactors.simulation.record.learning_curve import first_at
 from fedactors.study.run_folders import failure
 from fedactors.study.statistics import Interval, interval, share_interval
 from fedactors.study.study_cells import SEED, Label, StudyCell
@@ -171,11 +171,9 @@ def _learned(
     seen = np.flatnonzero(np.isfinite(column))
     if not len(seen):
         return found
-    accuracy = column[seen]
-    if window is not None and window > 1:
-        accuracy = rolling(metrics["round"][seen].astype(int).tolist(), accuracy.tolist(), window)
-    reached = np.flatnonzero(accuracy >= target)
-    return found | _spent_until(int(seen[reached[0]]), spent) if len(reached) else found
+    rounds, values = metrics["round"][seen].astype(int).tolist(), column[seen].tolist()
+    reached = first_at(target, rounds, values, window)
+    return found if reached is None else found | _spent_until(int(seen[reached]), spent)
 
 
 def _spent_until(at: int, spent: Mapping[str, np.ndarray]) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 from fedactors.run_files.files import SUMMARY, object_of
@@ -60,8 +61,8 @@ def _ended(folder: Path) -> str:
     return str(summary_of(folder).get("ended_because", INTERRUPTED))
 
 
-def fresh(folder: Path) -> Path:
-    """Set a run that cannot be gone on with aside, and return the folder's path.
+def fresh(folder: Path, why: str) -> Path:
+    """Set a run that cannot be gone on with aside, say `why` and its new name on stderr, and return the folder's path.
 
     Raises RunFolderError if another process is writing to it, such as another study that has the run too.
     """
@@ -72,4 +73,5 @@ def fresh(folder: Path) -> Path:
         aside = folder.with_name(f"{folder.name}.unfinished-{number}")
         if not aside.exists():
             folder.rename(aside)
+            print(f"{why}; set aside as {aside.name}, and run from the beginning", file=sys.stderr, flush=True)
     return folder

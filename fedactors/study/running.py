@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fedactors.report.terminal_text import span
 from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import StudyRow, row
-from fedactors.study.run_folders import complete, folder_of
+from fedactors.study.run_folders import complete, folder_of, replay_folder
 from fedactors.study.runs import StudyMachines, StudyRun, played
 from fedactors.study.study_cells import SEED, StudyCell
 
@@ -97,7 +97,7 @@ def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
     once = dict[Path, StudyRun]()
     for k in order:
         once.setdefault(folders[k], runs[k])  # cells may have a run in common
-    missing = {folder for folder in once if not complete(folder)}
+    missing = {folder for folder in once if not complete(replay_folder(folder) if work.clock_only else folder)}
     paths = played(list(once.values()), work.machines)
     began = time.monotonic()
     done: dict[Path, Path] = {}

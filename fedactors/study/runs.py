@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fedactors.errors import ClusterError, DivergedError, RunFolderError
+from fedactors.errors import ClusterError, DivergedError, FolderAccessError, RunFolderError
 from fedactors.packaged import located
 from fedactors.run_files.files import CHECKPOINT, bytes_of
 from fedactors.run_files.writing import replacing_folder, write
@@ -107,25 +107,32 @@ def _replayed(scenario: Scenario, out: Path) -> Path:
 
     folder = replay_folder(folder_of(scenario, out))
     if not complete(folder):
-        replay(scenario, fresh(folder))
+        replay(scenario, fresh(folder, f"{folder}: a replay that did not come to its end"))
     return folder
 
 
 def _play(scenario: Scenario, folder: Path, work: StudyRun) -> None:
-    """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used."""
+    """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used.
+
+    What cannot be gone on with is damaged, or of other recordings, data, code or device types: it is set aside, not
+    lost. The cluster is that of `scenario`. Raises FolderAccessError if the disk does not let the run go on.
+    """
     from fedactors.simulation import runner
 
     machines = work.machines
     ray = machines.fleet == "ray"
     where: dict[str, Any] = {"fleet": "ray", "actors": machines.actors, "address": machines.address} if ray else {}
     options: dict[str, Any] = {"fleet": "local", "report": False, "progress": _progress(work), **where}
+    why = f"{folder}: it ended before its first checkpoint"
     if (folder / CHECKPOINT).exists():
         try:
-            runner.resume(folder, **options)
+            runner.resume(folder, [f"cluster={json.dumps(scenario.dump()['cluster'])}"], **options)
             return
-        except RunFolderError:
-            pass  # damaged, or of other recordings: it is set aside, not lost
-    runner.run(scenario, fresh(folder), **options)
+        except FolderAccessError:
+            raise
+        except RunFolderError as error:
+            why = str(error)
+    runner.run(scenario, fresh(folder, why), **options)
 
 
 def _progress(work: StudyRun) -> Progress:
@@ -164,7 +171,7 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     found = scatter(packed, calls, address)
     for k, folder in enumerate(folders):
         if k in missing:
-            unpack(next(found), fresh(folder))
+            unpack(next(found), fresh(folder, f"{folder}: not complete, and a cluster does not go on with it"))
         yield folder
 
 

@@ -111,7 +111,9 @@ def axis_of(text: str) -> StudyAxis:
 
 
 def axis(key: str, values: Sequence[Any]) -> StudyAxis:
-    """Return the axis of the values of one key. Raises ScenarioError if two are the same."""
+    """Return the axis of the values of one key. Raises ScenarioError if there are none, or two are the same."""
+    if not values:
+        raise ScenarioError(f"{key}: no values (accepted: one or more)")
     labels = [labelled(value) for value in values]
     for label in labels:
         if labels.count(label) > 1:

@@ -14,11 +14,12 @@ from fedactors.report.page_sections import PageTable, TableCell
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.study import study_sections
 from fedactors.study.answer import Beside, best_variant
-from fedactors.study.comparison_tables import aligned, averaged, counted, ranked_by, written
+from fedactors.study.comparison_tables import averaged, counted, ranked_by, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import learned, measure_of, validated
 from fedactors.study.sweep import CONFIDENCE, Swept
+from fedactors.text_tables import aligned
 
 NOTE = (
     "What holds, by differences in pairs (same seed, same place; 95% confidence over seeds, Student's t; of many"

@@ -31,6 +31,9 @@ COMMANDS = {
     "check with a forecast": ["check", "quickstart", "--forecast", "--fleet", "local", "--budget", "1s"],
     "replay": ["replay", *SHORT, "--out", "OUT"],
     "replay over recordings": ["replay", *SHORT, "--traces", CAMPUS, USAGE, "--out", "OUT"],
+    "replay of clients with models of unlike sizes": [
+        "replay", "papers/mixed/fig3-reduced", "--set", "server.rounds=2", "--out", "OUT",
+    ],
     "run": ["run", *SHORT, "--fleet", "local", "--out", "OUT"],
     "run with energy and a price": [
         "run", *SHORT, "--fleet", "local", "--out", "OUT", "--set", "population.0.energy={per_step: 3 J}", "--set",

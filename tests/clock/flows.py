@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedactors.clock.device_columns import Flows
-from fedactors.clock.flow import Flow, Share
+from fedactors.clock.flow import Flow, FlowColumns
 from fedactors.traces.series import PPM, SeriesRow, build
 
 
@@ -14,9 +14,9 @@ def flow(devices, key, constant):
         if recorded := device.get(key):
             pieces, end, shift, loops = recorded
             series = build([SeriesRow("r", [at for at, _ in pieces], [value for _, value in pieces], end)], PPM)
-            groups.append(Share(series, zero, zero + shift, loops, zero))
+            groups.append(FlowColumns(series, zero, zero + shift, loops, zero))
         else:
-            groups.append(Share(None, zero - 1, zero, True, zero + constant(device)))
+            groups.append(FlowColumns(None, zero - 1, zero, True, zero + constant(device)))
     return Flow(groups)
 
 

@@ -1,16 +1,22 @@
 """Edges between clients and the cloud: against plain rounds, against a loop of one's own, and worked by hand."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 import fedactors
 from fedactors import Scenario
-from fedactors.errors import ScenarioError
+from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.models.network import initial
 from fedactors.plan import SECOND
+from fedactors.run_files.tables import plans_of
+from fedactors.run_files.tier_table import with_tiers
 from fedactors.simulation.inspect.audit import audit
+from fedactors.simulation.inspect.difference import diff
 from fedactors.simulation.prepare import prepare
+from fedactors.simulation.replay import replay
 from fedactors.simulation.runner import resume
 
 LINK = {"down": "2440 B/s", "up": "1220 B/s", "latency": 0}
@@ -215,6 +221,41 @@ def test_a_run_goes_on_with_the_same_bits(tmp_path):
     whole = finished(made, tmp_path / "whole").summary["digests"]
     fedactors.run(made, tmp_path / "part", fleet="local", report=False, stop_after=4)
     assert resume(tmp_path / "part", fleet="local", report=False).summary["digests"] == whole
+    read = [pq.read_table(tmp_path / name / "tiers.parquet") for name in ("part", "whole")]
+    assert read[0].equals(read[1])
+
+
+def mixing(share):
+    made = scenario(EDGES, GROUPS, rounds=8)
+    timing = made.server.timing.model_copy(update={"mixing": share})
+    return made.model_copy(update={"server": made.server.model_copy(update={"timing": timing})})
+
+
+def test_plans_that_mix_models_otherwise_have_other_digests(tmp_path):
+    """All times are the same: without the shares of the mixture the digests were, too."""
+    one, other = (replay(mixing(share), tmp_path / str(share)) for share in (0.1, 0.9))
+    assert [plan.closed for plan in plans_of(one.folder)] == [plan.closed for plan in plans_of(other.folder)]
+    assert one.summary["digests"]["plans"] != other.summary["digests"]["plans"]
+    found = diff(one.folder, other.folder)["plans"]
+    assert list(found["first"]["apart"]) == ["mixed"]
+    shares = [[share for _, share in mixed] for mixed in found["first"]["apart"]["mixed"]]
+    assert shares == [[0.9, 0.1], [1 - 0.9, 0.9]]
+
+
+def test_tiers_are_read_as_they_were_written(tmp_path):
+    made = scenario(EDGES, GROUPS, edge_rounds=3, rounds=15)
+    folder = replay(made, tmp_path / "run").folder
+    tiers = [plan.tier for plan in prepare(made).clock()]
+    assert [plan.tier for plan in with_tiers(folder, plans_of(folder))] == tiers
+    assert audit(folder)["sound"]
+    table = pq.read_table(folder / "tiers.parquet").to_pydict()
+    table["share"][-1] /= 2
+    pq.write_table(pa.table(table), folder / "tiers.parquet")
+    assert [check["name"] for check in audit(folder)["checks"] if check["wrong"]] == ["digests"]
+    table["version"][-1] += 1
+    pq.write_table(pa.table(table), folder / "tiers.parquet")
+    with pytest.raises(RunFolderError, match="damaged: tiers of a round that"):
+        list(with_tiers(folder, plans_of(folder)))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What an older update counts, and when the timing policies aggregate, against the papers' formulas."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -52,24 +53,49 @@ def test_a_bound_that_cannot_be_kept_is_refused():
         SemiSynchronous(concurrency=5, period="1min", on_stale="wait")
 
 
-def test_refls_weights_add_up_as_without():
-    """Two fresh updates and one of tau = 1, 1/3 each: 1/3, 1/3, 1/6 times (1 / (5/6)), as 1, 1, 1/2 over their sum."""
+def updates_under(staleness, bases):
+    """Return the plan of an aggregation after the first, of updates that began from the versions `bases`; a setting."""
     data = {
         "name": "stale",
         "task": {"dataset": {"name": "synthetic"}, "model": "logistic", "partition": "natural"},
         "population": [{"name": "devices", "count": 3}],
         "server": {
             "rounds": 2,
-            "timing": {"name": "semi-synchronous", "concurrency": 3, "period": "1min", "staleness": "refl"},
+            "timing": {"name": "semi-synchronous", "concurrency": 3, "period": "1min", "staleness": staleness},
             "participation": "uniform",
         },
     }
     made = prepare(Scenario.from_data(data, "stale.yaml"))
     order = next(iter(made.clock())).orders[0]
-    orders = Orders.of(order._replace(client=client, base=base) for client, base in enumerate((1, 1, 0)))
-    assert weights_of(Plan(1, 0, 1, 1, orders, 2), made).tolist() == pytest.approx([0.4, 0.4, 0.2])
+    orders = Orders.of(order._replace(client=client, base=base) for client, base in enumerate(bases))
+    return Plan(1, 0, 1, 1, orders, 2), made
+
+
+def test_refls_weights_add_up_as_without():
+    """Two fresh updates and one of tau = 1, 1/3 each: 1/3, 1/3, 1/6 times (1 / (5/6)), as 1, 1, 1/2 over their sum."""
+    assert weights_of(*updates_under("refl", (1, 1, 0))).tolist() == pytest.approx([0.4, 0.4, 0.2])
     with pytest.raises(ValidationError, match="one at a time"):
         FedAsync(concurrency=3, staleness="refl")
+
+
+class Fresh(StalenessWeight):
+    """A weight of the user's that cuts off what is stale."""
+
+    normalised: ClassVar[bool] = True
+    name: str = "fresh"
+
+    def factor(self, staleness):
+        return float(staleness == 0)
+
+
+@pytest.mark.parametrize(("bases", "expected"), [((0, 0), [0.0, 0.0]), ((1, 0), [1.0, 0.0])])
+def test_where_nothing_counts_there_is_no_sum_to_scale_to(bases, expected):
+    """Of two updates at one half each the fresh one counts in full; two stale ones count nothing."""
+    plan, made = updates_under("refl", bases)
+    timing = made.scenario.server.timing.model_copy(update={"staleness": Fresh()})
+    server = made.scenario.server.model_copy(update={"timing": timing})
+    own = replace(made, scenario=made.scenario.model_copy(update={"server": server}))
+    assert weights_of(plan, own).tolist() == expected
 
 
 class Odd(StalenessWeight):

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import fedactors
-from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS
+from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS, TIER_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/run-folder.md").read_text(encoding="utf-8")
@@ -49,6 +49,10 @@ def test_the_columns_of_a_table_are_named(run, title, columns):
     pytest.importorskip("pandas")
     assert [name for name, parquet, *_ in table(title) if parquet] == [f"`{column}`" for column in columns]
     assert names(title) == list(getattr(run.frames, title.removesuffix(".parquet")).columns)
+
+
+def test_the_columns_of_tiers_are_named():
+    assert names("tiers.parquet") == list(TIER_COLUMNS)
 
 
 def test_the_keys_of_metrics_are_named(run):

@@ -77,3 +77,42 @@ def test_nobody_is_tried_after_the_death_of_another_actor(fleet):
 def test_the_search_ends_when_its_time_is_up(fleet, monkeypatch):
     monkeypatch.setattr(hosts, "_SEARCH_SECONDS", 0.0)
     assert explained(fleet, deadly=777) == (REASON, [])
+
+
+class Noted(Worker):
+    """A host that notes which limits it is given."""
+
+    def __init__(self):
+        super().__init__("cpu")
+        self.limits = []
+
+    def limit(self, clients):
+        self.limits.append(clients)
+
+
+class Growing(LocalFleet):
+    """A fleet that has room for one more host whenever it is asked, and on which hosts named in `dead` have died."""
+
+    dead = ()
+
+    def startable_hosts(self):
+        return [0]
+
+    def revive(self, actor):
+        if died := actor in self.dead:
+            actor.limits.clear()  # it is a new process
+        return died
+
+
+def test_a_host_that_comes_after_an_out_of_memory_trains_as_few_at_once():
+    """Nodes join a cluster that is short of memory: without the limit each would run out of memory as the first did."""
+    with Growing() as fleet:
+        hosts = Hosts(fleet, Noted, (), None)
+        hosts.grow()
+        assert [host.actor.limits for host in hosts.stubs] == [[], []]
+        hosts.limit(4)
+        hosts.grow()
+        assert [host.actor.limits for host in hosts.stubs] == [[4], [4], [4]]
+        fleet.dead = [hosts.stubs[1].actor]
+        assert hosts.revive() == 1
+        assert all(host.actor.limits[-1] == 4 for host in hosts.stubs)

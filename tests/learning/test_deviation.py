@@ -43,6 +43,17 @@ def test_by_hand():
     assert weighed(0.5, rows, updates) == pytest.approx((scale * f @ np.array(rows)).tolist(), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("beta", "updates"),
+    [(0.5, [(0.0, 0), (0.0, 1)]), (1.0, [(0.0, 0), (1.0, 1)])],
+    ids=["no update has a weight", "the only one with a weight is the mean of the fresh ones"],
+)
+def test_where_nothing_counts_the_sum_is_zero(beta, updates):
+    """The second case: Lambda is 0 for the stale update, so f is 1 - e^0 = 0, as Lambda_max is that of another one."""
+    rows = [[2.0, 0.0], [2.0, 0.0], [5.0, 0.0]]
+    assert weighed(beta, rows, [*updates, (0.0, 1)]) == [0.0, 0.0]
+
+
 def test_the_update_that_differs_more_counts_more():
     """As before, the second at (1.5, 0): the mean moves by 1/6, so Lambda is 1/36 and f = 1/6 + (1 - e^-1/36) / 2."""
     rule = DeviationWeights(beta=0.5)

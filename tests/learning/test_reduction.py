@@ -19,7 +19,7 @@ def parts(count):
     random = np.random.default_rng(count)
     vectors = random.standard_normal((count, 7)).astype(np.float32) * 10.0 ** random.integers(-6, 6, (count, 1))
     return [
-        ChunkResult(place, {"delta": vector.astype(np.float32)}, float(vector[0]), 0.1, among=count)
+        ChunkResult(place, {"delta": vector.astype(np.float32)}, float(vector[0]), among=count)
         for place, vector in enumerate(vectors)
     ]
 

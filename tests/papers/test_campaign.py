@@ -147,6 +147,47 @@ def test_a_run_that_another_engine_began_is_known_as_such_and_set_aside_on_reque
     assert [path.name for path in campaign.runs.glob("*.unfinished-*")] == [f"{run.name}.unfinished-1"]
 
 
+def test_claims_that_look_into_runs_stay_only_for_the_cells_that_they_were_found_from(folder):
+    """Without the runs, a cell of another machine in place of one of them leaves the old verdicts without a ground."""
+    play(folder)
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    (entry,) = campaign.entries
+    entry = entry._replace(experiment=replace(entry.experiment, reads_runs=True))
+    with_runs = judge(campaign.results, ExperimentCells(campaign, entry))
+    assert with_runs["claims"]
+    shutil.rmtree(campaign.runs)
+    assert judge(campaign.results, ExperimentCells(campaign, entry)) == with_runs
+    path = cells(folder)[0]
+    path.write_text(path.read_text().replace('"digests": {"plans": "', '"digests": {"plans": "0'))
+    found = judge(campaign.results, ExperimentCells(campaign, entry))
+    assert (found["claims"], found["why"]) == ([], "its runs are not on this machine")
+
+
+def test_verdicts_of_before_cells_were_noted_stay_while_the_seeds_do(folder):
+    play(folder)
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    (entry,) = campaign.entries
+    before = judge(campaign.results, ExperimentCells(campaign, entry))
+    shutil.rmtree(campaign.runs)
+    entry = entry._replace(experiment=replace(entry.experiment, reads_runs=True))
+    assert judge(campaign.results, ExperimentCells(campaign, entry)) == before
+
+
+def test_a_cell_names_the_commit_and_the_machine_of_its_run(folder, monkeypatch):
+    """A run that was complete before its result was stored, as when a campaign was killed in between."""
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    one = ExperimentCells(campaign, campaign.entries[0])
+    cell = one.of(one.missing[0])
+    monkeypatch.setattr(cell_results, "commit", lambda: "0123456789ab")
+    monkeypatch.setattr(cell_results, "machine", lambda: {"processor": "another", "cores": 64})
+    campaign_runs._played(cell.work, False)
+    monkeypatch.undo()
+    played = campaign_runs._played(cell.work, False)
+    campaign_runs._take(played, one, cell, lambda text: None)
+    result = load(cell.file)
+    assert (result.code["commit"], result.machine) == ("0123456789ab", {"processor": "another", "cores": 64})
+
+
 def test_cells_with_a_run_in_common_are_not_run_at_the_same_time(folder, tmp_path):
     campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
     known = [ExperimentCells(campaign, entry) for entry in (*campaign.entries, *campaign.entries)]
@@ -209,6 +250,7 @@ def test_a_result_of_a_scenario_that_has_changed_is_told_and_computed_again(fold
         ("full: [fsl-table1, fsl-table1]", "fsl-table1 is named twice"),
         ("ful: [fsl-table1]", 'did you mean "full"?'),
         ("full: [{name: fsl-table1, seeds: many}]", "full.0.seeds"),
+        ("full: [{name: fsl-table1, seeds: [1, 1]}]", "full.0.seeds: found 1 twice (accepted: how many"),
     ],
 )
 def test_mistakes_in_a_campaign_file_are_named(text, said, tmp_path):

@@ -4,6 +4,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+import torch
 
 from fedactors.cli.main import main
 from fedactors.scenario import Scenario
@@ -63,6 +64,16 @@ def test_every_engine_can_be_timed(change):
 def test_rounds_that_do_not_come_are_not_counted():
     forecast_of = forecast(prepared_with("server.rounds=1000000", "server.until=60s"), "local")
     assert forecast_of["wall_seconds"] < 60
+
+
+def test_a_forecast_leaves_the_threads_of_torch_as_they_were():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        forecast(prepared_with("server.rounds=1"), "local", rounds=1)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_check_says_what_it_will_take(capsys):

@@ -19,7 +19,7 @@ def test_by_hand():
     np.testing.assert_allclose(rolling(rounds, accuracy, 3), [0.1, 0.2, 0.3, 0.5, 0.7, 0.8])
     assert final(rounds, accuracy, 3) == pytest.approx(0.8)
     assert rise_time(rounds, accuracy, window=3) == 6
-    assert rounds_to(0.5 - 1e-9, rounds, accuracy, 3) == 4
+    assert rounds_to(0.5, rounds, accuracy, 3) == 4
     assert rounds_to(0.5, rounds, accuracy, None) == 3
     assert rounds_to(0.95, rounds, accuracy) is None
     assert stability(rounds, [0.1, 0.3, 0.5, 0.7, 0.8, 0.9], 3) == pytest.approx((0.02 / 3) ** 0.5)
@@ -38,6 +38,20 @@ def test_the_rise_is_never_after_the_end(accuracy):
 @given(st.floats(0.01, 1), st.integers(1, 60))
 def test_a_constant_accuracy_rises_at_once(value, count):
     assert rise_time(range(1, count + 1), [value] * count) == 1
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 30))
+def test_a_level_that_is_reached_for_good_is_reached_when_the_window_holds_it_alone(low, level, window):
+    """Ten rounds at `low`, and 60 at `level`: the mean is `level` itself, to the last bit, from round 9 + window on."""
+    accuracy = [min(low, level)] * 10 + [level] * 60
+    assert rounds_to(level, range(1, 71), accuracy, window) is not None
+    assert rolling(range(1, 71), accuracy, window)[10 + window - 1 :].tolist() == [level] * (61 - window)
+
+
+@pytest.mark.parametrize("percent", range(15, 100, 5))
+def test_a_flat_curve_reaches_its_level_in_the_first_whole_window(percent):
+    level = percent / 100
+    assert rounds_to(level, range(1, 101), [0.1] * 10 + [level] * 90) == 30
 
 
 @given(CURVES, st.integers(1, 30))

@@ -9,6 +9,7 @@ import pytest
 
 from fedactors import Scenario
 from fedactors.cli.main import main
+from fedactors.errors import ClusterError
 from fedactors.report import scaling
 from fedactors.simulation.scale import ScalePoint, _compared, resized, scale, write
 
@@ -55,6 +56,25 @@ def test_what_cannot_be_a_grid_is_refused(capsys):
         main(["scale", str(QUICKSTART), "--actors", "1,x", "--clients", "10"])
     assert left.value.code == 2
     assert "1,2,4" in capsys.readouterr().err
+
+
+def test_a_grid_is_refused_what_a_run_is_refused():
+    idle = Scenario.load(QUICKSTART, ["cluster.server_gpus=1"])
+    with pytest.raises(ClusterError, match=r"cluster.server_gpus: .* would leave the GPU idle"):
+        scale(idle, [1], [10], rounds=1)
+
+
+@pytest.mark.slow
+def test_a_central_learner_and_resources_are_had_as_in_a_run():
+    """A resource that no machine has is asked for in vain, as a run does, also where steps are slept."""
+    mixed = ["server.algorithm={name: mixed-2w, merge_lr: 0.5}", "server.data={name: iid, samples: 20}"]
+    (found,) = scale(
+        Scenario.load(QUICKSTART, [*mixed, "server.participation=uniform"]), [1], [10], rounds=1, step=0.001
+    )
+    assert found.steps > 0
+    lacking = Scenario.load(QUICKSTART, ["cluster.resources={phones: {quantum: 1}}"])
+    with pytest.raises(ClusterError, match="2 client hosts do not fit"):
+        scale(lacking, [1], [10], rounds=1, step=0.001)
 
 
 @pytest.mark.slow

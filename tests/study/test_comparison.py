@@ -239,7 +239,7 @@ def test_the_command_prints_and_writes(scenario, out, comparison, tmp_path, caps
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        (["--seeds", "0"], "--seeds 0"),
+        (["--seeds", "0"], "seeds: found 0 (accepted: how many, from 1 to 10,000"),
         (["--confidence", "1"], "--confidence 1"),
         (["--jobs", "2", "--address", "auto"], "one of the two"),
         (["--target", "80"], "--target 80 (accepted: an accuracy above 0 and up to 1, such as 0.8)"),
@@ -417,3 +417,21 @@ def test_what_a_picture_is_drawn_against_is_known(comparison, scenario, capsys):
         comparison.plot(against="time")
     assert main(["compare", str(scenario), "--vary", "server.deadline=5s,10s", "--against", "virtual"]) == 2
     assert "--against virtual says what a picture shows (accepted: with --plot FILE)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("vary", "seeds", "said"),
+    [
+        ({"server.schedule.lr": [0.1]}, 0, "seeds: found 0 (accepted: how many, from 1 to 10,000, or a list of them"),
+        ({"server.schedule.lr": [0.1]}, 10_001, "seeds: found 10,001 (accepted: how many"),
+        ({"server.schedule.lr": [0.1]}, [], "seeds: found 0 (accepted: how many"),
+        ({"server.schedule.lr": [0.1]}, [1, 1], "seeds: found 1 twice (accepted: how many"),
+        ({"server.schedule.lr": []}, 1, "server.schedule.lr: no values"),
+        ({}, 1, "nothing is varied"),
+    ],
+)
+def test_seeds_and_values_from_python_are_checked_as_those_of_a_command(vary, seeds, said, scenario, tmp_path):
+    with pytest.raises(ScenarioError) as told:
+        compare(scenario, vary, seeds, out=tmp_path / "out", jobs=1)
+    assert said in str(told.value)
+    assert not (tmp_path / "out").exists()

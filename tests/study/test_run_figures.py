@@ -1,8 +1,11 @@
 """How figures of studies are written, whatever their size."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from fedactors.study.run_figures import MEASURES
+from fedactors.study.run_figures import MEASURES, figures
 
 
 @pytest.mark.parametrize(
@@ -28,3 +31,16 @@ from fedactors.study.run_figures import MEASURES
 )
 def test_figures_of_any_size_show_what_they_are(measure, value, said):
     assert MEASURES[measure].show(value) == said
+
+
+def test_a_target_that_is_reached_exactly_by_a_flat_curve_is_reached(comparison):
+    """Ten rounds at .1 and 30 at .7: a window of 20 rounds has the mean .7 from round 30 on."""
+    one = comparison.rows[0]
+    accuracy = np.array([0.1] * 10 + [0.7] * 30)
+    columns = {name: np.zeros(40) for name in one.records.metrics} | {
+        "round": np.arange(1.0, 41.0),
+        "accuracy": accuracy,
+    }
+    flat = replace(one, records=replace(one.records, metrics=columns))
+    assert figures(flat, target=0.7, window=20)["rounds_to"] == 30
+    assert figures(flat, target=0.7)["rounds_to"] == 11

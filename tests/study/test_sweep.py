@@ -89,7 +89,13 @@ def test_a_scenario_with_a_sweep_runs_without_it(scenario):
     ("old", "new", "named"),
     [
         ("  grid:", "  gird:", 'sweep.gird: unknown key; did you mean "grid"'),
-        ("seeds: 2", "seeds: 0", "seeds must be from 1"),
+        (
+            "seeds: 2",
+            "seeds: 0",
+            "sweep.seeds: found 0 (accepted: how many, from 1 to 10,000, or a list of them, each once)",
+        ),
+        ("seeds: 2", "seeds: [1, 2, 1]", "sweep.seeds: found 1 twice (accepted: how many"),
+        ("seeds: 2", "seeds: []", "sweep.seeds: found 0 (accepted: how many"),
         ("label: FSL", "label: FL", 'two entries are called "FL"'),
         ("server.local.epochs: [1, 2]", "seed: [1, 2]", "seed: a seed is not varied"),
         ("[0.01, 0.1]", "[]", "sweep.grid.server.schedule.lr"),
@@ -107,6 +113,17 @@ def test_mistakes_are_told(tmp_path, old, new, named):
         sweep(path, out=tmp_path / "out", jobs=1)
     assert named in str(told.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_no_time_is_left_where_all_replays_are_there(scenario, tmp_path):
+    left = []
+    for _ in range(2):
+        left.clear()
+        sweep(
+            scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True,
+            tell=lambda row, pace: left.append(pace.left),
+        )  # fmt: skip
+    assert set(left) == {None}
 
 
 def test_a_scenario_without_a_sweep_says_so(tmp_path):

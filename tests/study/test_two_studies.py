@@ -52,11 +52,12 @@ def test_a_run_of_another_study_is_not_computed_on_a_cluster(scenario, tmp_path)
         list(on_cluster([work], "127.0.0.1:1"))
 
 
-def test_a_folder_without_a_writer_is_set_aside(tmp_path):
+def test_a_folder_without_a_writer_is_set_aside(tmp_path, capsys):
     folder = tmp_path / "run-1"
     folder.mkdir()
     (folder / "metrics.jsonl").touch()
-    assert fresh(folder) == folder
+    assert fresh(folder, "run-1: damaged") == folder
+    assert capsys.readouterr().err == "run-1: damaged; set aside as run-1.unfinished-1, and run from the beginning\n"
     assert [path.name for path in tmp_path.iterdir()] == ["run-1.unfinished-1"]
 
 

@@ -44,7 +44,8 @@ class DeviationWeights(Aggregation):
         weights, ages = (torch.tensor(column, dtype=torch.float64) for column in zip(*facts.updates, strict=True))
         factors = self.factors(rows[:, :compared].double(), ages)
         of_updates = weights * (ages + 1) * factors
-        scaled = of_updates * (weights.sum() / of_updates.sum())
+        counted = of_updates.sum()
+        scaled = of_updates * (weights.sum() / counted) if counted > 0 else of_updates
         total = rows.new_zeros(rows.shape[1])
         for weight, row in zip(scaled.tolist(), rows, strict=True):
             total = total + weight * row

@@ -14,6 +14,7 @@ from fedactors.options import Options
 from fedactors.papers import catalogue
 from fedactors.papers.experiment import Axes, Experiment, Label
 from fedactors.scenario.mistakes import explain
+from fedactors.scenario.sweep_options import SeedList
 from fedactors.scenario.yaml_text import Lines, parse, read
 
 
@@ -21,7 +22,7 @@ class ListedExperiment(Options):
     """An experiment of a campaign: its name alone, or with what is changed."""
 
     name: str
-    seeds: list[int] | None = None
+    seeds: SeedList | None = None
     """In place of the experiment's own."""
     set: list[str] = Field(default=[])
     """Overrides `key.path=value` of all runs; `note` says why."""
@@ -129,7 +130,7 @@ def _entry(listed: ListedExperiment, reduced: bool, where: str) -> CampaignEntry
     if listed.name not in known:
         raise ScenarioError(f'{where}: no such experiment "{listed.name}"{suggestion(listed.name, known)}')
     experiment = known[listed.name]
-    if listed.seeds:
+    if listed.seeds is not None:
         experiment = replace(experiment, seeds=tuple(listed.seeds))
     if listed.without:
         experiment = replace(experiment, grids=_without(experiment.grids, listed.without, where))

@@ -14,7 +14,7 @@ from fedactors.errors import FedactorsError, UsageError
 from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells, digest
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.campaign_file import Campaign
-from fedactors.papers.campaign.cell_results import engine_of, engine_of_begun, store
+from fedactors.papers.campaign.cell_results import engine_of, engine_of_begun, note_maker, store
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.experiment import DIVERGED, Measures
 from fedactors.papers.grid import measures
@@ -157,7 +157,7 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
     try:
         if again:
             _set_aside_if_old(work)
-        folder = finished(work)
+        folder = _noted(work)
     except KeyboardInterrupt:
         if CampaignBudget(work.until).spent:
             return PlayedCell()
@@ -169,11 +169,20 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
     return PlayedCell(found._replace(folder=folder), why)
 
 
+def _noted(work: StudyRun) -> Path:
+    """Return the folder of a cell's run, which says who finished it where that is done here. Raises as `finished`."""
+    before = complete(_folder(work))
+    folder = finished(work)
+    if not before:
+        note_maker(folder)
+    return folder
+
+
 def _set_aside_if_old(work: StudyRun) -> None:
     folder = _folder(work)
     begun_with = engine_of(summary_of(folder)) if complete(folder) else engine_of_begun(folder)
     if begun_with != ENGINE:
-        fresh(folder)
+        fresh(folder, f"{folder}: made with engine {begun_with}, now {ENGINE}")
 
 
 def _take(played: PlayedCell, cells: ExperimentCells, one: CampaignCell, tell: Tell) -> None:

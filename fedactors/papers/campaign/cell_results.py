@@ -24,6 +24,7 @@ from fedactors.version import ENGINE
 
 SCHEMA = "fedactors/paper-cell/1"
 _ODD = re.compile(r"[^A-Za-z0-9.=,+-]+")
+_MADE_BY = "made_by.json"
 _UNKNOWN = "0"  # the engine of runs that were made before engines had numbers
 _APART = ("curve", "folder", "further")  # of the measures
 _DIGITS = 6  # of what is kept of a curve
@@ -40,6 +41,7 @@ class CellResult(NamedTuple):
     code: Mapping[str, str]
     machine: Mapping[str, Any]
     wall_seconds: float
+    digests: Mapping[str, str]  # of the run's plans, metrics and model
 
 
 def file_name(labels: tuple[tuple[str, Label], ...]) -> str:
@@ -51,20 +53,31 @@ def store(path: Path, place: Mapping[str, Any], folder: Path, measures: Measures
     """Write what is kept of the run in `folder`; `place` says which cell it is. Raises RunFolderError, OSError."""
     summary = summary_of(folder)
     made_with = dict(summary.get("made_with") or {})
+    noted = folder / _MADE_BY
+    made_by = object_of(noted) if noted.exists() else _maker()
     said = {
         "schema": SCHEMA,
         **place,
         "run": folder.name,
         "failure": failure,
         "digests": summary.get("digests") or {},
-        "code": {**made_with, "engine": engine_of(summary), "commit": commit()},
-        "machine": machine(),
+        "code": {**made_with, "engine": engine_of(summary), "commit": made_by["commit"]},
+        "machine": made_by["machine"],
         "cost": {"wall_seconds": round(measures.wall, 1)},
         "measures": _figures(measures),
         "curve": _curve(measures),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, lines_of_keys(said))
+
+
+def note_maker(folder: Path) -> None:
+    """Note in a run's folder which commit and machine finished it: another process may store its result."""
+    write(folder / _MADE_BY, lines_of_keys(_maker()))
+
+
+def _maker() -> dict[str, Any]:
+    return {"commit": commit(), "machine": machine()}
 
 
 def engine_of(summary: Mapping[str, Any]) -> str:
@@ -102,6 +115,7 @@ def load(path: Path) -> CellResult:
             dict(found["code"]),
             dict(found["machine"]),
             float(found["cost"]["wall_seconds"]),
+            dict(found["digests"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(

@@ -13,9 +13,11 @@ from fedactors.papers.campaign.campaign_runs import duration
 from fedactors.papers.experiment import Experiment
 from fedactors.papers.verdicts import ClaimVerdict
 from fedactors.run_files.files import object_of
+from fedactors.text_tables import aligned
 from fedactors.version import ENGINE
 
 SIZES = {"full": catalogue.FULL, "reduced": catalogue.REDUCED}
+_WIDEST = 60  # characters of a title
 HEADS = ("experiment", "what", "verdicts", "seeds", "cells", "cost", "engine")
 NUMBER_HEADS = ("experiment", "number", "paper", "ours", "verdict")
 _SHORT = {ClaimVerdict.HOLDS: "hold", ClaimVerdict.FAILS: "fail", ClaimVerdict.NOT_LEARNT: "not learnt"}
@@ -100,7 +102,7 @@ def text(rows: Sequence[MatrixRow]) -> list[str]:
     lines = [line for size in SIZES for line in _part(size, [row for row in rows if row.size == size])]
     numbers = [(row.name, *number) for row in rows for number in printed_numbers(row)]
     if numbers:
-        lines += ["Numbers that papers print", *_aligned([NUMBER_HEADS, *numbers], wide=1)]
+        lines += ["Numbers that papers print", *_table([NUMBER_HEADS, *numbers])]
     return lines
 
 
@@ -108,7 +110,7 @@ def _part(size: str, rows: Sequence[MatrixRow]) -> list[str]:
     if not rows:
         return []
     notes = [f"{row.name}: {row.note}" for row in rows if row.note]
-    return [_heading(size, rows), *_aligned([HEADS, *(row.cells for row in rows)], wide=1), *notes, ""]
+    return [_heading(size, rows), *_table([HEADS, *(row.cells for row in rows)]), *notes, ""]
 
 
 def data(rows: Sequence[MatrixRow]) -> list[dict[str, Any]]:
@@ -124,12 +126,10 @@ def _heading(size: str, rows: Sequence[MatrixRow]) -> str:
     return f"{said}: {sum(row.finished for row in rows)} of {len(rows)} experiments run to their end"
 
 
-def _aligned(table: Sequence[tuple[str, ...]], wide: int, most: int = 60) -> list[str]:
-    """Return lines of equal columns; column `wide` is cut at `most` characters."""
-    cut = [tuple(_cut(cell, most) if k == wide else cell for k, cell in enumerate(row)) for row in table]
-    widths = [max(len(row[k]) for row in cut) for k in range(len(cut[0]))]
-    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cut]
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return lines of equal columns, of which the second is cut where it is long."""
+    return aligned([(first, _cut(second), *others) for first, second, *others in rows], left=None)
 
 
-def _cut(cell: str, most: int) -> str:
-    return cell if len(cell) <= most else cell[: most - 1] + "…"
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _WIDEST else cell[: _WIDEST - 1] + "…"

@@ -69,7 +69,7 @@ def measure(
         prepared.scenario.seed,
         tuple(prepared.workloads),
         prepared.setting,
-        engine=prepared.scenario.task.engine,
+        engine=prepared.scenario.engine,
         clip=server.local.clip,
         uplink=prepared.uplink,
     )

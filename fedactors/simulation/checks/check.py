@@ -8,7 +8,7 @@ from typing import Any
 
 from fedactors.attacks.base import UpdateAttack
 from fedactors.data.on_demand import row_bytes
-from fedactors.errors import ScenarioError
+from fedactors.errors import ScenarioError, naming
 from fedactors.own_code.user_errors import user_errors
 from fedactors.plan import SECOND
 from fedactors.scenario.model import Scenario
@@ -84,10 +84,8 @@ def _try_algorithm(prepared: Prepared) -> None:
         return
     from fedactors.simulation.checks.algorithm_trial import try_algorithm
 
-    try:
+    with naming(f"{prepared.scenario.source}: server.algorithm"):
         try_algorithm(prepared)
-    except ScenarioError as error:
-        raise ScenarioError(f"{prepared.scenario.source}: server.algorithm: {error}") from error
 
 
 def _try_attacks(prepared: Prepared) -> None:
@@ -96,11 +94,8 @@ def _try_attacks(prepared: Prepared) -> None:
         if isinstance(group.attack, UpdateAttack) and not type(group.attack).__module__.startswith("fedactors."):
             from fedactors.simulation.checks.attack_trial import try_attack
 
-            try:
+            with naming(f"{prepared.scenario.source}: population.{group.group}.attack"):
                 try_attack(group.attack)
-            except ScenarioError as error:
-                where = f"{prepared.scenario.source}: population.{group.group}.attack"
-                raise ScenarioError(f"{where}: {error}") from error
 
 
 def _inputs(prepared: Prepared) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -48,11 +49,29 @@ def forecast(
     the seconds that one process alone takes to import torch here. At most so many `rounds` are looked at. What the
     `budget` does not allow to be timed is estimated from one step, or from the model's operations, and noted there.
     """
+    with _one_thread():
+        return _timed(prepared, kind, actors, importing, budget, rounds)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Have torch compute in one thread, as a host of clients does, while the context lasts."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _timed(
+    prepared: Prepared, kind: str, actors: int | None, importing: float, budget: Budget | None, rounds: int
+) -> dict[str, Any]:
+    """Return what `forecast` returns, timed with the threads that torch has."""
     cluster = prepared.scenario.cluster
     cores = os.cpu_count() or 1
     hosts, busy = (1, 1) if kind == "local" else (actors or cluster.actors or cores, cores)
     device = _device(prepared)
-    torch.set_num_threads(1)
     began = time.perf_counter()
     clock = prepared.clock()
     plans = list(islice(heeding(clock), rounds))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.errors import DataError, UsageError
+from fedactors.errors import DataError, naming
 from fedactors.learning.metrics import kind_of, measured
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.metric_names import MetricSpec
@@ -32,13 +32,11 @@ _FEW = 8  # samples
 
 def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, test: EvaluationSet) -> None:
     """Raise DataError, naming the scenario's file, if code of the user cannot be trained or measured with."""
-    try:
+    with naming(prepared.scenario.source):
         if _trains_by_own_code(task.model):
             _try_step(task.model, samples, task.seed)
         if _own_metrics(task) and len(test.y):
             _try_metrics(task, test)
-    except UsageError as error:
-        raise type(error)(f"{prepared.scenario.source}: {error}") from error
 
 
 def _trains_by_own_code(model: Model) -> bool:

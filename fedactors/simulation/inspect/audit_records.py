@@ -20,6 +20,7 @@ from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, lines
 from fedactors.run_files.stage_table import with_stages
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import CLIENT_COLUMNS, plans_of, rows_of
+from fedactors.run_files.tier_table import with_tiers
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.prepare_task import workloads_of
@@ -125,5 +126,5 @@ class Recorded:
     def plans(self) -> Iterator[Plan]:
         """Yield the plans."""
         tariff = tariff_of(self.scenario)
-        plans = plans_of(self.path)
+        plans = with_tiers(self.path, plans_of(self.path))
         return plans if tariff is None or not tariff.has_watts else with_stages(self.path, plans)

@@ -12,7 +12,7 @@ from fedactors.attacks.base import LabelAttack
 from fedactors.data.base import Data, Int64
 from fedactors.data.partitions.assignment import Split
 from fedactors.data.validation import info_with_validation
-from fedactors.errors import ScenarioError, UsageError
+from fedactors.errors import ScenarioError, naming
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.machine_memory import refuse_too_many
 
@@ -24,10 +24,8 @@ def holdings(scenario: Scenario, shown: int) -> dict[str, Any]:
 
     Raises ScenarioError or DataError, naming the scenario's file, if the data cannot be read or assigned.
     """
-    try:
+    with naming(scenario.source):
         return _holdings(scenario, shown)
-    except UsageError as error:
-        raise type(error)(f"{scenario.source}: {error}") from error
 
 
 def _holdings(scenario: Scenario, shown: int) -> dict[str, Any]:

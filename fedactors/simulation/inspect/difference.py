@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedactors.run_files.files import METRICS, SUMMARY, damaged, lines_of
+from fedactors.run_files.files import METRICS, SUMMARY, TIERS, damaged, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS, columns_of
+from fedactors.run_files.tier_table import tiers_of
 from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
@@ -80,7 +81,10 @@ def _made_with(folder: Path) -> Mapping[str, Any]:
 
 
 def _plans(folder: Path) -> Rows:
-    """Return one row for each plan, its orders by client, and by trip of those asked again, among the keys."""
+    """Return one row for each plan, with its tier and its orders, by client, and by trip of those asked again.
+
+    Raises RunFolderError if a table cannot be read, or is that of other plans.
+    """
     plans = columns_of(folder / "plans.parquet", PLAN_COLUMNS)
     orders = columns_of(folder / "orders.parquet", ORDER_COLUMNS)
     try:
@@ -94,6 +98,10 @@ def _plans(folder: Path) -> Rows:
             rows[version][name] = {k: v for k, v in order.items() if k != "client"}
     except (ValueError, KeyError) as error:
         raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
+    for version, tier in tiers_of(folder):
+        if version not in rows:
+            raise damaged(folder / TIERS, f"a tier of round {version + 1}, which plans.parquet does not have")
+        rows[version] |= tier._asdict()
     return [rows[version] for version in sorted(rows)]
 
 

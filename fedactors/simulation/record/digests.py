@@ -25,11 +25,17 @@ class Digests:
         self._plans, self._metrics = hashlib.sha256(), hashlib.sha256()
 
     def plan(self, plan: Plan) -> None:
-        """Take in a plan: every number of it and of its orders."""
+        """Take in a plan: its times, who came and left, every number of its orders, and its tier if it has one.
+
+        Left out is what follows from these and the scenario: the oldest version that is kept, moves, times of stages.
+        """
         head = [plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders)]
         self._plans.update(repr((head, plan.arrived, plan.departed)).encode())
         for column in plan.orders.columns:
             self._plans.update(column.astype("<i8", copy=False).tobytes())
+        if plan.tier is not None:
+            mixed = [(int(model), float(share)) for model, share in plan.tier.mixed]
+            self._plans.update(repr((plan.tier.edge, mixed, plan.tier.moved, plan.tier.number)).encode())
 
     def metrics(self, row: Mapping[str, object]) -> None:
         """Add a row of metrics, without its columns of real (wall-clock) time."""

@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from fedactors.errors import RunFolderError
-from fedactors.run_files.files import METRICS, reading
+from fedactors.errors import FolderAccessError
+from fedactors.run_files.files import METRICS, inaccessible, reading
 from fedactors.run_files.writer_note import writer_of
 from fedactors.simulation.record.taken_folder import taken
 
@@ -19,12 +19,12 @@ _File = TypeVar("_File", FileIO, BinaryIO)
 
 
 def claim(file: _File, path: Path) -> _File:
-    """Hold the folder for as long as this process lives. Raises RunFolderError if another one does."""
+    """Hold the folder for as long as this process lives. Raises FolderAccessError if another one does."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise RunFolderError(
+        raise FolderAccessError(
             f"{path}: {writer_of(path)} is writing to this folder (accepted: wait until it has ended)"
         ) from None
     return file
@@ -44,7 +44,7 @@ def check_free(path: Path) -> None:
             refuse_claimed(path)
             raise taken(path)
     except OSError as error:
-        raise RunFolderError(f"{path}: cannot be a run folder: {error.strerror}") from None
+        raise inaccessible(path, "cannot be a run folder", error) from None
 
 
 def new_path(name: str, root: Path = Path("runs")) -> Path:
@@ -57,6 +57,6 @@ def new_path(name: str, root: Path = Path("runs")) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise RunFolderError(f"{path}: cannot be made: {error.strerror}") from None
+            raise inaccessible(path, "cannot be made", error) from None
         return path
     raise AssertionError("there is always another number")

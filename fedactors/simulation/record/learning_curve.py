@@ -6,6 +6,7 @@ the first model, before any round, is not among them. Where not every round is e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,18 @@ RISEN = 0.9  # share of the final accuracy
 
 
 def rolling(rounds: Sequence[int], accuracy: Sequence[float], window: int = WINDOW) -> Floats:
-    """Return A_t, the mean accuracy over rounds t - window < s <= t, one per evaluated round; shorter at the start."""
-    at, values = np.asarray(rounds), np.asarray(accuracy, dtype=np.float64)
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    first = np.searchsorted(at, at - window, side="right")
-    last = np.arange(1, len(at) + 1)
-    means: Floats = (sums[last] - sums[first]) / (last - first)
-    return means
+    """Return A_t, the mean accuracy over rounds t - window < s <= t, one per evaluated round; shorter at the start.
+
+    Each mean is that of its window alone: where the window holds one value only, it is that value to the last bit.
+    """
+    at, values = np.asarray(rounds), np.asarray(accuracy, dtype=np.float64).tolist()
+    first = np.searchsorted(at, at - window, side="right").tolist()
+    return np.array([_mean(values[begin : end + 1]) for end, begin in enumerate(first)], dtype=np.float64)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean of values, which rounding does not move beyond the least or the greatest of them."""
+    return min(max(math.fsum(values) / len(values), min(values)), max(values))
 
 
 def final(rounds: Sequence[int], accuracy: Sequence[float], window: int = WINDOW) -> float:
@@ -43,9 +49,15 @@ def rounds_to(
     level: float, rounds: Sequence[int], accuracy: Sequence[float], window: int | None = WINDOW
 ) -> int | None:
     """Return T_q, the first round whose rolling accuracy is at least `level`; raw with `window=None`; None if never."""
+    first = first_at(level, rounds, accuracy, window)
+    return None if first is None else int(rounds[first])
+
+
+def first_at(level: float, rounds: Sequence[int], accuracy: Sequence[float], window: int | None) -> int | None:
+    """Return the position among `rounds` of the round that `rounds_to` returns; None if there is none."""
     means = np.asarray(accuracy) if window is None else rolling(rounds, accuracy, window)
     reached = np.flatnonzero(means >= level)
-    return int(rounds[int(reached[0])]) if len(reached) else None
+    return int(reached[0]) if len(reached) else None
 
 
 def stability(rounds: Sequence[int], accuracy: Sequence[float], window: int = WINDOW) -> float:

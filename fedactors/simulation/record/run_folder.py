@@ -5,6 +5,7 @@
     plans.parquet, orders.parquet  one row per aggregation; one row per client asked
     clients.parquet                one row per client: its group, and the samples it trains on
     weights.parquet                one row per update that counted
+    tiers.parquet                  one row per model that is mixed into one, where edges stand between clients and cloud
     stages.parquet                 one row per client asked: how long it was on in each stage, where that costs energy
     client_metrics.parquet         one row per client evaluated, and client_metrics.jsonl, of which it is made
     metrics.jsonl                  one line per aggregation: outcomes, bytes, train loss, accuracy, loss
@@ -42,21 +43,30 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from fedactors.errors import RunFolderError
 from fedactors.plan import Int64, Plan
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, bytes_of
+from fedactors.run_files.files import CHECKPOINT, FAULTS, METRICS, RAY_LOG, SCENARIO, STAGES, SUMMARY, TIERS, bytes_of
 from fedactors.run_files.tables import (
     CLIENT_COLUMNS,
     ORDER_COLUMNS,
     PLAN_COLUMNS,
     STAGE_COLUMNS,
+    TIER_COLUMNS,
     WEIGHT_COLUMNS,
     ParquetTable,
 )
+from fedactors.run_files.tier_table import rows_of_tier
 from fedactors.run_files.writer_note import forget_writer, note_writer
-from fedactors.run_files.writing import appending, inner_folder, refuse_folder, refuse_linked, write, write_all
+from fedactors.run_files.writing import (
+    appending,
+    inner_folder,
+    refuse_folder,
+    refuse_linked,
+    writable,
+    write,
+    write_all,
+)
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
@@ -67,7 +77,7 @@ _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _MODEL = f"{CHECKPOINT}/model.safetensors"
 _AT_THE_END = (
-    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, client_metrics.TABLE, "wall.parquet",
+    "plans.parquet", "orders.parquet", "weights.parquet", STAGES, TIERS, client_metrics.TABLE, "wall.parquet",
     "windows.parquet", SUMMARY, "report.html",
 )  # fmt: skip
 _WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
@@ -99,6 +109,7 @@ class RunFolder:
         self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
         self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
         self._stages: ParquetTable | None = None  # where energy depends on them
+        self._tiers: ParquetTable | None = None  # where there are edges
         self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
 
     def begin(self) -> None:
@@ -129,6 +140,9 @@ class RunFolder:
         if plan.stages is not None:
             self._stages = self._stages or ParquetTable(self.path / STAGES, STAGE_COLUMNS)
             self._stages.add_columns(plan.version, plan.orders.client, *plan.stages)
+        if plan.tier is not None:
+            self._tiers = self._tiers or ParquetTable(self.path / TIERS, TIER_COLUMNS)
+            self._tiers.extend(rows_of_tier(plan.version, plan.tier))
 
     def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
         """Write down what weight updates had: client, the version it started from, weight; each `(updates,)`."""
@@ -173,7 +187,7 @@ class RunFolder:
         """Complete the tables; of a run that has not begun to go on, those that were there stay."""
         forget_writer(self.path)  # before the folder is free for another writer
         self._metrics.close()
-        for table in (self._plans, self._orders, self._weights, self._stages):
+        for table in (self._plans, self._orders, self._weights, self._stages, self._tiers):
             if table is not None:
                 table.close() if self._begun else table.discard()
         if self._begun:
@@ -232,13 +246,12 @@ def _cut(path: Path, metrics: FileIO, past: int) -> None:
 
 @contextmanager
 def _writing_to(path: Path) -> Iterator[None]:
-    """Translate what the disk says against a folder. Raises RunFolderError in place of OSError."""
-    try:
-        yield
-    except FileExistsError:
-        raise taken(path) from None
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
+    """Translate what the disk says against a folder. Raises FolderAccessError in place of OSError."""
+    with writable(path):
+        try:
+            yield
+        except FileExistsError:
+            raise taken(path) from None
 
 
 def check_resumable(path: Path) -> None:
@@ -251,16 +264,8 @@ def check_resumable(path: Path) -> None:
         refuse_folder(path / name)
     for name in (METRICS, client_metrics.LINES, FAULTS, RAY_LOG):
         if os.path.lexists(path / name):
-            with _appending(path / name) as file:
+            with writable(path / name), appending(path / name) as file:
                 claim(file, path)
-
-
-def _appending(path: Path) -> FileIO:
-    """Open a file to append to it. Raises RunFolderError if that cannot be."""
-    try:
-        return appending(path)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _mend(path: Path) -> None:

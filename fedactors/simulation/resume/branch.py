@@ -103,7 +103,7 @@ def scenario_of_branch(recorded: str | Path, overrides: Iterable[str]) -> Scenar
 
 
 def name_of(scenario: Scenario) -> str:
-    """Return how the folder of a branch begins, of which nobody has said where it is."""
+    """Return how the name of a branch's folder begins, where no folder is given."""
     return f"{scenario.name}-branch"
 
 

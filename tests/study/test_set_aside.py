@@ -1,0 +1,85 @@
+"""Runs of a study that are half done: they are gone on with, or set aside for a reason that is said, and never lost."""
+
+import json
+import resource
+import signal
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from fedactors import Scenario, run
+from fedactors.errors import FolderAccessError
+from fedactors.simulation.resume import checkpoint
+from fedactors.study.run_folders import complete, folder_of
+from fedactors.study.runs import StudyRun, finished
+
+
+@pytest.fixture
+def full_disk():
+    """Let the system take no byte of any file, as a full disk does, until it is called again."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda full: resource.setrlimit(resource.RLIMIT_FSIZE, (0 if full else before[0], before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.fixture
+def half_done(scenario, tmp_path):
+    """Return the work of a run of three rounds, and its folder, in which two are done."""
+    work = StudyRun(scenario, ("server.rounds=3",), tmp_path)
+    loaded = Scenario.load(scenario, work.overrides)
+    folder = folder_of(loaded, tmp_path)
+    run(loaded, folder, fleet="local", report=False, stop_after=2)
+    return work, folder
+
+
+def names(folder):
+    return sorted(path.name for path in folder.parent.iterdir())
+
+
+def test_a_full_disk_takes_nothing_of_what_is_done(half_done, full_disk):
+    work, folder = half_done
+    full_disk(True)
+    with pytest.raises(FolderAccessError, match="cannot be written: File too large"):
+        finished(work)
+    full_disk(False)
+    assert names(folder) == [folder.name]
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
+    assert finished(work) == folder
+    assert names(folder) == [folder.name]
+    assert complete(folder)
+
+
+def test_a_damaged_run_is_set_aside_and_the_reason_is_said(half_done, capsys):
+    work, folder = half_done
+    for path in (folder / "checkpoint").glob("round-*/server.safetensors"):
+        path.write_bytes(b"\0" * path.stat().st_size)
+    assert complete(finished(work))
+    assert names(folder) == [folder.name, f"{folder.name}.unfinished-1"]
+    said = capsys.readouterr().err
+    assert "server.safetensors: damaged: its checksum does not fit" in said
+    assert f"set aside as {folder.name}.unfinished-1" in said
+
+
+def test_a_run_that_was_computed_on_another_device_type_is_set_aside_and_the_reason_is_said(half_done, capsys):
+    work, folder = half_done
+    known = checkpoint.load(folder)
+    said = json.loads(json.dumps(known.scenario)) | {"cluster": {**known.scenario["cluster"], "gpus_per_actor": 1.0}}
+    cuda = replace(known, scenario=said, devices={**known.devices, "clients": "cuda"})
+    checkpoint.save(folder, cuda, known.saved())
+    (folder / "scenario.yaml").write_text(yaml.safe_dump(said))
+    assert complete(finished(work))
+    assert names(folder) == [folder.name, f"{folder.name}.unfinished-1"]
+    assert "computed on cuda so far, not on cpu (clients)" in capsys.readouterr().err
+
+
+def test_a_run_is_gone_on_with_on_the_cluster_that_is_asked_for_now(half_done):
+    """Rounds 2 and 3 have checkpoints, and both stay, though the first two rounds were to have one in 25."""
+    work, folder = half_done
+    finished(work._replace(overrides=(*work.overrides, "cluster.checkpoint_every=1", "cluster.checkpoints_kept=5")))
+    assert names(folder) == [folder.name]
+    cluster = Scenario.load(folder / "scenario.yaml").cluster
+    assert (cluster.checkpoint_every, cluster.checkpoints_kept) == (1, 5)
+    assert [path.name for path in checkpoint.checkpoints(folder)][:2] == ["round-00000003", "round-00000002"]
