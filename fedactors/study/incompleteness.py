@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from fedactors.plan import Outcome
-from fedactors.study.comparison_tables import sheet
+from fedactors.study.exports.comparison_files import sheet
 from fedactors.study.run_figures import StudyRow
 from fedactors.study.study_cells import Label
 from fedactors.text_tables import aligned
