@@ -21,7 +21,8 @@
     report.html                    all of it as one page, which opens without a network
 
 Files are written under other names and renamed, so that a reader never meets half of one; metrics and faults are
-appended line by line, so that a run can be followed. See `fedactors.run_files.writing`.
+appended line by line, so that a run can be followed. See `fedactors.run_files.writing`. The summary is written after
+the tables: where it is, they are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import FileIO
 from itertools import count
 from pathlib import Path
@@ -91,15 +92,21 @@ class RunFolder:
         self._scenario = scenario
         self._past = past
         self._begun = False
-        with _writing_to(path):
-            self._metrics: FileIO = _new(path) if past is None else claim(appending(path / METRICS), path)
-            note_writer(path, scenario.folder)
-        if past is None:
-            self.begin()
-        self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
-        self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
-        self._stages: ParquetTable | None = None  # where energy depends on them
-        self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
+        with ExitStack() as held:
+            with _writing_to(path):
+                self._metrics: FileIO = _new(path) if past is None else claim(appending(path / METRICS), path)
+                held.enter_context(self._metrics)
+                held.callback(forget_writer, path)  # before the folder is free for another writer
+                note_writer(path, scenario.folder)
+            if past is None:
+                self.begin()
+            self._incomplete = held.enter_context(ExitStack())  # what completes the tables
+            self._incomplete.callback(self._tabulate_clients)
+            self._plans = self._table("plans.parquet", PLAN_COLUMNS)
+            self._orders = self._table("orders.parquet", ORDER_COLUMNS)
+            self._stages: ParquetTable | None = None  # where energy depends on them
+            self._weights = self._table("weights.parquet", WEIGHT_COLUMNS)
+            self._held = held.pop_all()  # after an error it is left at once
 
     def begin(self) -> None:
         """Begin to write: what a former end of the run knows of rounds that are cut off is removed."""
@@ -127,7 +134,7 @@ class RunFolder:
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
         self._orders.add_columns(plan.version, *plan.orders.columns)
         if plan.stages is not None:
-            self._stages = self._stages or ParquetTable(self.path / STAGES, STAGE_COLUMNS)
+            self._stages = self._stages or self._table(STAGES, STAGE_COLUMNS)
             self._stages.add_columns(plan.version, plan.orders.client, *plan.stages)
 
     def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
@@ -138,11 +145,10 @@ class RunFolder:
         """Write down who takes part: group, samples trained on, when each arrives and departs; `further` columns."""
         names = [group.name for group in prepared.scenario.population for _ in range(group.count)]
         people = prepared.population
-        table = ParquetTable(self.path / "clients.parquet", (*CLIENT_COLUMNS, *further))
         columns = [column.tolist() for column in (prepared.held, people.arrive, people.depart, *further.values())]
-        for row in zip(count(), names, *columns):
-            table.add(row)
-        table.close()
+        with ParquetTable(self.path / "clients.parquet", (*CLIENT_COLUMNS, *further)) as table:
+            for row in zip(count(), names, *columns):
+                table.add(row)
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics, which is in the file then. Raises OSError if the disk does not take all of it."""
@@ -165,17 +171,29 @@ class RunFolder:
         inner_folder(self.path / CHECKPOINT)
         write(self.path / _MODEL, save({name: np.ascontiguousarray(v) for name, v in state.items()}))
 
+    def complete(self) -> None:
+        """Complete the tables, each once; of a run that has not begun to go on, those that were there stay.
+
+        Raises OSError if the disk does not take one of them, when all have been tried.
+        """
+        self._incomplete.close()
+
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json."""
+        """Complete the tables, then write summary.json. Raises OSError if the disk does not take all of them."""
+        self.complete()
         write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
-        """Complete the tables; of a run that has not begun to go on, those that were there stay."""
-        forget_writer(self.path)  # before the folder is free for another writer
-        self._metrics.close()
-        for table in (self._plans, self._orders, self._weights, self._stages):
-            if table is not None:
-                table.close() if self._begun else table.discard()
+        """Complete the tables and leave the folder. Raises as `complete`."""
+        self._held.close()
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> ParquetTable:
+        """Return a new table of the folder, to be completed at the end."""
+        table = ParquetTable(self.path / name, columns)
+        self._incomplete.callback(lambda: table.close() if self._begun else table.discard())
+        return table
+
+    def _tabulate_clients(self) -> None:
         if self._begun:
             client_metrics.tabulate(self.path)
 
