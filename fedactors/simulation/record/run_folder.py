@@ -83,7 +83,8 @@ class RunFolder:
         past: bytes of metrics that a run which goes on keeps; None for a new run. What is there stays as it is until
             `begin`.
 
-    Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it.
+    Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it; that is
+    not known where the file system has no locks (`locked`).
 
     """
 
@@ -94,8 +95,8 @@ class RunFolder:
         self._begun = False
         with ExitStack() as held:
             with _writing_to(path):
-                self._metrics: FileIO = _new(path) if past is None else claim(appending(path / METRICS), path)
-                held.enter_context(self._metrics)
+                self._metrics: FileIO = held.enter_context(_new(path) if past is None else appending(path / METRICS))
+                self.locked = claim(self._metrics, path)
                 held.callback(forget_writer, path)  # before the folder is free for another writer
                 note_writer(path, scenario.folder)
             if past is None:
@@ -232,11 +233,10 @@ def _in_json(value: Any) -> Any:
 
 
 def _new(path: Path) -> FileIO:
-    """Claim a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
+    """Make a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
-    # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-    return claim(appending(path / METRICS, new=True), path)
+    return appending(path / METRICS, new=True)  # of two runs that begin at once, one is refused
 
 
 def _cut(path: Path, metrics: FileIO, past: int) -> None:
