@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedactors.errors import ClusterError, DivergedError, RunFolderError
+from fedactors.job_limits import usable_cores
 from fedactors.packaged import located
 from fedactors.run_files.files import CHECKPOINT, bytes_of
 from fedactors.run_files.writing import replacing_folder, write
@@ -140,7 +140,7 @@ def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
         return each(finished, [one._replace(machines=machines) for one in work], 1)
     if machines.address:
         return on_cluster(work, machines.address)
-    return each(finished, work, machines.jobs or os.cpu_count() or 1)
+    return each(finished, work, machines.jobs or usable_cores())
 
 
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:

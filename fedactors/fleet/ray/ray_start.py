@@ -22,6 +22,7 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.ray.address_space import store_within_limit
 from fedactors.fleet.ray.ray_address import is_loopback, reachable
 from fedactors.fleet.ray.ray_messages import keep_messages, show_messages
+from fedactors.job_limits import usable_cores
 
 _ATTEMPTS = 2
 _USUAL_FOLDER = "/tmp"
@@ -37,7 +38,7 @@ def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
     own = address is None and not ray.is_initialized()
     well = False
     with same_handlers():
-        joined = connect(address, cores or os.cpu_count() or 1, None)
+        joined = connect(address, cores or usable_cores(), None)
     try:
         yield
         well = True

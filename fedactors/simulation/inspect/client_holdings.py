@@ -13,7 +13,7 @@ from fedactors.data.base import Data, Int64
 from fedactors.data.partitions.assignment import Split
 from fedactors.errors import ScenarioError, UsageError
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.population_memory import refuse_too_many
 
 _BINS = 8  # of labels that are values
 
