@@ -79,7 +79,7 @@ def _start(options: dict[str, Any]) -> None:
     _have_a_token()
     for attempt in range(_ATTEMPTS):
         try:
-            with _loopback():
+            with _loopback(), _deaf_to_hangups():
                 # "local" never joins a cluster that happens to be around
                 ray.init("local", **options, _system_config=_PRIORITY, _temp_dir=_short_folder())
             return
@@ -150,6 +150,20 @@ def same_handlers() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _deaf_to_hangups() -> Iterator[None]:
+    """Have processes that start now never get SIGHUP, as Ray itself keeps SIGINT from its own.
+
+    Where a terminal is closed, the state of a run is fetched from them and saved. One that comes to this process is
+    delivered when the context ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
