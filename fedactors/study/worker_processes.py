@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures import CancelledError, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -40,9 +40,8 @@ def each(function: Callable[[Work], T], work: Sequence[Work], jobs: int) -> Iter
             for future in futures:
                 yield future.result()
         except Exception:
-            failed.set()  # the pool has handed out more than is being done
             try:
-                pool.shutdown(cancel_futures=True)
+                wait(futures)
             except KeyboardInterrupt:  # nobody waits for the others; the first error is the one to raise
                 held.close()
             raise
@@ -55,7 +54,7 @@ def each(function: Callable[[Work], T], work: Sequence[Work], jobs: int) -> Iter
             watched.close()
 
 
-_failed: list[Event] = []  # in a worker: set once the study has failed
+_failed: list[Event] = []  # in a worker: set once a piece of work has failed
 
 
 def _begin(watched: Connection, failed: Event) -> None:
@@ -65,10 +64,15 @@ def _begin(watched: Connection, failed: Event) -> None:
 
 
 def _unless_failed(function: Callable[[Work], T], work: Work) -> T:
-    """Return what `function` makes of a piece of work. Raises CancelledError if the study has failed before."""
-    if _failed[0].is_set():
+    """Return what `function` makes of a piece of work. Raises CancelledError if another one has failed before."""
+    (failed,) = _failed
+    if failed.is_set():
         raise CancelledError
-    return function(work)
+    try:
+        return function(work)
+    except Exception:
+        failed.set()
+        raise
 
 
 @contextmanager
