@@ -162,20 +162,30 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
         arguments = (located(one.scenario).resolve(), one.overrides)
         calls.append(Call(name, arguments, wanted.cpus_per_actor, wanted.gpus_per_actor))
     found = scatter(packed, calls, address)
+    awaited = set(missing)
     for k, folder in enumerate(folders):
-        if k in missing:
-            unpack(next(found), fresh(folder))
+        while k in awaited:
+            place, files = next(found)
+            unpack(files, fresh(folders[missing[place]]))
+            awaited.remove(missing[place])
         yield folder
 
 
 def packed(scenario: Path, overrides: tuple[str, ...]) -> dict[str, bytes]:
-    """Run a scenario in a folder that is forgotten, and return that folder's files by their relative paths."""
+    """Run a scenario in a folder that is forgotten, and return that folder's files by their relative paths.
+
+    Checkpoints are left out: a run that has come to its end is not gone on with.
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="fedactors-study-") as out:
         folder = finished(StudyRun(scenario, overrides, Path(out)))
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not _of_checkpoint(path, folder)]
         return {path.relative_to(folder).as_posix(): bytes_of(path) for path in files}
+
+
+def _of_checkpoint(path: Path, folder: Path) -> bool:
+    return path.relative_to(folder).match(f"{CHECKPOINT}/round-*/*")
 
 
 def unpack(files: dict[str, bytes], folder: Path) -> None:
