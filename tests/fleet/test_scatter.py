@@ -74,7 +74,7 @@ def until(condition):
 
 
 def test_calls_under_way_are_finished_when_one_fails(tmp_path):
-    """Two at a time, and two more that wait at the cluster: the second result is had, and the last calls never begin."""
+    """Two at a time, and two more that wait at the cluster: the second result is had, and the last ones never begin."""
     found = []
     with pytest.raises(DataError, match=r"^the first one$"):
         found.extend(scatter(noted, [Call(f"run {k}", (k, tmp_path), 1.0) for k in range(20)], None))
