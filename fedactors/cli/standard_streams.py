@@ -14,7 +14,7 @@ _STANDARD = (0, 1, 2)
 def prepare() -> None:
     """Make stdout and stderr take any text; put the null device in the place of one that is closed.
 
-    A message that nobody reads any more is no reason to end a run: stderr swallows it.
+    A message that cannot be written is no reason to end a run: stderr drops it.
     """
     _open_closed()
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
@@ -37,11 +37,11 @@ def _open_closed() -> None:
 
 
 class _UnheardFile(io.FileIO):
-    """A file whose reader may have ended."""
+    """A file whose reader may have ended, whose terminal may be closed, or whose disk may be full."""
 
     def write(self, content: Any, /) -> int:
-        """Write `content`, or drop it if nobody reads it."""
+        """Write `content`, or drop it if it cannot be written."""
         try:
             return super().write(content) or 0
-        except BrokenPipeError:
+        except OSError:
             return memoryview(content).nbytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,8 +22,10 @@ from fedactors.run_files.files import (
     whole_lines,
     yaml_of,
 )
+from fedactors.run_files.locks import lock
 from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.summary_file import summary_of
+from fedactors.run_files.writer_note import WRITER
 
 Row = Mapping[str, Any]
 
@@ -82,13 +83,12 @@ def _check(path: Path, line: int, row: Row) -> None:
 
 
 def _claimed(path: Path) -> bool:
-    """Say whether a process holds the run folder."""
+    """Say whether a process holds the run folder: where there are no locks, by the note that a writer leaves there."""
     with reading(path) as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return not lock(file, shared=True) and (path.parent / WRITER).exists()
         except BlockingIOError:
             return True
-    return False
 
 
 def lines(folder: str | Path, rows: list[Row]) -> list[str]:

@@ -48,12 +48,11 @@ def tabulate(run: Path) -> None:
     names = tuple(dict.fromkeys(name for row in _lines(run) for name in row if name not in CLIENT_METRIC_COLUMNS))
     if not names:
         return
-    table = ParquetTable(run / TABLE, CLIENT_METRIC_COLUMNS, names)
-    for row in _lines(run):
-        columns = (row.get(name, repeat(None)) for name in names)
-        measures = ((math.nan if value is None else value for value in one) for one in columns)
-        table.extend(zip(repeat(row["round"]), row["client"], row["samples"], *measures, strict=False))
-    table.close()
+    with ParquetTable(run / TABLE, CLIENT_METRIC_COLUMNS, names) as table:
+        for row in _lines(run):
+            columns = (row.get(name, repeat(None)) for name in names)
+            measures = ((math.nan if value is None else value for value in one) for one in columns)
+            table.extend(zip(repeat(row["round"]), row["client"], row["samples"], *measures, strict=False))
 
 
 def _lines(run: Path) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,10 @@ WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 
 class ParquetTable:
-    """A Parquet file that grows by rows and appears when it is complete; `measures` are more columns, of numbers."""
+    """A Parquet file that grows by rows and appears when it is complete; `measures` are more columns, of numbers.
+
+    As a context it is completed at the end, or discarded after an exception.
+    """
 
     def __init__(self, path: Path, columns: tuple[str, ...], measures: tuple[str, ...] = ()) -> None:
         import pyarrow as pa
@@ -81,6 +84,15 @@ class ParquetTable:
         except BaseException:
             self._pending.discard()
             raise
+
+    def __enter__(self) -> ParquetTable:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
 
     def _pack(self) -> None:
         """Keep the rows as columns."""

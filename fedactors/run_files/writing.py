@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fedactors.run_files.files import inaccessible, kind_of, problem
+from fedactors.run_files.locks import lock
 
 _TOKEN = 8  # random bytes in the name of a file that is being written
 
@@ -86,8 +87,8 @@ def _remove_leftovers(path: Path) -> None:
             with suppress(OSError):  # it is in use, or gone
                 descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with os.fdopen(descriptor, "rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.unlink(entry.path)
+                    if lock(file, shared=True):
+                        os.unlink(entry.path)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from fedactors import bits
 from fedactors.errors import ClusterError
 from fedactors.fleet.base import Fleet
+from fedactors.job_limits import usable_cores
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.population import GroupOptions
 from fedactors.simulation.prepared import Prepared
@@ -81,8 +81,8 @@ def refuse_lacking(cluster: ClusterOptions, kind: FleetKind) -> None:
 
 
 def _own_cores(cluster: ClusterOptions, central: bool) -> int:
-    """Return the cores of this machine for client hosts, without those of a `central` learner; at least one."""
-    return max(1, int((os.cpu_count() or 1) - cluster.central_cpus * central))
+    """Return the cores for client hosts: those that this process may use, less a `central` learner's; at least one."""
+    return max(1, int(usable_cores() - cluster.central_cpus * central))
 
 
 def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:

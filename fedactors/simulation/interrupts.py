@@ -1,4 +1,4 @@
-"""Keeps SIGINT and SIGTERM out of what must not be done by half."""
+"""Keeps signals that end a run out of what must not be done by half."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager

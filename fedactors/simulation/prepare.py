@@ -24,7 +24,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.algorithm_checks import check_algorithm
 from fedactors.simulation.checks.budget import slow_laws
 from fedactors.simulation.checks.last_checks import LAST_CHECKS
-from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.population_memory import refuse_too_many
 from fedactors.simulation.checks.prepare_task import check_metrics, check_packages, model_of, workloads_of
 from fedactors.simulation.checks.scenario_checks import (
     check_available,

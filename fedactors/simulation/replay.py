@@ -60,8 +60,9 @@ def replay(
     with RunFolder(Path(out), scenario) as folder:
         clock = prepared.clock()
         summary = play(prepared, folder, rounds, losses, clock=clock)
+        folder.complete()
+        write_windows(folder.path, prepared, clock)
         folder.summary(summary)
-    write_windows(folder.path, prepared, clock)
     return Replay(folder.path, summary)
 
 

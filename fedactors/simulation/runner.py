@@ -83,6 +83,7 @@ def run(
         _note_processors(scenario, opened, shown)
         _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
+            _note_locks(folder, shown)
             start = beginning(scenario, data)
             save(folder.path, start, None)
             execution = _execution()(prepared, opened, data, folder, shown, start, began)
@@ -129,6 +130,7 @@ def resume(
         refuse_others(start or now, now, data, path, shown.note)
         refuse_lacking(scenario.cluster, fleet)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
+            _note_locks(folder, shown)
             if start is None:
                 save(path, now, None)
             start = replace(start or now, data=now.data)
@@ -198,6 +200,13 @@ def _note_processors(scenario: Scenario, fleet: Fleet, progress: Progress) -> No
             f"cluster.bits: nodes have unlike processors ({' and '.join(kind or 'unknown' for kind in found)}):"
             " bits may depend on which node trains which clients"
         )
+
+
+def _note_locks(folder: RunFolder, progress: Progress) -> None:
+    """Say so if nothing keeps another run out of the folder."""
+    if not folder.locked:
+        where = f"{folder.path}: this file system has no locks"
+        progress.note(f"{where}: a second run into this folder would not be noticed")
 
 
 def _try_own_code(prepared: Prepared, data: Loaded) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedactors.errors import ClusterError, DivergedError, FolderAccessError, RunFolderError
+from fedactors.job_limits import usable_cores
 from fedactors.packaged import located
 from fedactors.run_files.files import CHECKPOINT, bytes_of
 from fedactors.run_files.writing import replacing_folder, write
@@ -147,7 +147,7 @@ def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
         return each(finished, [one._replace(machines=machines) for one in work], 1)
     if machines.address:
         return on_cluster(work, machines.address)
-    return each(finished, work, machines.jobs or os.cpu_count() or 1)
+    return each(finished, work, machines.jobs or usable_cores())
 
 
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
@@ -169,20 +169,31 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
         arguments = (located(one.scenario).resolve(), one.overrides)
         calls.append(Call(name, arguments, wanted.cpus_per_actor, wanted.gpus_per_actor))
     found = scatter(packed, calls, address)
+    awaited = set(missing)
     for k, folder in enumerate(folders):
-        if k in missing:
-            unpack(next(found), fresh(folder, f"{folder}: not complete, and a cluster does not go on with it"))
+        while k in awaited:
+            place, files = next(found)
+            filled = folders[missing[place]]
+            unpack(files, fresh(filled, f"{filled}: not complete, and a cluster does not go on with it"))
+            awaited.remove(missing[place])
         yield folder
 
 
 def packed(scenario: Path, overrides: tuple[str, ...]) -> dict[str, bytes]:
-    """Run a scenario in a folder that is forgotten, and return that folder's files by their relative paths."""
+    """Run a scenario in a folder that is forgotten, and return that folder's files by their relative paths.
+
+    Checkpoints are left out: a run that has come to its end is not gone on with.
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="fedactors-study-") as out:
         folder = finished(StudyRun(scenario, overrides, Path(out)))
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not _of_checkpoint(path, folder)]
         return {path.relative_to(folder).as_posix(): bytes_of(path) for path in files}
+
+
+def _of_checkpoint(path: Path, folder: Path) -> bool:
+    return path.relative_to(folder).match(f"{CHECKPOINT}/round-*/*")
 
 
 def unpack(files: dict[str, bytes], folder: Path) -> None:

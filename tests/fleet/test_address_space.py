@@ -6,6 +6,7 @@ import resource
 import pytest
 
 from fedactors.errors import ClusterError
+from fedactors.fleet.ray import address_space
 from fedactors.fleet.ray.address_space import store_within_limit
 
 GB = 2**30
@@ -15,9 +16,10 @@ GB = 2**30
 def limited(monkeypatch):
     """Return a function that gives this process a limit in GiB, as far as it can tell; it has 100 GB of memory free."""
 
-    def to(gigabytes):
+    def to(gigabytes, memory=200):
         monkeypatch.setattr(resource, "getrlimit", lambda kind: (gigabytes * GB, gigabytes * GB))
         monkeypatch.setattr(os, "sysconf", {"SC_AVPHYS_PAGES": 100, "SC_PAGE_SIZE": GB}.__getitem__)
+        monkeypatch.setattr(address_space, "usable_memory", lambda: memory * GB)
 
     return to
 
@@ -34,6 +36,8 @@ def test_under_a_limit_the_store_takes_what_is_left(limited):
     assert store_within_limit(2 * GB) == 2 * GB
     limited(80)
     assert store_within_limit(None) == 30 * GB, "Ray's own choice"
+    limited(80, memory=20)
+    assert store_within_limit(None) == 6 * GB, "of what the job may use"
 
 
 @pytest.mark.parametrize(("store", "words"), [(None, "Ray needs 5.5 GB"), (2 * GB, "a smaller cluster.object_store")])

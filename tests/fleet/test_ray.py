@@ -1,5 +1,6 @@
 """Ray as we use it: what is refused, where it listens, and that nothing is left behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -113,17 +114,23 @@ def wait_until(condition, seconds=20):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_run_ends_its_actors_and_closes_its_books(tmp_path, number):
     command = [sys.executable, "-m", "fedactors", "run", str(QUICKSTART), "--set", "server.rounds=100000"]
-    process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     metrics = Path(tmp_path / "run/metrics.jsonl")
     wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2, seconds=240)
     children = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(number)
+    if number == signal.SIGHUP:  # goes to all that a terminal has started
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.rstrip().endswith("fedactors: interrupted")
     assert "Traceback" not in said
-    assert (tmp_path / "run/summary.json").exists()
+    assert "model" in json.loads((tmp_path / "run/summary.json").read_text())["digests"]
+    assert (tmp_path / "run/checkpoint/model.safetensors").exists()
     wait_until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))

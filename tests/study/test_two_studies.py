@@ -66,7 +66,7 @@ def test_a_cluster_gets_the_file_of_a_scenario_that_is_named(tmp_path, monkeypat
 
     def scatter(function, calls, address):
         asked.extend(calls)
-        yield {"summary.json": b"{}"}
+        yield 0, {"summary.json": b"{}"}
 
     monkeypatch.setattr("fedactors.fleet.ray.scatter.scatter", scatter)
     list(on_cluster([StudyRun(Path("quickstart"), ("server.rounds=1",), tmp_path)], "auto"))

@@ -10,6 +10,7 @@ import os
 import resource
 
 from fedactors.errors import ClusterError
+from fedactors.job_limits import usable_memory
 
 _BESIDE_STORE = 5 * 2**30  # bytes that a process with Ray and torch maps besides the store (measured with Ray 2.60)
 _LEAST_STORE = 10**8
@@ -32,5 +33,5 @@ def store_within_limit(store: int | None) -> int | None:
             f"Ray needs {needed / 1e9:.1f} GB of address space, found a limit of {limit / 1e9:.1f} GB"
             f" (accepted: a higher limit, see `ulimit -v`, {smaller}or --fleet local, which needs no Ray)"
         )
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = min(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), usable_memory())
     return store or min(room, max(_LEAST_STORE, int(free * _USUAL_SHARE)))

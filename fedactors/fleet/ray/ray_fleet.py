@@ -7,7 +7,6 @@ every fault is seen. How calls travel is a matter of the transport that the flee
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from bisect import bisect_right
@@ -33,6 +32,7 @@ from fedactors.fleet.ray.ray_messages import take_messages
 from fedactors.fleet.ray.ray_start import connect, disconnect, same_handlers
 from fedactors.fleet.transport.base import Transport
 from fedactors.fleet.transport.ray_transport import RayTransport
+from fedactors.job_limits import usable_cores
 from fedactors.own_code.user_modules import sources
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class RayFleet:
         with same_handlers():
             self._own = address is None and not ray.is_initialized()
             cores = ceil((hosts or 1) * cpus + self._central.cpus)
-            self._joined = connect(address, max(os.cpu_count() or 1, cores), store)
+            self._joined = connect(address, max(usable_cores(), cores), store)
         self._liveness = liveness.Liveness(ours=self._own)
         try:
             kinds = [Want(cpus, gpus, resources) for resources in classes.resources]

@@ -22,6 +22,7 @@ from fedactors.errors import ClusterError
 from fedactors.fleet.ray.address_space import store_within_limit
 from fedactors.fleet.ray.ray_address import is_loopback, reachable
 from fedactors.fleet.ray.ray_messages import keep_messages, show_messages
+from fedactors.job_limits import usable_cores
 
 _ATTEMPTS = 2
 _USUAL_FOLDER = "/tmp"
@@ -37,7 +38,7 @@ def connected(address: str | None, cores: int | None = None) -> Iterator[None]:
     own = address is None and not ray.is_initialized()
     well = False
     with same_handlers():
-        joined = connect(address, cores or os.cpu_count() or 1, None)
+        joined = connect(address, cores or usable_cores(), None)
     try:
         yield
         well = True
@@ -78,7 +79,7 @@ def _start(options: dict[str, Any]) -> None:
     _have_a_token()
     for attempt in range(_ATTEMPTS):
         try:
-            with _loopback():
+            with _loopback(), _deaf_to_hangups():
                 # "local" never joins a cluster that happens to be around
                 ray.init("local", **options, _system_config=_PRIORITY, _temp_dir=_short_folder())
             return
@@ -149,6 +150,20 @@ def same_handlers() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _deaf_to_hangups() -> Iterator[None]:
+    """Have processes that start now never get SIGHUP, as Ray itself keeps SIGINT from its own.
+
+    Where a terminal is closed, the state of a run is fetched from them and saved. One that comes to this process is
+    delivered when the context ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

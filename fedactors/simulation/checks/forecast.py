@@ -6,7 +6,6 @@ start.
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ import torch
 
 from fedactors.fleet.chunk_placement import spread
 from fedactors.fleet.messages import RoundTask
+from fedactors.job_limits import usable_cores
 from fedactors.plan import Plan
 from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
@@ -69,7 +69,7 @@ def _timed(
 ) -> dict[str, Any]:
     """Return what `forecast` returns, timed with the threads that torch has."""
     cluster = prepared.scenario.cluster
-    cores = os.cpu_count() or 1
+    cores = usable_cores()
     hosts, busy = (1, 1) if kind == "local" else (actors or cluster.actors or cores, cores)
     device = _device(prepared)
     began = time.perf_counter()

@@ -6,8 +6,8 @@ from math import ceil, log2
 
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
+from fedactors.job_limits import usable_memory
 from fedactors.learning.chunks import chunk_sizes
-from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepared import Prepared
 
 _NUMBER = 4  # bytes of float32
@@ -51,13 +51,13 @@ def wanted(prepared: Prepared, *, joined: bool = False) -> dict[str, int]:
 
 
 def refuse_too_much(prepared: Prepared, *, joined: bool = False) -> None:
-    """Raise ScenarioError if a run would keep more than this machine has."""
-    parts, there = wanted(prepared, joined=joined), machine_bytes()
+    """Raise ScenarioError if a run would keep more than this process may use."""
+    parts, there = wanted(prepared, joined=joined), usable_memory()
     if (total := sum(parts.values())) > there:
         listed = ", ".join(f"{name} {_gigabytes(size)}" for name, size in parts.items() if size)
         raise ScenarioError(
             f"{prepared.scenario.source}: a run would keep at least {_gigabytes(total)} in memory: {listed}"
-            f" (accepted: at most {_gigabytes(there)}, which this machine has)"
+            f" (accepted: at most {_gigabytes(there)}, which this process may use)"
         )
 
 

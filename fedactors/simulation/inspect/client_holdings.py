@@ -14,7 +14,7 @@ from fedactors.data.partitions.assignment import Split
 from fedactors.data.validation import info_with_validation
 from fedactors.errors import ScenarioError, naming
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.machine_memory import refuse_too_many
+from fedactors.simulation.checks.population_memory import refuse_too_many
 
 _BINS = 8  # of labels that are values
 

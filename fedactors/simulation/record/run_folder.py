@@ -22,7 +22,8 @@
     report.html                    all of it as one page, which opens without a network
 
 Files are written under other names and renamed, so that a reader never meets half of one; metrics and faults are
-appended line by line, so that a run can be followed. See `fedactors.run_files.writing`.
+appended line by line, so that a run can be followed. See `fedactors.run_files.writing`. The summary is written after
+the tables: where it is, they are.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import FileIO
 from itertools import count
 from pathlib import Path
@@ -92,7 +93,8 @@ class RunFolder:
         past: bytes of metrics that a run which goes on keeps; None for a new run. What is there stays as it is until
             `begin`.
 
-    Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it.
+    Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it; that is
+    not known where the file system has no locks (`locked`).
 
     """
 
@@ -101,16 +103,22 @@ class RunFolder:
         self._scenario = scenario
         self._past = past
         self._begun = False
-        with _writing_to(path):
-            self._metrics: FileIO = _new(path) if past is None else claim(appending(path / METRICS), path)
-            note_writer(path, scenario.folder)
-        if past is None:
-            self.begin()
-        self._plans = ParquetTable(path / "plans.parquet", PLAN_COLUMNS)
-        self._orders = ParquetTable(path / "orders.parquet", ORDER_COLUMNS)
-        self._stages: ParquetTable | None = None  # where energy depends on them
-        self._tiers: ParquetTable | None = None  # where there are edges
-        self._weights = ParquetTable(path / "weights.parquet", WEIGHT_COLUMNS)
+        with ExitStack() as held:
+            with _writing_to(path):
+                self._metrics: FileIO = held.enter_context(_new(path) if past is None else appending(path / METRICS))
+                self.locked = claim(self._metrics, path)
+                held.callback(forget_writer, path)  # before the folder is free for another writer
+                note_writer(path, scenario.folder)
+            if past is None:
+                self.begin()
+            self._incomplete = held.enter_context(ExitStack())  # what completes the tables
+            self._incomplete.callback(self._tabulate_clients)
+            self._plans = self._table("plans.parquet", PLAN_COLUMNS)
+            self._orders = self._table("orders.parquet", ORDER_COLUMNS)
+            self._stages: ParquetTable | None = None  # where energy depends on them
+            self._tiers: ParquetTable | None = None  # where there are edges
+            self._weights = self._table("weights.parquet", WEIGHT_COLUMNS)
+            self._held = held.pop_all()  # after an error it is left at once
 
     def begin(self) -> None:
         """Begin to write: what a former end of the run knows of rounds that are cut off is removed."""
@@ -138,10 +146,10 @@ class RunFolder:
         self._plans.add((plan.version, plan.opened, plan.closed, plan.ready, len(plan.orders), heard, *moves))
         self._orders.add_columns(plan.version, *plan.orders.columns)
         if plan.stages is not None:
-            self._stages = self._stages or ParquetTable(self.path / STAGES, STAGE_COLUMNS)
+            self._stages = self._stages or self._table(STAGES, STAGE_COLUMNS)
             self._stages.add_columns(plan.version, plan.orders.client, *plan.stages)
         if plan.tier is not None:
-            self._tiers = self._tiers or ParquetTable(self.path / TIERS, TIER_COLUMNS)
+            self._tiers = self._tiers or self._table(TIERS, TIER_COLUMNS)
             self._tiers.extend(rows_of_tier(plan.version, plan.tier))
 
     def weights(self, version: int, clients: Int64, bases: Int64, weights: NDArray[np.float64]) -> None:
@@ -152,11 +160,10 @@ class RunFolder:
         """Write down who takes part: group, samples trained on, when each arrives and departs; `further` columns."""
         names = [group.name for group in prepared.scenario.population for _ in range(group.count)]
         people = prepared.population
-        table = ParquetTable(self.path / "clients.parquet", (*CLIENT_COLUMNS, *further))
         columns = [column.tolist() for column in (prepared.held, people.arrive, people.depart, *further.values())]
-        for row in zip(count(), names, *columns):
-            table.add(row)
-        table.close()
+        with ParquetTable(self.path / "clients.parquet", (*CLIENT_COLUMNS, *further)) as table:
+            for row in zip(count(), names, *columns):
+                table.add(row)
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a line of metrics, which is in the file then. Raises OSError if the disk does not take all of it."""
@@ -179,17 +186,29 @@ class RunFolder:
         inner_folder(self.path / CHECKPOINT)
         write(self.path / _MODEL, save({name: np.ascontiguousarray(v) for name, v in state.items()}))
 
+    def complete(self) -> None:
+        """Complete the tables, each once; of a run that has not begun to go on, those that were there stay.
+
+        Raises OSError if the disk does not take one of them, when all have been tried.
+        """
+        self._incomplete.close()
+
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """Write summary.json."""
+        """Complete the tables, then write summary.json. Raises OSError if the disk does not take all of them."""
+        self.complete()
         write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
-        """Complete the tables; of a run that has not begun to go on, those that were there stay."""
-        forget_writer(self.path)  # before the folder is free for another writer
-        self._metrics.close()
-        for table in (self._plans, self._orders, self._weights, self._stages, self._tiers):
-            if table is not None:
-                table.close() if self._begun else table.discard()
+        """Complete the tables and leave the folder. Raises as `complete`."""
+        self._held.close()
+
+    def _table(self, name: str, columns: tuple[str, ...]) -> ParquetTable:
+        """Return a new table of the folder, to be completed at the end."""
+        table = ParquetTable(self.path / name, columns)
+        self._incomplete.callback(lambda: table.close() if self._begun else table.discard())
+        return table
+
+    def _tabulate_clients(self) -> None:
         if self._begun:
             client_metrics.tabulate(self.path)
 
@@ -228,11 +247,10 @@ def _in_json(value: Any) -> Any:
 
 
 def _new(path: Path) -> FileIO:
-    """Claim a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
+    """Make a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
-    # "x" makes the claim exclusive: of two runs that begin at once, one is refused
-    return claim(appending(path / METRICS, new=True), path)
+    return appending(path / METRICS, new=True)  # of two runs that begin at once, one is refused
 
 
 def _cut(path: Path, metrics: FileIO, past: int) -> None:
