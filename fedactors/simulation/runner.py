@@ -24,6 +24,7 @@ from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
+from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.fleet_choice import (
     FleetKind,
     has_centre,
@@ -204,7 +205,7 @@ def _note_processors(scenario: Scenario, fleet: Fleet, progress: Progress) -> No
 def _try_own_code(prepared: Prepared, data: Loaded) -> None:
     """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
     task, samples, test, _ = data
-    if not task.runs_own_code:
+    if not runs_own_code(task.model, task.metrics):
         return
     from fedactors.simulation.checks.own_code_trial import try_own_code
 
