@@ -146,7 +146,8 @@ def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     """Yield the folder of each run, in order; what is not there is run by tasks of a Ray cluster, as many as it can.
 
-    Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
+    Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here,
+    each as soon as its run ends: if another run fails, those that have ended are complete.
     """
     from fedactors.fleet.ray.scatter import Call, scatter
 
@@ -162,9 +163,12 @@ def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
         arguments = (located(one.scenario).resolve(), one.overrides)
         calls.append(Call(name, arguments, wanted.cpus_per_actor, wanted.gpus_per_actor))
     found = scatter(packed, calls, address)
+    waited_for = set(missing)
     for k, folder in enumerate(folders):
-        if k in missing:
-            unpack(next(found), fresh(folder))
+        while k in waited_for:
+            place, files = next(found)
+            unpack(files, fresh(folders[missing[place]]))
+            waited_for.remove(missing[place])
         yield folder
 
 

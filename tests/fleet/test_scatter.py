@@ -1,6 +1,7 @@
-"""Calls over a cluster: results in order, and one message for a call that cannot be made or ends its process."""
+"""Calls over a cluster: results as calls end, and one message for a call that cannot be made or ends its process."""
 
 import os
+import time
 
 import pytest
 
@@ -27,11 +28,11 @@ def work(number):
 
 
 def results(*numbers, cpus=1.0):
-    return list(scatter(work, [Call(f"run {number}", (number,), cpus) for number in numbers], None))
+    return dict(scatter(work, [Call(f"run {number}", (number,), cpus) for number in numbers], None))
 
 
-def test_results_come_in_order():
-    assert results(5, 3, 4) == [50, 30, 40]
+def test_each_result_comes_with_the_place_of_its_call():
+    assert results(5, 3, 4) == {0: 50, 1: 30, 2: 40}
 
 
 def test_what_no_node_has_is_refused_before_anything_is_called():
@@ -47,3 +48,29 @@ def test_an_exception_is_raised_again():
 def test_a_call_that_ends_its_process_is_named():
     with pytest.raises(ClusterError, match=r"^run 2: WorkerCrashedError: .*run the study again"):
         results(3, 2)
+
+
+def wait_for(path):
+    while not path.exists():
+        time.sleep(0.02)
+    return "seen"
+
+
+def apply(function, argument):
+    return function(argument)
+
+
+def test_a_call_that_fails_takes_nothing_from_those_that_end(tmp_path):
+    """The second fails while the first is at work, which goes on until the third one's result is here."""
+    seen = tmp_path / "seen"
+    calls = [Call("first", (wait_for, seen), 1.0), Call("second", (work, 1), 1.0), Call("third", (work, 5), 1.0)]
+    found = []
+
+    def collect():
+        for place, result in scatter(apply, calls, None):
+            found.append((place, result))
+            seen.touch()
+
+    with pytest.raises(DataError, match=r"^one$"):
+        collect()
+    assert found == [(2, 50), (0, "seen")]

@@ -1,4 +1,8 @@
-"""Independent calls of one function over a Ray cluster: as many at once as its resources allow, results in order."""
+"""Independent calls of one function over a Ray cluster: as many at once as its resources allow.
+
+Results come as the calls end. One call that fails takes nothing from the others: what they have returned by then comes
+before its error.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,12 @@ class Call(NamedTuple):
     gpus: float = 0.0
 
 
-def scatter(function: Callable[..., T], calls: Sequence[Call], address: str | None) -> Iterator[T]:
-    """Yield `function(*arguments)` for each of `calls`, computed by tasks of the cluster at `address`.
+def scatter(function: Callable[..., T], calls: Sequence[Call], address: str | None) -> Iterator[tuple[int, T]]:
+    """Yield the place of each of `calls` and its `function(*arguments)`, as tasks of the cluster at `address` end.
 
-    A task whose node dies is given to another. An exception of the function is raised here again. Raises ClusterError
-    if there is no such cluster, no node of it has what a call takes, or a call ends its process again and again.
+    A task whose node dies is given to another. An exception of the function is raised here again, once all calls before
+    that one, and others that were faster, have been yielded. Raises ClusterError if there is no such cluster, no node
+    of it has what a call takes, or a call ends its process again and again.
     """
     if not calls:
         return
@@ -40,12 +45,26 @@ def scatter(function: Callable[..., T], calls: Sequence[Call], address: str | No
         handles = [
             task.options(num_cpus=call.cpus, num_gpus=call.gpus).remote(function, call.arguments) for call in calls
         ]
-        for call, handle in zip(calls, handles, strict=True):
+        yield from _ended(calls, handles)
+
+
+def _ended(calls: Sequence[Call], handles: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield the place and the result of each call, as they end. Raises the error of the first call that failed."""
+    places = {handle: place for place, handle in enumerate(handles)}
+    errors: dict[int, Exception] = {}
+    while places:
+        ray.wait(list(places), num_returns=1, fetch_local=False)
+        ended, _ = ray.wait(list(places), num_returns=len(places), timeout=0, fetch_local=False)
+        for handle in ended:
+            place = places.pop(handle)
             try:
-                result: T = ray.get(handle)
+                result = ray.get(handle)
             except RayError as error:
-                raise _raised(call, error) from None
-            yield result
+                errors[place] = _raised(calls[place], error)
+            else:
+                yield place, result
+        if errors and min(errors) < min(places.values(), default=len(calls)):
+            raise errors[min(errors)]
 
 
 def _raised(call: Call, error: RayError) -> Exception:
