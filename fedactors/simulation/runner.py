@@ -82,7 +82,6 @@ def run(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
-        _note_processors(scenario, opened, shown)
         _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             start = beginning(scenario, data)
@@ -126,7 +125,6 @@ def resume(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
-        _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
         refuse_others(start or now, now, data, path, shown.note)
         refuse_lacking(scenario.cluster, fleet)
@@ -189,17 +187,6 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
         return
     why = "they were used before fedactors was imported" if bits.available() else "the processor has no AVX2"
     progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
-
-
-def _note_processors(scenario: Scenario, fleet: Fleet, progress: Progress) -> None:
-    """Say so if bits may depend on which node trains which clients, as their processors differ."""
-    wanted = scenario.cluster.bits
-    found = sorted({bits.processor_kind(wanted), *fleet.processors(wanted)})
-    if len(found) > 1:
-        progress.note(
-            f"cluster.bits: nodes have unlike processors ({' and '.join(kind or 'unknown' for kind in found)}):"
-            " bits may depend on which node trains which clients"
-        )
 
 
 def _try_own_code(prepared: Prepared, data: Loaded) -> None:
