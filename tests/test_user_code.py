@@ -178,3 +178,64 @@ def test_nothing_is_imported_before_it_is_asked_for(tmp_path):
 
 def test_the_schema_calls_it_a_text():
     assert Holder.model_json_schema()["properties"]["factory"]["type"] == "string"
+
+
+CALLS = {
+    "import_module": 'import importlib\nWIDTH = importlib.import_module("helper").WIDTH\n',
+    "imported by name": 'from importlib import import_module as load\nWIDTH = load(name="helper").WIDTH\n',
+    "late": "def width():\n    from importlib import import_module\n"
+    '    return import_module("helper").WIDTH\n\nWIDTH = width()\n',
+    "built in": 'WIDTH = __import__("helper").WIDTH\n',
+    "built in, by its module": 'import builtins\nWIDTH = builtins.__import__("helper").WIDTH\n',
+    "in a package": 'import importlib\nWIDTH = importlib.import_module("parts.deep").WIDTH\n',
+    "from a package": 'WIDTH = __import__("parts", fromlist=["deep"]).deep.WIDTH\n',
+    "relative": "from parts.beside import WIDTH\n",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_literal_name_of_a_call_is_an_import(name, tmp_path):
+    """Its module is part of the file: a change makes another module, which has the new text."""
+    text = CALLS[name]
+    (tmp_path / "parts").mkdir()
+    written(tmp_path, "", "parts/__init__.py")
+    written(
+        tmp_path, 'import importlib\nWIDTH = importlib.import_module(".deep", __package__).WIDTH\n', "parts/beside.py"
+    )
+    written(tmp_path, text)
+    found = []
+    for width in (1, 2):
+        helper = "helper.py" if "helper" in text else "parts/deep.py"
+        written(tmp_path, f"WIDTH = {width}\n", helper)
+        found.append(files_of("nets.py:WIDTH", tmp_path))
+        assert helper in found[-1][1]
+        assert found[-1][0].load() == width
+    assert found[0][0] != found[1][0]
+
+
+def test_other_calls_are_no_imports_that_are_seen(tmp_path):
+    """A name that is computed, or is no name; a level; a function of that name with something else."""
+    text = (
+        'import importlib\nNAME = "helper"\n'
+        "def late(import_module):\n"
+        "    importlib.import_module(NAME)\n    importlib.import_module('../helper')\n"
+        "    __import__('helper', level=1)\n"
+        "    importlib.import_module('.helper', NAME)\n    import_module(3)\n    import_module()\n"
+        "WIDTH = 3\n"
+    )
+    written(tmp_path, text)
+    written(tmp_path, "", "helper.py")
+    reference, files = files_of("nets.py:WIDTH", tmp_path)
+    assert (sorted(files), reference.load()) == (["nets.py"], 3)
+
+
+def test_the_lines_of_a_file_with_such_a_call_stay_where_they_are(tmp_path):
+    written(
+        tmp_path, 'import importlib\nHELPER = importlib.import_module("helper")\n\ndef fail():\n    raise ValueError\n'
+    )
+    written(tmp_path, "", "helper.py")
+    fail = parse("nets.py:fail", tmp_path).load()
+    with pytest.raises(ValueError, match=r"^$") as told:
+        fail()
+    last = traceback.extract_tb(told.value.__traceback__)[-1]
+    assert (last.lineno, last.line) == (5, "raise ValueError")

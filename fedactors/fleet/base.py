@@ -113,9 +113,10 @@ class Fleet(Protocol):
         ...
 
     def processors(self, bits: Bits) -> list[str]:
-        """Return the kinds of processors under the actors that were placed first, as far as such bits depend on them.
+        """Return the kinds of processors under the actors so far, as far as such bits depend on them.
 
-        They are sorted, each once; a node that does not answer within ten seconds is left out.
+        They are sorted, each once. The first call waits for the nodes of the first actors, each for ten seconds at
+        most; later calls add nodes that were new to an actor since, once they have answered.
         """
         ...
 

@@ -21,6 +21,7 @@ from fedactors.extras import needed
 from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
+from fedactors.own_code.user_errors import in_a_line, told
 
 Function = Callable[[Tensor, Tensor], Any]
 
@@ -147,5 +148,5 @@ def _of_user(spec: MetricSpec, outputs: Tensor, y: Tensor) -> float:
     try:
         return float(_made(spec)(outputs.clone(), y.clone()))  # it may change them: others are given the same
     except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())[:300]
-        raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {type(error).__name__}: {text}") from error
+        said = in_a_line(told(error)) or f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {said}") from error

@@ -24,8 +24,6 @@ from fedactors.learning.algorithm import UNKNOWN, Algorithm, TaskSetting
 from fedactors.learning.combining import Aggregation
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
-from fedactors.models.loss_description import LossDescription
-from fedactors.models.module_layer import ModuleLayer
 from fedactors.transforms.chain import Chain
 from fedactors.workload import FineTuning, PretrainingWork, Workload
 
@@ -133,14 +131,6 @@ class TrainingTask:
     def has_personal(self) -> bool:
         """Whether parts of the model stay at the clients."""
         return self.personal is not None and bool(len(self.personal))
-
-    @property
-    def runs_own_code(self) -> bool:
-        """Whether a module, a loss or a metric is the user's."""
-        loss = self.model.loss
-        own_loss = isinstance(loss, LossDescription) and loss.reference is not None
-        own_module = any(isinstance(layer, ModuleLayer) for layer in self.model.layers)
-        return own_loss or own_module or any(spec.factory is not None for spec in self.metrics)
 
     @property
     def keeps_state(self) -> bool:

@@ -1,10 +1,10 @@
-"""What a file of the user imports, found by reading its `import` statements: nothing is executed.
+"""What a file of the user imports, found by reading it: nothing is executed.
 
 A name means a file or package beside the importing file, unless the standard library or an installed package has it.
 Such files are part of the user's code: `user_code` imports, copies and ships them as it does the file itself.
 Modules from elsewhere that are not installed, such as those of an editable installation or of PYTHONPATH, are found as
-well, so that a run can say what was in them; they keep their names. What is imported in another way, by
-`importlib.import_module` say, is not found.
+well, so that a run can say what was in them; they keep their names. Calls that import a module by a literal name are
+found, too (see `import_calls`); what is imported in another way is not.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+
+from fedactors.own_code.import_calls import import_calls
 
 _INSTALLED = {"site-packages", "dist-packages"}  # folders
 _OURS = __name__.partition(".")[0]
@@ -87,7 +89,7 @@ def tops_from(top: str, modules: list[Module]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _imports_of(text: str, package: str) -> tuple[str, ...]:
-    """Return the names of all modules that the statements of a text may mean; those of a `package` may be relative."""
+    """Return the names of all modules that the imports of a text may mean; those of a `package` may be relative."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -96,18 +98,26 @@ def _imports_of(text: str, package: str) -> tuple[str, ...]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= dict.fromkeys(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (base := _base(node, package)):
-            found |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")])
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node.level, node.module or "", package)
+            found |= _inside(base, [alias.name for alias in node.names])
+    for call in import_calls(tree):
+        found |= _inside(_absolute(call.level, call.module, package), call.further)
     return tuple(found)
 
 
-def _base(node: ast.ImportFrom, package: str) -> str:
-    """Return the absolute name of what is imported from; empty if it is outside any package."""
-    if not node.level:
-        return node.module or ""
+def _inside(base: str, names: Sequence[str]) -> dict[str, None]:
+    """Return a module and what may be modules in it; nothing if it is outside any package."""
+    return dict.fromkeys([base, *(f"{base}.{name}" for name in names if name != "*")]) if base else {}
+
+
+def _absolute(level: int, module: str, package: str) -> str:
+    """Return the absolute name of a `module` after `level` dots; empty if it is outside any package."""
+    if not level:
+        return module
     parts = package.split(".")
-    above = parts[: len(parts) - node.level + 1] if package else []
-    return ".".join([*above, *([node.module] if node.module else [])]) if above else ""
+    above = parts[: len(parts) - level + 1] if package else []
+    return ".".join([*above, *([module] if module else [])]) if above else ""
 
 
 def _files(name: str, folder: PurePosixPath, find: Find) -> Iterator[tuple[str, str, Path, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import hashlib
 import sys
@@ -11,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
+
+from fedactors.own_code.import_calls import rename
 
 PREFIX = "fedactors_user_"
 
@@ -84,8 +87,13 @@ class _SourceLoader(InspectLoader):
         return self._source.text
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled text. Raises SyntaxError with the user's line."""
-        return compile(self._source.text, self._source.file, "exec", dont_inherit=True)
+        """Return the compiled text, in which modules beside it are imported under their names here.
+
+        Raises SyntaxError with the user's line.
+        """
+        text, file, names = self._source.text, self._source.file, dict(self._source.names)
+        tree = ast.parse(text, file)
+        return compile(tree if rename(tree, names) else text, file, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the text in `module`."""

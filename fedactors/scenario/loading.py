@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ from fedactors.scenario import overrides
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.yaml_text import Lines, data_of, parse
 
-__all__ = ["apply_override", "data_of", "parse", "validate"]
+__all__ = ["apply_overrides", "data_of", "parse", "validate"]
 
 
-def apply_override(data: Any, override: str) -> tuple[str, ...]:
-    """Set one `key.path=value` in scenario data and return its path. Raises ScenarioError if it leads nowhere."""
-    return overrides.apply_override(data, override, Scenario)
+def apply_overrides(data: Any, changes: Iterable[str]) -> None:
+    """Set each `key.path=value` in scenario data. Raises ScenarioError if one leads nowhere, or two contradict."""
+    for _ in overrides.applied(data, changes, Scenario):
+        pass
 
 
 def validate(data: Any, source: str, lines: Lines | None = None, folder: Path | None = None) -> Scenario:

@@ -26,7 +26,7 @@ from fedactors.own_code.user_modules import Source
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.mistakes import NAME, explain
-from fedactors.scenario.overrides import apply_override, source_of
+from fedactors.scenario.overrides import applied, source_of
 from fedactors.scenario.plugin_files import PluginFile, plugins_in
 from fedactors.scenario.population import GroupOptions
 from fedactors.scenario.server_options import ServerOptions
@@ -192,8 +192,7 @@ class Scenario(Options):
         Raises ScenarioError, naming the file, the line or key path, what was found and what is accepted.
         """
         data, lines, source, folder = given_data(path)
-        for override in overrides:
-            given = apply_override(data, override, cls)
+        for given, override in applied(data, overrides, cls):
             lines = {key: line for key, line in lines.items() if key[: len(given)] != given}
             lines[given] = source_of(override)
         return cls.from_data(data, source, lines, folder)

@@ -29,9 +29,9 @@ from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint
 from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
-from fedactors.simulation.fault_notes import FaultNotes
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
+from fedactors.simulation.machine_notes import MachineNotes
 from fedactors.simulation.objective_state import Decide, Objective
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress
@@ -75,7 +75,7 @@ class Execution:
         self._stop = StopRule(self._eras, BestModel(folder.path))
         self._aside = dict(start.quarantined)
         self._watch = Stopwatch(time.perf_counter() - began)
-        self._faults = FaultNotes(folder, progress, fleet.messages)
+        self._notes = MachineNotes(folder, progress, fleet, scenario.cluster.bits)
         self._began = began
         self._before = dict[str, float]()
         self._pending: deque[PlannedRound] = deque()  # submitted, and not recorded yet
@@ -124,8 +124,7 @@ class Execution:
 
     def _played(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
         """Play all rounds, save their state also after an exception, and return why the run ended."""
-        if self._fleet.placement:
-            self._progress.note(self._fleet.placement)
+        self._notes.begin()
         try:
             self._go_on()
             ended = self._rounds(plans, stop)
@@ -137,7 +136,7 @@ class Execution:
             raise
         finally:
             self._saver.close()
-            self._faults.write_messages()
+            self._notes.write_messages()
         return ended
 
     def _rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
@@ -207,8 +206,7 @@ class Execution:
             row = self._recorder.rows.last[-1]
             ended = self._stop.after(row, self._state_now)
         self._saver.save_if_due()
-        self._faults.memory(outcomes)
-        self._faults.spike(self._recorder.rows.last)
+        self._notes.after(outcomes, self._recorder.rows.last)
         self._feed_back(row)
         self._progress.round(row)
         return self._recorder.diverged() or ended
@@ -297,4 +295,4 @@ class Execution:
 
     def _fault(self, version: int, fault: Fault) -> None:
         repeated = version >= self._recorder.plans and fault.cause != UserCallError.__name__
-        self._faults.fault(version, fault, repeated=repeated)
+        self._notes.fault(version, fault, repeated=repeated)

@@ -23,6 +23,7 @@ from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
+from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.fleet_choice import (
     FleetKind,
     has_centre,
@@ -80,7 +81,6 @@ def run(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
-        _note_processors(scenario, opened, shown)
         _try_own_code(prepared, data)
         with RunFolder(new_path(scenario.name) if out is None else Path(out), scenario) as folder:
             _note_locks(folder, shown)
@@ -125,7 +125,6 @@ def resume(
     with user_errors(), _opened(prepared, fleet, actors, address) as opened:
         _note_bits(scenario, shown)
         data = load(prepared)
-        _note_processors(scenario, opened, shown)
         now = beginning(scenario, data)
         refuse_others(start or now, now, data, path, shown.note)
         refuse_lacking(scenario.cluster, fleet)
@@ -191,17 +190,6 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
     progress.note(f"cluster.bits: not portable: {' and '.join(late)} may give other bits than elsewhere ({why})")
 
 
-def _note_processors(scenario: Scenario, fleet: Fleet, progress: Progress) -> None:
-    """Say so if bits may depend on which node trains which clients, as their processors differ."""
-    wanted = scenario.cluster.bits
-    found = sorted({bits.processor_kind(wanted), *fleet.processors(wanted)})
-    if len(found) > 1:
-        progress.note(
-            f"cluster.bits: nodes have unlike processors ({' and '.join(kind or 'unknown' for kind in found)}):"
-            " bits may depend on which node trains which clients"
-        )
-
-
 def _note_locks(folder: RunFolder, progress: Progress) -> None:
     """Say so if nothing keeps another run out of the folder."""
     if not folder.locked:
@@ -212,7 +200,7 @@ def _note_locks(folder: RunFolder, progress: Progress) -> None:
 def _try_own_code(prepared: Prepared, data: Loaded) -> None:
     """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
     task, samples, test, _ = data
-    if not task.runs_own_code:
+    if not runs_own_code(task.model, task.metrics):
         return
     from fedactors.simulation.checks.own_code_trial import try_own_code
 

@@ -21,7 +21,7 @@ from fedactors.study.compared import Compared
 from fedactors.study.run_figures import StudyRow, common_target, validated
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
-from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed, refuse_lost
+from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, axis, crossed, merged, refuse_lost
 
 if TYPE_CHECKING:
     from fedactors.simulation.fleet_choice import FleetKind
@@ -118,8 +118,10 @@ def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *
     """Return a sentence about cells whose servers differ in the rate that they have by default."""
     if clock_only:
         return []
+    groups = [name for name, _ in Scenario.load(path, changes).groups]
     once = {variant_of(_labels(cell)): cell for cell in cells}
-    return rates_of_all([default_rate(Scenario.load(path, (*changes, *cell.overrides))) for cell in once.values()])
+    loaded = [Scenario.load(path, merged(changes, cell, groups)) for cell in once.values()]
+    return rates_of_all(list(map(default_rate, loaded)))
 
 
 def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None) -> None:

@@ -20,7 +20,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests, recorded_digests
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.study.run_folders import folder_of, replay_folder
-from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
+from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed, merged
 
 RUNS = "runs.csv"
 
@@ -44,8 +44,9 @@ class StudyVariants(NamedTuple):
     def folders(self, seed: int, out: Path) -> dict[str, Cell]:
         """Return each cell of a seed and its scenario, by the name of the folder of its run."""
         found = {}
+        groups = [name for name, _ in Scenario.load(self.scenario, self.overrides).groups]
         for cell in crossed(self.axes, [seed]):
-            scenario = Scenario.load(self.scenario, (*self.overrides, *cell.overrides))
+            scenario = Scenario.load(self.scenario, merged(self.overrides, cell, groups))
             run = folder_of(scenario, out)
             found[(replay_folder(run) if self.clock_only else run).name] = cell, scenario
         return found

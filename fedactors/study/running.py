@@ -12,7 +12,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import StudyRow, row
 from fedactors.study.run_folders import complete, folder_of, replay_folder
 from fedactors.study.runs import StudyMachines, StudyRun, played
-from fedactors.study.study_cells import SEED, StudyCell
+from fedactors.study.study_cells import SEED, StudyCell, merged
 
 
 class StudyPace(NamedTuple):
@@ -91,7 +91,7 @@ def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
     work.machines.check()
     if work.clock_only:
         work.machines.refuse_training()
-    runs = [StudyRun(work.scenario, (*work.changes, *cell.overrides), work.out, work.clock_only) for cell in work.cells]
+    runs = _runs(work)
     folders = [folder_of(Scenario.load(one.scenario, one.overrides), work.out) for one in runs]
     order = by_seed(work.cells)
     once = dict[Path, StudyRun]()
@@ -108,6 +108,13 @@ def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
         yield k, one
         left = _left(time.monotonic() - began, len(missing & done.keys()), len(missing))
         tell(one, StudyPace(number, len(order), left))
+
+
+def _runs(work: StudyWork) -> list[StudyRun]:
+    """Return the run of each cell."""
+    groups = [name for name, _ in Scenario.load(work.scenario, work.changes).groups]
+    changes = [merged(work.changes, cell, groups) for cell in work.cells]
+    return [StudyRun(work.scenario, one, work.out, work.clock_only) for one in changes]
 
 
 def _left(seconds: float, done: int, total: int) -> float | None:

@@ -153,7 +153,8 @@ def played(work: Sequence[StudyRun], machines: StudyMachines) -> Iterator[Path]:
 def on_cluster(work: Sequence[StudyRun], address: str) -> Iterator[Path]:
     """Yield the folder of each run, in order; what is not there is run by tasks of a Ray cluster, as many as it can.
 
-    Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here.
+    Each node must see the scenario, its recordings and its data under the same paths; run folders are sent back here,
+    each as soon as its run ends: if another run fails, those that have ended are complete.
     """
     from fedactors.fleet.ray.scatter import Call, scatter
 

@@ -53,6 +53,16 @@ def crossed(axes: Sequence[StudyAxis], seeds: Iterable[int]) -> Iterator[StudyCe
             yield StudyCell((*at, (SEED, seed)), (*changes, f"seed={seed}"))
 
 
+def merged(changes: Iterable[str], cell: StudyCell, groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the overrides of the run of a `cell` of a study that makes `changes` in all runs.
+
+    What the cell sets again is left out of the changes. `groups` are the names of the population's groups.
+    """
+    again = [_path(change, groups) for change in cell.overrides]
+    kept = [one for one in changes if not any(_path(one, groups)[: len(path)] == path for path in again)]
+    return (*kept, *cell.overrides)
+
+
 def refuse_lost(overrides: Iterable[str], axes: Iterable[StudyAxis], groups: Sequence[str]) -> None:
     """Raise ScenarioError if an override sets what every value of an axis sets again, so that it would be lost."""
     varied = {

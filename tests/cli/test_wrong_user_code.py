@@ -248,11 +248,12 @@ CASES = {
 }
 
 
-def told(folder, capsys, task, **more):
-    """Run a scenario that cannot be; return what is said, notes left out."""
+def told(folder, capsys, task, command="run", **more):
+    """Run or check a scenario that cannot be; return what is said, notes left out."""
     (folder / "own.py").write_text(FILE)
     (folder / "wrong.yaml").write_text(yaml.safe_dump(BASE | {"task": BASE["task"] | task} | more))
-    code = main(["run", str(folder / "wrong.yaml"), "--fleet", "local", "--out", str(folder / "run")])
+    where = ["--fleet", "local", "--out", str(folder / "run")] if command == "run" else []
+    code = main([command, str(folder / "wrong.yaml"), *where])
     said = capsys.readouterr().err
     lines = [line for line in said.strip().splitlines() if line and not line.startswith("note: ")]
     assert "Traceback" not in said
@@ -267,6 +268,33 @@ def test_what_is_wrong_is_one_message_before_anything_runs(name, tmp_path, capsy
     task, message = CASES[name]
     assert message in (said := told(tmp_path, capsys, task)), said
     assert not (tmp_path / "run").exists(), "nothing was run"
+
+
+TRIED = [name for name in CASES if name.startswith(("loss", "metric", "detached", "forward")) and "labels" not in name]
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_check_says_what_a_run_says_of_code_that_it_tries(name, tmp_path, capsys):
+    task, message = CASES[name]
+    said = told(tmp_path, capsys, task, "check")
+    assert message in said
+    assert said == told(tmp_path, capsys, task)
+
+
+LINES = {
+    "loss": (loss("loss_raises"), "own.py:loss_raises, line {}", "return outputs[:, 99].mean()"),
+    "metric": (metric("metric_raises"), "own.py, line {}, in metric_raises", "return 1 / 0"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_the_line_of_a_loss_or_a_metric_is_named(name, command, tmp_path, capsys):
+    task, place, line = LINES[name]
+    number = next(k for k, text in enumerate(FILE.splitlines(), 1) if line in text)
+    said = told(tmp_path, capsys, task, command)
+    assert place.format(number) in said
+    assert f"({line})" in said
 
 
 PLUGINS = {

@@ -1,5 +1,6 @@
 """Several nodes, in earnest: Ray's own test cluster on this machine. Same digests, whatever comes, goes or dies."""
 
+import os
 import time
 
 import numpy as np
@@ -86,6 +87,31 @@ def test_each_node_is_asked_for_its_processor_and_a_lost_one_is_left_out(cluster
         monkeypatch.setattr("fedactors.fleet.ray.node_calls._ANSWER_SECONDS", 10.0)
         cluster.remove_node(others[0], allow_graceful=False)
         assert sorted(map(str, on_nodes(nodes, bits.processor_kind, "portable"))) == [bits.vendor()] * 2 + ["None"]
+
+
+VENDOR = """
+from fedactors import bits
+
+bits.vendor = lambda: "Another"
+"""
+
+
+def test_a_node_that_comes_is_asked_for_its_processor_when_an_actor_starts_there(cluster, tmp_path):
+    """Python executes `sitecustomize` in each process of the node that comes, which has another vendor there."""
+    (tmp_path / "sitecustomize.py").write_text(VENDOR)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with RayFleet(None, address="auto") as fleet:
+        assert fleet.processors("portable") == [bits.vendor()]
+        fleet.start(Place, host=True)
+        cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": path})
+        cluster.wait_for_nodes()
+        waited_until = time.monotonic() + 60
+        while not (kinds := fleet.startable_hosts()) and time.monotonic() < waited_until:
+            time.sleep(0.2)
+        fleet.start(Place, host=True, kind=kinds[0])
+        while len(fleet.processors("portable")) == 1 and time.monotonic() < waited_until:
+            time.sleep(0.2)
+        assert fleet.processors("portable") == sorted([bits.vendor(), "Another"])
 
 
 def test_a_node_killed_in_the_middle_changes_no_bit(cluster, expected, tmp_path):

@@ -51,3 +51,24 @@ def said(folder, wanted, kinds, monkeypatch):
 def test_unlike_processors_are_told(wanted, kinds, unlike, tmp_path, monkeypatch):
     note = f"cluster.bits: nodes have unlike processors ({unlike}): bits may depend on which node trains which clients"
     assert said(tmp_path / "run", wanted, kinds, monkeypatch) == ([note] if unlike else [])
+
+
+class Growing(OnOtherNodes):
+    """A local fleet that is asked again after each round, by when further nodes have answered."""
+
+    def __init__(self, kinds):
+        super().__init__({"portable": []})
+        self.answers = kinds
+
+    def processors(self, bits):
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def test_a_node_that_comes_later_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(bits, "vendor", lambda: "A")
+    answers = [["A"], ["A"], ["A", "B"], ["A", "B"], ["A", "B", "C"], ["A", "B"]]
+    monkeypatch.setattr(runner, "open_fleet", lambda *args, **options: Growing(answers))
+    told = Noting()
+    fedactors.run(Scenario.load(QUICKSTART, ["server.rounds=6"]), tmp_path / "run", report=False, progress=told)
+    unlike = [note.partition("(")[2].partition(")")[0] for note in told.notes if "unlike" in note]
+    assert unlike == ["A and B", "A and B and C"]

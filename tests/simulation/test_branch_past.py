@@ -42,10 +42,9 @@ def scenario(*changes):
         "cluster": {"checkpoint_every": 3},
     }  # fmt: skip
     resolved = Scenario.model_validate(said).model_dump(mode="json")
-    from fedactors.scenario.loading import apply_override
+    from fedactors.scenario.loading import apply_overrides
 
-    for change in changes:
-        apply_override(resolved, change)
+    apply_overrides(resolved, changes)
     return Scenario.model_validate(resolved)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fedactors.errors import DataError
+from fedactors.simulation.checks.check import check
 from fedactors.simulation.checks.own_code_trial import try_own_code
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
@@ -53,3 +54,16 @@ def test_a_loss_of_one_number_knows_no_weights_of_samples(tried):
 def test_a_loss_without_gradients_is_refused(tried):
     with pytest.raises(DataError, match=r"own\.py:cut returned a tensor without gradients"):
         tried("cut", weights="w")
+
+
+def test_check_loads_no_large_data_to_try_a_loss(tmp_path, monkeypatch):
+    """What `check` does not try, the run does: `cut` has no gradient."""
+    (tmp_path / "own.py").write_text(CODE)
+    loss = {"name": "torch", "factory": "own.py:cut"}
+    dataset = {"name": "torch", "factory": "own.py:data", "label": "y", "weights": "w"}
+    made = scene(tmp_path, {"dataset": dataset, "model": "logistic", "partition": "iid", "loss": loss})
+    with pytest.raises(DataError, match=r"own\.py:cut returned a tensor without gradients"):
+        check(made)
+    monkeypatch.setattr("fedactors.simulation.checks.check._MOST_DATA", 10)
+    (costly,) = check(made)["costly"]
+    assert costly.endswith("your module, loss and metrics are tried on them when a run starts, not by check")

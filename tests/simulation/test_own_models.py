@@ -60,7 +60,8 @@ def scenario(tmp_path):
     def made(factory="Normed", *overrides):
         file = tmp_path / "own.yaml"
         file.write_text(yaml.safe_dump(BASE))
-        return Scenario.load(file, [f"task.model.factory=nets.py:{factory}", *overrides])
+        factories = [f"task.model.factory=nets.py:{factory}"] if factory else []
+        return Scenario.load(file, [*factories, *overrides])
 
     return made
 
@@ -135,7 +136,7 @@ def test_algorithms_go_with_modules(scenario, tmp_path, factory, overrides):
 def test_a_stack_of_known_layers_is_the_model_of_ours(scenario, tmp_path):
     """The same layers; their first values are other draws, so losses of the first round differ, by less than 10 %."""
     mine = scenario("plain", "server.rounds=1")
-    theirs = scenario("plain", "server.rounds=1", "task.model={name: mlp, hidden: [16]}")
+    theirs = scenario("", "server.rounds=1", "task.model={name: mlp, hidden: [16]}")
     assert prepare(mine).model.layers == prepare(theirs).model.layers
     rows = [played(chosen, tmp_path / name).metrics for name, chosen in (("mine", mine), ("theirs", theirs))]
     start = [float(row[0]["train_loss"]) for row in rows]

@@ -5,7 +5,7 @@ import pytest
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError
 from fedactors.scenario.model import Scenario
-from fedactors.study.study_cells import RECORDING, StudyAxis, axis, axis_of, crossed, refuse_lost
+from fedactors.study.study_cells import RECORDING, StudyAxis, axis, axis_of, crossed, merged, refuse_lost
 
 RATE = "server.algorithm.global_lr"
 
@@ -61,3 +61,11 @@ def test_values_are_read_as_those_of_set_are():
     assert list(axis_of("server.deadline=2020-01-01,1:30").values) == ["2020-01-01", 90]
     with pytest.raises(ScenarioError, match=r"--vary a=\[: the value is not valid YAML"):
         axis_of("a=[")
+
+
+def test_a_run_leaves_out_what_its_cell_sets_again():
+    """An override within a value that the cell sets whole would be refused after it as a contradiction."""
+    recordings = StudyAxis(RECORDING, {"a": ("population.phones.availability={}",)})
+    (cell,) = crossed([recordings], [7])
+    changes = ["population.0.availability.when=wifi", "server.cohort=3", "seed=1"]
+    assert merged(changes, cell, ["phones"]) == ("server.cohort=3", *cell.overrides)

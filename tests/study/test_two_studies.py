@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fedactors.errors import RunFolderError
+from fedactors.errors import ClusterError, RunFolderError
 from fedactors.packaged import file_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.run_folder import RunFolder
@@ -72,3 +72,21 @@ def test_a_cluster_gets_the_file_of_a_scenario_that_is_named(tmp_path, monkeypat
     list(on_cluster([StudyRun(Path("quickstart"), ("server.rounds=1",), tmp_path)], "auto"))
     assert [call.arguments for call in asked] == [(file_of("quickstart").resolve(), ("server.rounds=1",))]
     assert asked[0].arguments[0].is_file()
+
+
+def test_runs_that_ended_on_a_cluster_stay_where_another_one_failed(scenario, tmp_path, monkeypatch):
+    """Of three runs the third ends first, then the first; the second fails."""
+    work = [StudyRun(scenario, ("server.rounds=1", f"seed={seed}"), tmp_path) for seed in (1, 2, 3)]
+    folders = [folder_of(Scenario.load(one.scenario, one.overrides), tmp_path) for one in work]
+
+    def scatter(function, calls, address):
+        yield 2, {"summary.json": b"{}"}
+        yield 0, {"summary.json": b"{}"}
+        raise ClusterError("run 2")
+
+    monkeypatch.setattr("fedactors.fleet.ray.scatter.scatter", scatter)
+    given = on_cluster(work, "auto")
+    assert next(given) == folders[0]
+    with pytest.raises(ClusterError):
+        next(given)
+    assert [(folder / "summary.json").exists() for folder in folders] == [True, False, True]

@@ -18,6 +18,9 @@ class EventDevice:
 
     It is on while its recorded windows, its behaviour (if it has one) and its stay in the population all say so.
     Changes take effect in the phase of their instant: a step that ends when the device goes off has been done.
+
+    One that behaves is followed from the beginning on. What else it may do stands in its recording, so any other one is
+    followed only while it has a trip: the windows before are not played one by one.
     """
 
     def __init__(self, world: EventTime, client: int, stay: tuple[Time, Time], *, behaves: bool) -> None:
@@ -33,6 +36,7 @@ class EventDevice:
         self.stage = "idle"  # of its trip: idle, download, compute or upload
         self.switched = simpy.Event(world.env)  # triggers at the next change of what is above
         self._sources = 0  # processes that may still change it
+        self._followed: list[simpy.Process] = []  # those of its trip, if it is followed only then
         self.seen = SeenWindows()  # when it was on, if it behaves
 
     @property
@@ -48,22 +52,44 @@ class EventDevice:
     def follow(self, life: Waits) -> None:
         """Let a process drive the device from now on."""
         self._sources += 1
+        process = self.world.env.process(self._until_its_end(life))
         if self.behaves:
             self.world.note_source(ends=False)
-        self.world.env.process(self._until_its_end(life))
+        else:
+            self._followed.append(process)
+
+    def begin_following(self, availability: Availability) -> None:
+        """Look up whether the device is on now, and follow its recording from now on."""
+        now = self.world.now
+        self.recorded = availability.is_on(self.client, now)
+        self.here, self.gone = self.arrive <= now, self.depart <= now
+        self.follow(self.stay())
+        self.follow(self.windows(availability))
+
+    def end_following(self) -> None:
+        """Follow its recording no more."""
+        for process in self._followed:
+            if process.is_alive:
+                process.interrupt()
+        self._followed.clear()
 
     def _until_its_end(self, life: Waits) -> Waits:
-        yield from life
-        yield self.world.at(self.world.now, Phase.ON)  # what it said last takes effect before
+        try:
+            yield from life
+            yield self.world.at(self.world.now, Phase.ON)  # what it said last takes effect before
+        except simpy.Interrupt:  # its trip is over
+            self._sources -= 1
+            return
         self._sources -= 1
         self.changed()
         if self.behaves:
             self.world.note_source(ends=True)
 
     def windows(self, availability: Availability) -> Waits:
-        """Play the recorded windows; one that begins where another ends goes on with it."""
-        end = -1
-        for on, off in availability.spans(self.client, 0):
+        """Play the recorded windows from now on; one that begins where another ends goes on with it."""
+        now = self.world.now
+        end = now if self.recorded else -1
+        for on, off in availability.spans(self.client, now):
             if on != end:
                 yield from self._recorded_off(end)
                 yield from self._at(on, Phase.ON)
@@ -82,12 +108,12 @@ class EventDevice:
             self.changed()
 
     def stay(self) -> Waits:
-        """Play the arrival and the departure that are known beforehand."""
-        if 0 < self.arrive < NEVER:
+        """Play the arrival and the departure that are known beforehand, and not over yet."""
+        if not self.here and self.arrive < NEVER:
             yield from self._at(self.arrive, Phase.ARRIVE)
             self.here = True
             self.changed()
-        if self.depart < NEVER:
+        if not self.gone and self.depart < NEVER:
             yield from self._at(self.depart, Phase.DEPART)
             self.gone = True
             self.changed()

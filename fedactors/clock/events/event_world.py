@@ -33,8 +33,8 @@ from fedactors.workload import Workload
 class EventWorld(World, EventTime):
     """A world with processes for the devices that are `eventful`, `(devices,)`.
 
-    Groups that behave come and go at times that nobody foresees; the server waits for what happens. The time at which
-    another device next comes is known from its recording.
+    Groups that behave come and go at times that nobody foresees; the server waits for what happens. Who else is on, and
+    when another device next comes, is looked up in the recordings; windows are played as events during trips.
     """
 
     def __init__(
@@ -58,20 +58,22 @@ class EventWorld(World, EventTime):
         self._here = np.zeros(len(population), bool)
         self._moved: tuple[list[int], list[int]] = ([], [])  # arrived and departed by behaviours since the last Plan
         self._sources = 0  # processes that drive devices which behave, and have not ended
-        clients = np.flatnonzero(self.eventful).tolist()
-        self._limits = EventLimits(len(clients), int(self._behaving.sum()))
-        self.devices = {
-            client: EventDevice(self, client, self._known_stay(client), behaves=bool(self._behaving[client]))
-            for client in clients
-        }
-        for device in self.devices.values():
-            device.recorded = population.availability.is_on(device.client, 0)
-            self.note(device.client, on=device.on, here=device.here)
+        self._limits = EventLimits(int(self.eventful.sum()), int(self._behaving.sum()))
+        self.devices: dict[int, EventDevice] = {}  # those that behave, and those that have had a trip
+        for client in np.flatnonzero(self._behaving).tolist():
+            device = self._device(client)
+            device.begin_following(population.availability)
+            self.note(client, on=device.on, here=device.here)
             device.watch()
-            device.follow(device.stay())
-            device.follow(device.windows(population.availability))
         for group in population.behaving:
             self._behave(group)
+
+    def _device(self, client: int) -> EventDevice:
+        """Return a device that is simulated event by event."""
+        if client not in self.devices:
+            behaves = bool(self._behaving[client])
+            self.devices[client] = EventDevice(self, client, self._known_stay(client), behaves=behaves)
+        return self.devices[client]
 
     def _behave(self, group: BehavingGroup) -> None:
         """Let the devices of a group behave."""
@@ -100,6 +102,8 @@ class EventWorld(World, EventTime):
 
     @override
     def note(self, client: int, *, on: bool, here: bool) -> None:
+        if not self._behaving[client]:
+            return  # it is looked up
         on = on and bool(self.cohort_planner.has_work[client])
         if self._on[client] == on and self._here[client] == here:
             return
@@ -210,19 +214,22 @@ class EventWorld(World, EventTime):
 
     def _process(self, client: int, version: int, deadline: Time, *, single: bool = False) -> TripProcess:
         errand = self.errand(client, version, deadline, single=single)
-        return TripProcess(self, self.devices[client], errand, self.foresight)
+        device = self._device(client)
+        if not device.behaves:
+            device.begin_following(self.population.availability)
+        return TripProcess(self, device, errand, self.foresight)
 
     @override
     def candidates(self, among: str) -> Int64:
         if among == "members":
             return np.flatnonzero((self._here | self._members()) & self.cohort_planner.has_work)
         self.presence.advance(self.now)
-        return np.flatnonzero(self._on | (self.presence.on & ~self.eventful))
+        return np.flatnonzero(self._on | self.presence.on)
 
     def _members(self) -> NDArray[np.bool_]:
-        """Return which devices in columns belong to the population now."""
+        """Return which of the devices that do not behave belong to the population now."""
         people = self.population
-        return ~self.eventful & (people.arrive <= self.now) & (self.now < people.depart)
+        return ~self._behaving & (people.arrive <= self.now) & (self.now < people.depart)
 
     @override
     def next_of(self, clients: Int64, among: str) -> Time:

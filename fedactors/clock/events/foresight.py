@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.events.device import EventDevice
 from fedactors.clock.events.errand import Errand
-from fedactors.clock.flow import Gate, open_always, through
+from fedactors.clock.flow import Flow, open_always, through
 from fedactors.plan import NEVER, SECOND, Outcome, Time
 
 _PPM = 1_000_000
@@ -60,8 +60,9 @@ class Foresight:
         if aim.steps is not None:
             return more <= aim.steps
         left = self.needed(errand, more) - progress
-        gate = self._p.availability.spans
-        return more <= errand.work.wanted and self._answered(gate, errand, device.world.now, left) <= aim.last
+        if more > errand.work.wanted:
+            return False
+        return self._answered(errand, device.world.now, left, interrupted=True) <= aim.last
 
     def never_ends(self, device: EventDevice, errand: Errand, aim: Aim) -> bool:
         """Whether it is known that a trip without a deadline will never report."""
@@ -70,7 +71,7 @@ class Foresight:
             return False
         if aim.loses_work and a.window_end(errand.client, now) < NEVER:
             return False
-        return self._arrives(a.spans, errand, now, errand.work.wanted) >= NEVER
+        return self._arrives(errand, now, errand.work.wanted, interrupted=True) >= NEVER
 
     def needed(self, errand: Errand, steps: int) -> int:
         """Return the integral of the processor's share that `steps` steps take, ppm ns."""
@@ -81,22 +82,32 @@ class Foresight:
         unit, now = errand.work.unit, device.world.now
         units = range(1, errand.work.wanted // unit + 1)
         return unit * bisect_right(
-            units, errand.deadline, key=lambda count: self._arrives(open_always, errand, now, count * unit)
+            units, errand.deadline, key=lambda count: self._arrives(errand, now, count * unit, interrupted=False)
         )
 
-    def _arrives(self, gate: Gate, errand: Errand, begin: Time, steps: int) -> Time:
+    def _arrives(self, errand: Errand, begin: Time, steps: int, *, interrupted: bool) -> Time:
         """Return when the upload of a trip that begins at `begin` arrives; NEVER if it does not."""
-        flows = self.flows
-        asked = self._through(gate, errand.client, begin, errand.latency)
-        got = through(gate, flows.down, errand.client, asked, errand.down * SECOND, NEVER) if asked < NEVER else NEVER
-        return self._answered(gate, errand, got, self.needed(errand, steps))
+        client, flows = errand.client, self.flows
+        asked = self._done(flows.on, client, begin, errand.latency, interrupted=interrupted)
+        got = self._done(flows.down, client, asked, errand.down * SECOND, interrupted=interrupted)
+        return self._answered(errand, got, self.needed(errand, steps), interrupted=interrupted)
 
-    def _answered(self, gate: Gate, errand: Errand, begin: Time, left: int) -> Time:
+    def _answered(self, errand: Errand, begin: Time, left: int, *, interrupted: bool) -> Time:
         """Return when an upload arrives after `left` more work of the processor from `begin` on."""
         client, flows = errand.client, self.flows
-        done = through(gate, flows.share, client, begin, left, NEVER) if begin < NEVER else NEVER
-        answered = self._through(gate, client, done, errand.latency)
-        return through(gate, flows.up, client, answered, errand.up * SECOND, NEVER) if answered < NEVER else NEVER
+        done = self._done(flows.share, client, begin, left, interrupted=interrupted)
+        answered = self._done(flows.on, client, done, errand.latency, interrupted=interrupted)
+        return self._done(flows.up, client, answered, errand.up * SECOND, interrupted=interrupted)
 
-    def _through(self, gate: Gate, client: int, begin: Time, latency: int) -> Time:
-        return through(gate, self.flows.on, client, begin, latency, NEVER) if begin < NEVER else NEVER
+    def _done(self, flow: Flow, client: int, begin: Time, work: int, *, interrupted: bool) -> Time:
+        """Return when `work` of a flow is done from `begin` on, `interrupted` as the recording says, or never.
+
+        At a constant rate that is when the device has been on for long enough, which is looked up. A device whose rates
+        vary goes from window to window, as it does in columns.
+        """
+        a, rate = self._p.availability, flow.constant(client)
+        if begin >= NEVER or work <= 0:
+            return begin
+        if not interrupted or rate is None or self.flows.varying[client]:
+            return through(a.spans if interrupted else open_always, flow, client, begin, work, NEVER)
+        return min(a.reach(client, a.elapsed(client, begin) - (-work // rate)), NEVER) if rate else NEVER

@@ -65,6 +65,7 @@ class TripProcess:
         if self._process.is_alive:
             self._process.interrupt()
         self.device.set_stage("idle")
+        self.device.end_following()
         return self._order(outcome, finished)
 
     def _play(self) -> Waits:

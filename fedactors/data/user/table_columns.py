@@ -59,7 +59,7 @@ class ReadTable(NamedTuple):
 
     def words(self, name: str) -> AnyArray:
         """Return a column as texts, `(rows,)`. Raises DataError if a row has nothing there."""
-        return np.array([str(value) for value in self.filled(name).to_pylist()])
+        return np.array([_word(value) for value in self.filled(name).to_pylist()])
 
     def plain(self, name: str) -> AnyArray:
         """Return a column of integers, floats or texts, as it is. Raises DataError if it is of another type."""
@@ -84,6 +84,13 @@ class ReadTable(NamedTuple):
         return column
 
 
+def _word(value: Any) -> str:
+    """Return a category as text, the same for equal values of unlike types: 2 and 2.0, text and its bytes."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
 def encoded(tables: Sequence[ReadTable], rules: ColumnRules) -> list[AnyArray]:
     """Return the inputs of each table, `(rows, inputs)`; means, deviations and categories are the first one's."""
     columns = [_encoded_column(tables, name, rules) for name in rules.features]
@@ -94,8 +101,8 @@ def _encoded_column(tables: Sequence[ReadTable], name: str, rules: ColumnRules) 
     """Return a column of each table as inputs, `(rows, 1)`, or `(rows, categories)`."""
     train, *others = tables
     if name in rules.categorical:
-        known = np.unique(train.words(name))
-        return [_one_hot(train, name, known, "error"), *(_one_hot(one, name, known, rules.unknown) for one in others)]
+        first = _one_hot(train, train, name, "error")
+        return [first, *(_one_hot(one, train, name, rules.unknown) for one in others)]
     values = [table.numbers(name) for table in tables]
     if rules.standardize:
         mean, deviation = _moments(values[0])
@@ -111,15 +118,21 @@ def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(values.mean()), float(values.std()) or 1.0
 
 
-def _one_hot(table: ReadTable, name: str, known: AnyArray, unknown: Unknown) -> AnyArray:
-    words = table.words(name)
+def _one_hot(table: ReadTable, train: ReadTable, name: str, unknown: Unknown) -> AnyArray:
+    """Return a column of one of the tables as a number for each category of `train`, `(rows, categories)`.
+
+    Categories are the same where their values are. Raises DataError for one that is `unknown`, if that is an error.
+    """
+    known, words = np.unique(train.words(name)), table.words(name)
     places = np.minimum(np.searchsorted(known, words), len(known) - 1)
     there = known[places] == words
     if unknown == "error" and not there.all():
         row = int(there.argmin())
+        types = [table.kind(name), train.kind(name)]
+        mine, others = [f" ({kind})" if types[0] != types[1] else "" for kind in types]
         raise DataError(
-            f'{table.where}: column "{name}", row {row + 1}: "{words[row]}" is not among the {len(known)} categories of'
-            " the training data (accepted: those, or unknown: zeros)"
+            f'{table.where}: column "{name}", row {row + 1}: "{words[row]}"{mine} is not among the {len(known)}'
+            f" categories of the training data{others} (accepted: those, or unknown: zeros)"
         )
     hot: AnyArray = ((places[:, None] == np.arange(len(known))) & there[:, None]).astype(np.float64)
     return hot

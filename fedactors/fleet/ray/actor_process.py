@@ -8,6 +8,7 @@ from typing import Any
 
 import ray
 
+from fedactors.bits import Bits, processor_kind
 from fedactors.fleet import freed_memory
 from fedactors.fleet.base import WorkerClass, perform
 from fedactors.own_code.user_modules import Source, adopt
@@ -47,6 +48,11 @@ class ActorProcess:
     def where(self) -> tuple[str, int]:
         """Return node and process."""
         return ray.get_runtime_context().get_node_id(), os.getpid()
+
+    @ray.method(concurrency_group=OBSERVATION)
+    def processor(self, bits: Bits) -> str:
+        """Return what such bits depend on of the processor here."""
+        return processor_kind(bits)
 
     @ray.method(concurrency_group=OBSERVATION)
     def about(self) -> dict[str, object]:

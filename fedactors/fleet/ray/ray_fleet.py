@@ -19,13 +19,13 @@ from typing import Any, TypeVar, cast
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
-from fedactors.bits import Bits, processor_kind
+from fedactors.bits import Bits
 from fedactors.fleet.base import Actor, Fault, Handle, WorkerClass
 from fedactors.fleet.layout import HostKinds, Want
 from fedactors.fleet.ray import liveness
 from fedactors.fleet.ray.actor_process import NoWorkerError, RestartedError
 from fedactors.fleet.ray.cluster_nodes import alive
-from fedactors.fleet.ray.node_calls import on_nodes
+from fedactors.fleet.ray.node_processors import NodeProcessors
 from fedactors.fleet.ray.placement import CENTRAL, EVALUATOR, SERVER, place
 from fedactors.fleet.ray.processes import ActorProcesses
 from fedactors.fleet.ray.ray_messages import take_messages
@@ -110,7 +110,7 @@ class RayFleet:
         found = place(hosts, kinds, others, self._pause)
         self.hosts = len(found.kinds)
         self.placement = found.table
-        self._placed_on = sorted({*found.host_nodes, *found.other_nodes.values()})
+        self._node_processors = NodeProcessors(sorted({*found.host_nodes, *found.other_nodes.values()}))
         # Ray notes 100,000 calls for a dashboard, which one that is started here does not have
         self._processes = ActorProcesses(
             found,
@@ -134,8 +134,8 @@ class RayFleet:
         return sum(node["Alive"] for node in cast("Any", ray).nodes())
 
     def processors(self, bits: Bits) -> list[str]:
-        """Return the kinds of processors of the nodes that actors were placed on, sorted, each once."""
-        return sorted({kind for kind in on_nodes(self._placed_on, processor_kind, bits) if kind is not None})
+        """Return the kinds of processors of the nodes that actors are on, or were, as far as they have answered."""
+        return self._node_processors.kinds(bits)
 
     def kind_of(self, client: int) -> int:
         """Return the kind of host for the population group of `client`."""
@@ -172,6 +172,7 @@ class RayFleet:
             actor.adopt.remote(files)
         self._made[actor] = actor.make_worker.remote(worker, args)
         self._liveness.watch(actor, worker.__name__)
+        self._node_processors.started(actor)
         self._transport.reconnect(actor)
         return self._made[actor]
 

@@ -12,7 +12,7 @@ from fedactors.errors import UsageError
 from fedactors.papers.campaign.campaign_file import Campaign, CampaignEntry
 from fedactors.papers.campaign.cell_results import CellResult, file_name, load
 from fedactors.papers.experiment import Experiment, Label, Measures, ResultTable
-from fedactors.scenario.loading import apply_override
+from fedactors.scenario.loading import apply_overrides
 from fedactors.scenario.yaml_text import parse, read
 from fedactors.study.runs import StudyRun
 from fedactors.study.study_cells import SEED, StudyCell
@@ -118,8 +118,7 @@ def digest(work: StudyRun) -> str:
     A default that changes bits changes the engine's version; one that is new changes nothing. Raises ScenarioError.
     """
     said, _ = parse(read(work.scenario), str(work.scenario))
-    for override in work.overrides:
-        apply_override(said, override)
+    apply_overrides(said, work.overrides)
     kept = {key: value for key, value in said.items() if key not in ("name", "cluster")}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 

@@ -15,6 +15,7 @@ from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
+from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.fleet_choice import lacking_gpus, refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
@@ -22,6 +23,7 @@ from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
 
 _ROUNDS = 20  # replayed to learn what rounds look like
+_MOST_DATA = 2**30  # bytes that are loaded to try code of the user on
 
 
 @user_errors(ScenarioError)
@@ -39,11 +41,12 @@ def check(
     for text in slow_laws(scenario, budget.for_laws):
         budget.note(text)
     prepared = prepare(scenario, budget.for_laws)
-    budget.note_preparation()
     refuse_engine(prepared)
+    refuse_too_much(prepared, joined=bool(scenario.cluster.address))
     _try_algorithm(prepared)
     _try_attacks(prepared)
-    refuse_too_much(prepared, joined=bool(scenario.cluster.address))
+    _try_own_code(prepared, budget)
+    budget.note_preparation()
     sample = _sample(prepared, budget)
     rounds = sample["plans"] or 1
     foreseen = None if fleet is None else _forecast(prepared, fleet, actors, budget, rounds)
@@ -96,6 +99,28 @@ def _try_attacks(prepared: Prepared) -> None:
 
             with naming(f"{prepared.scenario.source}: population.{group.group}.attack"):
                 try_attack(group.attack)
+
+
+def _try_own_code(prepared: Prepared, budget: Budget) -> None:
+    """Raise DataError, naming the scenario's file, if a module, a loss or a metric of the user cannot be used.
+
+    They are tried as a run tries them: on the first samples, for which torch is imported and the data are loaded.
+    """
+    metrics = [metric.spec() for metric in prepared.scenario.task.metrics]
+    if not runs_own_code(prepared.model, metrics):
+        return
+    size = _memory(prepared)["data"]
+    if size > _MOST_DATA:
+        budget.note(
+            f"loading {size / 1e9:,.1f} GB of data: your module, loss and metrics are tried on them when a run starts,"
+            " not by check"
+        )
+        return
+    from fedactors.simulation.checks.own_code_trial import try_own_code
+    from fedactors.simulation.runner import load
+
+    task, samples, test, _ = load(prepared)
+    try_own_code(prepared, task, samples, test)
 
 
 def _inputs(prepared: Prepared) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from fedactors.data.base import Info
 from fedactors.errors import ScenarioError
-from fedactors.metric_names import CLASS, LABELS, VALUES, info_of
+from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
 from fedactors.models.builder import Describing
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.module_layer import InputSpec
+from fedactors.models.module_layer import InputSpec, ModuleLayer
 from fedactors.models.task_losses import TaskLoss
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
@@ -97,6 +98,14 @@ def check_packages(task: TaskOptions) -> None:
         raise ScenarioError(
             "task.metrics: needs the package torchmetrics (accepted: pip install 'fedactors[metrics]', or no metrics)"
         )
+
+
+def runs_own_code(model: Model, metrics: Sequence[MetricSpec]) -> bool:
+    """Whether a module or the loss of a model, or one of the metrics, is the user's."""
+    loss = model.loss
+    own_loss = isinstance(loss, LossDescription) and loss.reference is not None
+    own_module = any(isinstance(layer, ModuleLayer) for layer in model.layers)
+    return own_loss or own_module or any(spec.factory is not None for spec in metrics)
 
 
 def check_metrics(task: TaskOptions, model: Model) -> None:

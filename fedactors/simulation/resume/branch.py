@@ -20,7 +20,7 @@ from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST, BestModel
 from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, bytes_of, objects_in
 from fedactors.run_files.writing import inner_folder, write
-from fedactors.scenario.loading import apply_override, validate
+from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import prepare
@@ -120,8 +120,7 @@ def _lines(run: Path, at: int) -> list[bytes]:
 def _scenario(run: Path, start: Checkpoint, overrides: Iterable[str]) -> Scenario:
     """Return the run's scenario with something changed. Raises ScenarioError if it may not be."""
     kept = json.loads(json.dumps(start.scenario))
-    for override in overrides:
-        apply_override(kept, override)
+    apply_overrides(kept, overrides)
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     for change in differences(start.scenario, json.loads(json.dumps(scenario.dump()))):
         if change.partition(".")[0].partition(":")[0] not in _FREE:

@@ -18,7 +18,7 @@ from fedactors.errors import RunFolderError
 from fedactors.learning.training_task import OnDemandData, signature
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
 from fedactors.run_files.writer_note import scenario_folder
-from fedactors.scenario.loading import apply_override, validate
+from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
@@ -69,8 +69,7 @@ def scenario_of(run: Path, start: Checkpoint, overrides: Iterable[str] = ()) -> 
     Raises RunFolderError, listing the differences, if anything else is not what it was at the checkpoint.
     """
     kept = scenario_data(run)
-    for override in overrides:
-        apply_override(kept, override)
+    apply_overrides(kept, overrides)
     scenario = validate(kept, str(run / SCENARIO), folder=Path(start.folder))
     refuse_changes(run, start.scenario, json.loads(json.dumps(scenario.dump())))
     return scenario
@@ -108,8 +107,7 @@ def scenario_at_once(run: Path, overrides: Iterable[str] = ()) -> Scenario:
     """
     kept = scenario_data(run)
     before = json.loads(json.dumps(kept))
-    for override in overrides:
-        apply_override(kept, override)
+    apply_overrides(kept, overrides)
     scenario = validate(kept, str(run / SCENARIO), folder=scenario_folder(run))
     refuse_changes(run, before, kept)
     return scenario

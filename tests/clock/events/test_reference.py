@@ -11,6 +11,7 @@ from fedactors.clock.clock import planner
 from fedactors.clock.events.event_world import EventWorld
 from fedactors.clock.synchronous import Rounds, synchronous
 from fedactors.clock.world import World
+from fedactors.plan import NEVER, Outcome
 from fedactors.workload import IDLE, workload
 from tests.clock.flows import flows
 from tests.clock.test_cohort import WORKS
@@ -159,3 +160,34 @@ def test_nothing_counts_after_a_deadline_that_passes_while_the_server_works():
     )
     assert events == columns
     assert [order.up for plan in events[0] for order in plan.orders if order.client == 1] == [0, 0]
+
+
+ONE_ROUND = {"rounds": 1, "among": "available", "quorum": None, "until": None, "before": 0, "during": 0, "after": 0}
+HALF = {"windows": [(0, 1)], "period": 2}  # on for one of every 2 ns
+
+
+def world_of(chosen):
+    """Return a world in which all devices are simulated event by event, with their work."""
+    people, works = population([device for device, _ in chosen]), [work for _, work in chosen]
+    return EventWorld(people, planner(people, 1, 0, 0, 0), works, 1, None, np.ones(len(chosen), bool))
+
+
+def test_windows_are_played_of_devices_with_a_trip_alone():
+    """Of a hundred devices one has a trip, of 100 windows; the events of all their windows were 30,000 and more."""
+    world = world_of([(HALF | {"per_sample": 100}, workload(1, 1, epochs=1, steps=None))] * 100)
+    process = world.env.process(synchronous(world, Rounds(**ONE_ROUND, ask=1, deadline=400)))
+    events = 0
+    while process.is_alive:
+        world.step()
+        events += 1
+    assert [order.outcome.value for order in world.plans[0].orders] == ["complete"]
+    assert events < 2_000
+
+
+def test_a_trip_is_foreseen_to_its_end_however_many_windows_it_takes():
+    """It takes 30,001 of them; after 20,000 the device was taken for one that never reports."""
+    world = world_of([(HALF | {"per_sample": 30_001}, workload(1, 1, epochs=1, steps=None))])
+    device, errand = world._device(0), world.errand(0, 0, NEVER)
+    assert not world.foresight.never_ends(device, errand, world.foresight.aim(device, errand))
+    trip = world.cohort_planner.plan_one(0, 0, 0, NEVER)
+    assert world.cohort_planner.settle_one(trip, 60_001).outcome is Outcome.COMPLETE

@@ -218,3 +218,110 @@ def test_unknown_categories_can_be_zeros(tmp_path, given):
 def test_either_a_test_file_or_a_share(given):
     with pytest.raises(ScenarioError, match="give either test, a file, or test_share"):
         given(test_share=0.5)
+
+
+INDEX = pa.int8()
+TOWNS = pa.array(["Rome", "Oslo", "Rome", "Bern"])
+GRADES = [1, 2, 1, 3]
+
+
+def parquet(folder, train, test):
+    """Return the scenario of two Parquet files, each with a column of towns and one of grades."""
+    for name, table in (("train", train), ("test", test)):
+        pq.write_table(table, folder / f"{name}.parquet")
+    dataset = {"name": "parquet", "train": "train.parquet", "test": "test.parquet", "label": "grade"}
+    options = {"categorical": ["town"], "labels": "remap"}
+    return scene(folder, {"dataset": dataset | options, "model": "logistic", "partition": "iid"}, 1)
+
+
+def pair(town, grade):
+    return pa.table({"town": town, "grade": grade})
+
+
+def coded(values, categories, index=INDEX):
+    """Return an array of categories in that order, as pandas writes a column of the type category."""
+    places = pa.array([categories.index(value) for value in values], index)
+    return pa.DictionaryArray.from_arrays(places, pa.array(categories))
+
+
+HOT = [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]]  # of TOWNS, in the order Bern, Oslo, Rome
+ALIKE = {
+    "texts": pa.array(["Oslo", "Rome"]),
+    "large texts": pa.array(["Oslo", "Rome"], pa.large_string()),
+    "bytes": pa.array([b"Oslo", b"Rome"]),
+    "another order": coded(["Oslo", "Rome"], ["Rome", "Oslo"]),
+    "other categories": coded(["Oslo", "Rome"], ["Kyiv", "Oslo", "Rome", "Lima"], pa.int32()),
+    "categories in large texts": coded(["Oslo", "Rome"], ["Rome", "Oslo"]).cast(
+        pa.dictionary(pa.int16(), pa.large_string())
+    ),
+    "parts with unlike categories": pa.chunked_array([coded(["Oslo"], ["Oslo"]), coded(["Rome"], ["Lima", "Rome"])]),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize(
+    "train", [TOWNS, TOWNS.dictionary_encode(), coded(TOWNS.to_pylist(), ["Rome", "Bern", "Oslo"])]
+)
+def test_categories_of_two_files_are_the_same_where_their_values_are(train, name, tmp_path):
+    _, data = read(parquet(tmp_path, pair(train, GRADES), pair(ALIKE[name], [1, 2])))
+    assert data.x.tolist() == HOT
+    assert data.test_x.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [
+        (pa.array([1, 2, 3]), pa.array([2.0, 3.0])),
+        (pa.array([1, 2, 3], pa.int8()), coded([2, 3], [3, 2])),
+        (coded([1, 2, 3], [3, 2, 1]), coded([2.0, 3.0], [2.0, 3.0])),
+        (pa.array([1.0, 2.0, 3.0]), pa.array([2, 3])),
+        (pa.array(["1", "2", "3"]), pa.array([2, 3])),
+    ],
+)
+def test_categories_that_are_numbers_are_the_same_where_their_values_are(train, test, tmp_path):
+    _, data = read(parquet(tmp_path, pair(train, [1, 2, 1]), pair(test, [1, 2])))
+    assert data.x.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert data.test_x.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("grades", [pa.array([3, 1]), coded([3, 1], [1, 2, 3]), coded([3, 1], [3, 1])])
+@pytest.mark.parametrize("train", [pa.array(GRADES), coded(GRADES, [3, 2, 1]), coded(GRADES, [1, 2, 3, 4])])
+def test_labels_of_two_files_are_the_same_where_their_values_are(train, grades, tmp_path):
+    _, data = read(parquet(tmp_path, pair(TOWNS, train), pair(["Rome", "Bern"], grades)))
+    assert (data.label_names, data.y.tolist(), data.test_y.tolist()) == (("1", "2", "3"), [0, 1, 0, 2], [2, 0])
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (TOWNS, ["Rome", "Lima"], 'row 2: "Lima" is not among the 3 categories of the training data (accepted: those'),
+        (
+            TOWNS.dictionary_encode(),
+            [1, 2],
+            'row 1: "1" (int64) is not among the 3 categories of the training data (dictionary<',
+        ),
+        (
+            TOWNS,
+            pa.array(["Rome", None]).dictionary_encode(),
+            'test.parquet: column "town", row 2: is empty, as 1 in all',
+        ),
+    ],
+    ids=["another one", "of another type", "an empty one"],
+)
+def test_categories_that_training_does_not_know_are_told_with_their_types(train, test, message, tmp_path):
+    with pytest.raises(UsageError) as error:
+        read(parquet(tmp_path, pair(train, GRADES), pair(test, [1, 2])))
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_parts_of_a_file_may_have_unlike_categories(tmp_path):
+    parts = [pair(coded(towns, towns), [1, 2]) for towns in (["Rome", "Oslo"], ["Bern", "Rome"])]
+    with pq.ParquetWriter(tmp_path / "train.parquet", parts[0].schema) as file:
+        for part in parts:
+            file.write_table(part)
+    dataset = {"name": "parquet", "train": "train.parquet", "test_share": 0.5, "label": "grade", "unknown": "zeros"}
+    options = {"categorical": ["town"], "labels": "remap"}
+    _, data = read(scene(tmp_path, {"dataset": dataset | options, "model": "logistic", "partition": "iid"}, 1))
+    assert data.x.sum() == 2
+    assert len(data.test_x) == 2

@@ -1,11 +1,12 @@
-"""Records the real faults of a run: in its folder, and as notes for the person who watches it."""
+"""What a run says of its machines: real faults, which its folder keeps, and nodes whose processors differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedactors.fleet.base import Fault
+from fedactors.bits import Bits, processor_kind
+from fedactors.fleet.base import Fault, Fleet
 from fedactors.fleet.messages import Outcomes
 from fedactors.learning.training_task import MemoryLimit
 from fedactors.run_files.files import RAY_LOG
@@ -14,14 +15,28 @@ from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.run_folder import RunFolder
 
 
-class FaultNotes:
-    """The faults of one run, for its `folder` and its `progress`; `messages` returns what the machinery said newly."""
+class MachineNotes:
+    """Notes for the `progress` of one run, and the faults in its `folder`; the run wants such `bits` of its `fleet`."""
 
-    def __init__(self, folder: RunFolder, progress: Progress, messages: Callable[[], list[str]]) -> None:
+    def __init__(self, folder: RunFolder, progress: Progress, fleet: Fleet, bits: Bits) -> None:
         self._folder = folder
-        self._messages = messages
         self._progress = progress
+        self._fleet = fleet
+        self._bits = bits
         self._limit: MemoryLimit | None = None
+        self._processors: list[str] = []  # that were named last
+
+    def begin(self) -> None:
+        """Say where actors are, and whether processors under them differ."""
+        if self._fleet.placement:
+            self._progress.note(self._fleet.placement)
+        self._compare_processors()
+
+    def after(self, outcomes: Outcomes, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Say what is new after a round, the last of `rows` of metrics."""
+        self._memory(outcomes)
+        self._spike(rows)
+        self._compare_processors()
 
     def fault(self, version: int, fault: Fault, *, repeated: bool) -> None:
         """Record a fault in the round of `version`, whose work is `repeated`, or was done already."""
@@ -33,17 +48,27 @@ class FaultNotes:
 
     def write_messages(self, *further: str) -> bool:
         """Write down what the machinery has said, and `further` texts that are not empty; return whether it was any."""
-        texts = [text for text in (*self._messages(), *further) if text]
+        texts = [text for text in (*self._fleet.messages(), *further) if text]
         for text in texts:
             self._folder.ray_log(text)
         return bool(texts)
 
-    def spike(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _compare_processors(self) -> None:
+        """Say so if bits may depend on which node trains which clients, and again when a node has a further kind."""
+        found = sorted({processor_kind(self._bits), *self._fleet.processors(self._bits)})
+        if len(found) > max(1, len(self._processors)):
+            self._processors = found
+            self._progress.note(
+                f"cluster.bits: nodes have unlike processors ({' and '.join(kind or 'unknown' for kind in found)}):"
+                " bits may depend on which node trains which clients"
+            )
+
+    def _spike(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Say so if the train loss of the last of `rows` of metrics is a jump."""
         if ratio := spike(rows):
             self._progress.note(f"round {rows[-1]['round']}: train loss is {ratio:.1f} times that of the rounds before")
 
-    def memory(self, outcomes: Outcomes) -> None:
+    def _memory(self, outcomes: Outcomes) -> None:
         """Record that memory was too small, when that begins and whenever it changes."""
         if not outcomes.narrow or outcomes.narrow == self._limit:
             return
