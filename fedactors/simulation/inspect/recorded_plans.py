@@ -64,10 +64,12 @@ class RecordedPlans:
 
     def _same(self, other: RecordedPlans, first: int, last: int) -> bool:
         """Whether some plans and their orders have the same columns."""
-        counts = (np.diff(one._begins[first : last + 1]) for one in (self, other))
-        plans = (one._plans.slice(first, last - first) for one in (self, other))
-        orders = (one._orders_of(first, last) for one in (self, other))
-        return np.array_equal(*counts) and all(left.equals(right) for left, right in (plans, orders))
+        mine, theirs = (np.diff(one._begins[first : last + 1]) for one in (self, other))
+        if not np.array_equal(mine, theirs):
+            return False
+        plans = self._plans.slice(first, last - first), other._plans.slice(first, last - first)
+        orders = self._orders_of(first, last), other._orders_of(first, last)
+        return bool(plans[0].equals(plans[1]) and orders[0].equals(orders[1]))
 
     def _orders_of(self, first: int, last: int) -> Any:
         begin, end = self._begins[first], self._begins[last]
