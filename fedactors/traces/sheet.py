@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,13 +131,7 @@ def _from_csv(source: RecordingFile, texts: Sequence[str], times: Sequence[str],
         _CsvColumn(written, name, stripped=name in stripped, is_text=name in texts, is_time=name in times)
         for written, name in zip(order, names, strict=True)
     ]
-    uneven: tuple[int, int] | None = None  # line and fields of the first row that has more or fewer than the header
-    for line, row in rows:
-        if len(row) == len(columns):
-            for column, cell in zip(columns, row, strict=True):
-                column.add(line, cell)
-        elif uneven is None:
-            uneven = line, len(row)
+    uneven = _fill(columns, rows)
     _check(tuple(timed(name, _TIMES)[0] for name in order), source)
     if uneven is not None:
         raise source.error(f"line {uneven[0]}", f"{uneven[1]} fields", f"{len(order)}, as in the header")
@@ -146,6 +140,18 @@ def _from_csv(source: RecordingFile, texts: Sequence[str], times: Sequence[str],
         {column.name: column.texts for column in columns if column.is_text},
         {column.name: column.numbers(source) for column in columns if not column.is_text},
     )
+
+
+def _fill(columns: Sequence[_CsvColumn], rows: Iterable[tuple[int, list[str]]]) -> tuple[int, int] | None:
+    """Convert all rows; return line and fields of the first that has not one field for each column, if there is one."""
+    uneven = None
+    for line, row in rows:
+        if len(row) == len(columns):
+            for column, cell in zip(columns, row, strict=True):
+                column.add(line, cell)
+        elif uneven is None:
+            uneven = line, len(row)
+    return uneven
 
 
 def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
