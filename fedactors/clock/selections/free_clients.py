@@ -26,7 +26,6 @@ class FreeClients:
         self._held: NDArray[np.bool_] = np.zeros(devices, bool)
         self._blocks: NDArray[np.bool_] = np.zeros((-(-devices // _BLOCK), _BLOCK), bool)  # who is free
         self._free = self._blocks.reshape(-1)[:devices]
-        self._counts: Int64 = np.zeros(len(self._blocks), np.int64)  # of free clients in each block
         self._count_all()
         presence.follow(self._changed)
 
@@ -35,7 +34,7 @@ class FreeClients:
         self._presence.advance(time)
 
     def __len__(self) -> int:
-        return int(self._counts.sum())
+        return self._total
 
     def hold(self, client: int) -> None:
         """Count a client as busy, whether it is present or not."""
@@ -55,8 +54,8 @@ class FreeClients:
 
     def at(self, places: Int64) -> Int64:
         """Return the clients at `places` among the free ones, which count from 0 in the order of their numbers."""
-        if len(places) > len(self._counts):
-            return self.all()[places]
+        if len(places) >= len(self._counts):
+            return np.flatnonzero(self._free)[places]
         ends = np.cumsum(self._counts)
         blocks = np.searchsorted(ends, places, side="right")
         inside = places - (ends - self._counts)[blocks]
@@ -64,8 +63,11 @@ class FreeClients:
         return np.array([block * _BLOCK + np.flatnonzero(self._blocks[block])[k] for block, k in found], np.int64)
 
     def _set(self, client: int, *, free: bool) -> None:
-        self._counts[client // _BLOCK] += free - int(self._free[client])
-        self._free[client] = free
+        if free != self._free[client]:
+            more = 1 if free else -1
+            self._free[client] = free
+            self._counts[client // _BLOCK] += more
+            self._total += more
 
     def _changed(self, devices: Int64 | None) -> None:
         """Look again at devices that came or went; None: at all of them."""
@@ -77,7 +79,10 @@ class FreeClients:
         more = free.astype(np.int64) - self._free[devices]
         self._free[devices] = free
         np.add.at(self._counts, devices // _BLOCK, more)
+        self._total += int(more.sum())
 
     def _count_all(self) -> None:
+        """Look at all devices, and count those that are free in each block and in all."""
         np.logical_and(self._presence.on, ~self._held, out=self._free)
         self._counts = np.count_nonzero(self._blocks, axis=1)
+        self._total = int(self._counts.sum())
