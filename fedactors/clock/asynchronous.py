@@ -20,8 +20,8 @@ from functools import partial
 
 import numpy as np
 import simpy
-from numpy.typing import NDArray
 
+from fedactors.clock.selections.askable import Askable
 from fedactors.clock.underway import TripUnderWay
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
@@ -68,10 +68,9 @@ class _Server:
         self._landing = simpy.Event(world.env)  # triggers with the next one
         self.failed: list[Order] = []  # since the last aggregation
         self.inbox: list[Order] = []  # updates not yet aggregated, as they arrived
-        self.busy: NDArray[np.bool_] = np.zeros(len(world.population), bool)  # in flight or in the inbox
+        self.askable = Askable(world, rules.among)  # busy: in flight or in the inbox
         self.failed_streak = 0  # trips in a row that failed
-        self.unreachable: set[int] = set()  # clients whose trip ended at the instant it began,
-        self.unreachable_at: Time = -1  # and that instant
+        self.unreachable_at: Time = -1  # when the clients set aside were asked: their trips ended at that instant
 
     def serve(self) -> Generator[simpy.Event, object, str]:
         rules = self.rules
@@ -128,7 +127,7 @@ class _Server:
         """Return why no further update will come; nothing if there are some that have not been aggregated."""
         if self.inbox:
             return ""
-        return "nobody who can be asked can ever report" if self.unreachable else "nobody can be asked any more"
+        return "nobody who can be asked can ever report" if self.askable.aside else "nobody can be asked any more"
 
     def _ask(self) -> None:
         """Send the newest model to as many clients as there is room for; of a period, only when it begins."""
@@ -139,17 +138,13 @@ class _Server:
             return
         if self.unreachable_at != now:
             self.unreachable_at = now
-            self.unreachable = set()
-        candidates = world.candidates(rules.among)
-        candidates = candidates[~self.busy[candidates]]
-        if self.unreachable:
-            candidates = candidates[~np.isin(candidates, list(self.unreachable))]
-        chosen = world.draw(self.version, candidates, room, self.turn)
+            self.askable.take_back()
+        chosen = self.askable.draw(self.version, room, self.turn)
         deadline = NEVER if rules.deadline is None else min(now + rules.deadline, NEVER)
         for client in chosen.tolist():
             flight = world.begin_one(client, self.version, deadline)
             self.flights[client] = flight
-            self.busy[client] = True
+            self.askable.hold(client)
             flight.landed.callbacks.append(partial(self._note_landing, flight))
         self.turn += bool(len(chosen))
 
@@ -172,14 +167,15 @@ class _Server:
     def _next_candidate(self) -> Time:
         """Return when a free client can be asked; while others work, a time at which that is possible."""
         world, among = self.world, self.rules.among
-        free = ~self.busy
+        busy, aside = self.askable.busy, self.askable.aside
         if self.flights:
-            busy = len(self.flights) + len(self.inbox)
-            soon = world.next_of(np.flatnonzero(free), among) if len(free) < 2 * busy else world.now
+            most_are_busy = len(busy) < 2 * (len(self.flights) + len(self.inbox))
+            soon = world.next_of(np.flatnonzero(~busy), among) if most_are_busy else world.now
             return soon if soon > world.now else world.next_candidate(among)  # which may be a busy one
-        free[list(self.unreachable)] = False
+        free = ~busy
+        free[sorted(aside)] = False
         soon = world.next_of(np.flatnonzero(free), among)
-        return min(soon, world.next_change()) if self.unreachable else soon
+        return min(soon, world.next_change()) if aside else soon
 
     def _land(self) -> None:
         """Add every trip that is over by now to the inbox or to the failed ones, and drop updates that are too old."""
@@ -190,11 +186,11 @@ class _Server:
                 self.inbox.append(order)
                 self.failed_streak = 0
                 continue
-            self.busy[order.client] = False
+            self.askable.release(order.client)
             self.failed.append(order)
             self.failed_streak += 1
             if flight.at_once and flight.over == self.unreachable_at:
-                self.unreachable.add(order.client)
+                self.askable.set_aside(order.client)
         self.landed = []
         self._landing = simpy.Event(self.world.env)
         if not self.rules.waits:
@@ -203,7 +199,7 @@ class _Server:
     def _drop(self, orders: list[Order], outcome: Outcome) -> None:
         for order in orders:
             self.inbox.remove(order)
-            self.busy[order.client] = False
+            self.askable.release(order.client)
             self.failed.append(order._replace(outcome=outcome))
 
     @property
@@ -255,7 +251,7 @@ class _Server:
         lost = self.failed + (self._cancelled() if last else [])
         self.failed = []
         for order in taken:
-            self.busy[order.client] = False
+            self.askable.release(order.client)
         bases = [order.base for order in self.inbox] + [flight.base for flight in self.flights.values()]
         self.version += 1
         arrived, departed = world.movements(now)

@@ -179,7 +179,7 @@ class _EdgeServer:
             deadline=NEVER if deadline is None else deadline,
             history=History(world, members, lambda: world.now - self._apart),
         )
-        return EdgeSelector(rules.selection.start(known), members)
+        return EdgeSelector(rules.selection.start(known))
 
     def play(self) -> Waits:
         """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""
@@ -223,12 +223,13 @@ class _EdgeServer:
         members = rules.members[self.number]
         while True:
             yield world.at(world.now, Phase.DISPATCH)
-            candidates = np.intersect1d(world.candidates(rules.among), members, assume_unique=True)
-            if len(candidates):
-                return world.draw(self.model, candidates, rules.asks[self.number], self.number, self._selector)
+            places = np.flatnonzero(world.ready(rules.among, members))
+            if len(places):
+                drawn = world.draw(self.model, places, rules.asks[self.number], self.number, self._selector)
+                return members[drawn]
             back = world.next_of(members, rules.among)
             if back == NEVER and not world.unforeseen:
-                return candidates
+                return members[places]
             yield from world.until(max(back, world.now + 1), Phase.DISPATCH)
 
     def _round(self, clients: Int64) -> Waits:

@@ -8,6 +8,7 @@ at the new time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ class Presence:
         self._end: Time = 0  # edges before this instant are in the arrays below
         self._cursor = 0
         self._times, self._devices, self._states = no_edges()
+        self._followers: list[Callable[[Int64 | None], None]] = []
         self.on[self._moving] = self._state_at_zero()
         self.on &= self._stay.arrive <= 0
 
@@ -65,6 +67,8 @@ class Presence:
             stop = int(np.searchsorted(self._times, time, side="right"))
             # a device may have several edges in one stretch: numpy keeps the last, and edges are in order
             self.on[self._devices[self._cursor : stop]] = self._states[self._cursor : stop]
+            if stop > self._cursor:
+                self._tell(self._devices[self._cursor : stop])
             self._cursor = max(self._cursor, stop)
             if self._end > time:
                 return None
@@ -83,17 +87,23 @@ class Presence:
         self._cursor = 0
         self._next_edges.seek(time + 1)
         self._end = time + 1
+        self._tell(None)
 
-    def available(self) -> Int64:
-        """Return the ids of the devices that are on, ascending."""
-        return np.flatnonzero(self.on)
+    def follow(self, changed: Callable[[Int64 | None], None]) -> None:
+        """Call `changed` with the devices that came or went, some of them more than once; None: any may have."""
+        self._followers.append(changed)
+
+    def _tell(self, devices: Int64 | None) -> None:
+        for changed in self._followers:
+            changed(devices)
 
     def next_on(self) -> Time:
         """Return when the next device comes on, after the time advanced to; NEVER if none does."""
         while True:
-            rising = np.flatnonzero(self._states[self._cursor :])
-            if len(rising):
-                return int(self._times[self._cursor + rising[0]])
+            coming = self._states[self._cursor :]
+            first = int(coming.argmax()) if len(coming) else 0
+            if len(coming) and coming[first]:
+                return int(self._times[self._cursor + first])
             if not self._more():
                 return NEVER
 

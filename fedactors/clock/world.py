@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock import ontime
-from fedactors.clock.availability import Int64
+from fedactors.clock.availability import ALWAYS, Availability, Int64, join
 from fedactors.clock.cohort import CohortPlanner
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import Meter
 from fedactors.clock.presence import Presence, Stay
 from fedactors.clock.secure_groups import SecureGroups
 from fedactors.clock.selections.base import Selector, UniformSelector, choice_of
+from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import VirtualTime
 from fedactors.plan import NEVER, Moves, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
+
+EVERYBODY = slice(None)
 
 
 class World(VirtualTime):
@@ -81,13 +85,42 @@ class World(VirtualTime):
 
     def candidates(self, among: str) -> Int64:
         """Return the clients with work that can be asked now, ascending: those `available`, or all `members`."""
+        return np.flatnonzero(self.ready(among))
+
+    def ready(self, among: str, clients: Int64 | slice = EVERYBODY) -> NDArray[np.bool_]:
+        """Return which of `clients` have work and can be asked now, `(clients,)`, not to be changed."""
+        presence = self._presence_of(among)
+        presence.advance(self.now)
+        return presence.on[clients]
+
+    def _presence_of(self, among: str) -> Presence:
+        """Return who can be asked in the course of time: those `available`, or all `members`."""
+        return self.presence if among == "available" else self._membership
+
+    @cached_property
+    def _membership(self) -> Presence:
+        """The clients with work that belong to the population, on or off."""
         people = self.population
-        if among == "members":
-            return np.flatnonzero(
-                (people.arrive <= self.now) & (self.now < people.depart) & self.cohort_planner.has_work
-            )
-        self.presence.advance(self.now)
-        return self.presence.available()
+        nothing = np.zeros(len(people), np.int64)
+        always = Availability(join([]), nothing + ALWAYS, nothing, nothing)
+        return Presence(always, self.cohort_planner.has_work, Stay(people.arrive, people.depart))
+
+    def free_clients(self, among: str) -> FreeClients | None:
+        """Return the clients that can be asked, to be drawn by `draw_free`.
+
+        None where a selection other than the uniform one looks at every candidate.
+        """
+        by_place = type(self.selector).choose is UniformSelector.choose
+        return FreeClients(self._presence_of(among)) if by_place else None
+
+    def draw_free(self, version: int, free: FreeClients, count: int, turn: int) -> Int64:
+        """Return what `draw` returns for the candidates that are `free`."""
+        free.advance(self.now)
+        candidates = len(free)
+        if count >= candidates:
+            return free.all()
+        random = stream(self.seed, Purpose.COHORT, turn, version)
+        return np.sort(free.at(UniformSelector.places(candidates, count, random)))
 
     def draw(
         self, version: int, candidates: Int64, count: int | None, turn: int = 0, selector: Selector | None = None
@@ -103,11 +136,9 @@ class World(VirtualTime):
 
     def next_candidate(self, among: str) -> Time:
         """Return when a client can be asked again, at a moment at which none can; NEVER if none ever can."""
-        if among == "available":
-            self.presence.advance(self.now)
-            return self.presence.next_on()
-        later = self.population.arrive[(self.population.arrive > self.now) & self.cohort_planner.has_work]
-        return int(later.min()) if len(later) else NEVER
+        presence = self._presence_of(among)
+        presence.advance(self.now)
+        return presence.next_on()
 
     def next_of(self, clients: Int64, among: str) -> Time:
         """Return when one of `clients` can be asked next, now included; NEVER if none of them ever can."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedactors.engines.micro_batching import out_of_memory
 from fedactors.errors import DataError
 from fedactors.extras import needed
 from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
@@ -41,7 +42,7 @@ def measured(
 ) -> dict[str, float]:
     """Return the measures of `outputs`, `(n, …)`, against labels `y`; NaN where a measure is not defined.
 
-    Raises DataError if a function of the user raises or returns no number.
+    Raises DataError if a function of the user raises or returns no number, and what torch raises where memory lacks.
     """
     found = {}
     for spec in specs:
@@ -72,8 +73,10 @@ def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: 
         warnings.simplefilter("ignore")  # it warns of classes without samples, and of too few samples
         try:
             value = rule(functions, name, *_rows(kind, outputs, y, ignored))
-        except (ValueError, IndexError, RuntimeError):  # too few samples, or of one kind only
-            return math.nan
+        except (ValueError, IndexError, RuntimeError) as error:
+            if out_of_memory(error):
+                raise
+            return math.nan  # too few samples, or of one kind only
     return float(value.double().mean())
 
 

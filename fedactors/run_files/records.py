@@ -5,6 +5,7 @@ A file that was never written gives empty data; a file that cannot be read is an
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +59,8 @@ class DeviceGroup:
 class Records:
     """What a run folder holds.
 
-    `metrics` has one float64 column per figure, NaN where a row lacks it, and one column per outcome. `plans` and
+    `metrics` has one float64 column per figure, NaN where a row lacks it, and one column per outcome, none of which may
+    be changed. `plans` and
     `orders` have one integer column per field, times in ns; an order's `outcome` is an index into `OUTCOMES`.
     `plans` also counts `arrived` and `departed`. A table that was never completed is empty.
     """
@@ -198,14 +200,20 @@ def _metrics(path: Path, named: tuple[str, ...], groups: Sequence[DeviceGroup]) 
     """
     by_group = [AT_CLIENTS + group.name for group in groups]
     named = (*named, *(VALIDATION + name for name in named))
-    columns: dict[str, list[float]] = {name: [] for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
+    columns = {name: array("d") for name in (*_FIGURES, *named, *OUTCOMES, *by_group)}
     moves: list[Move] = []
     for number, row in enumerate(_objects(path)):
         at_groups = _numbers(path, number + 1, _at_groups(row, by_group))
         for name, value in (*_figures(path, number + 1, row, named), *at_groups):
             columns[name].append(np.nan if value is None else value)
         moves += [(number, move) for move in _moves(row)]
-    return {name: np.array(values, np.float64) for name, values in columns.items()}, tuple(moves)
+    return {name: _compact(np.array(values, np.float64)) for name, values in columns.items()}, tuple(moves)
+
+
+def _compact(column: Column) -> Column:
+    """Return a column; one of a single value, such as NaN of a figure that no row has, takes no memory for each row."""
+    alike = column.view(np.int64)  # equal bits: NaN is not equal to itself
+    return np.broadcast_to(column[:1].copy(), column.shape) if len(column) and (alike == alike[0]).all() else column
 
 
 def _at_groups(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.eras import Era, Eras
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.stop_rule import StopRule
@@ -85,11 +86,10 @@ class Execution:
         self._pipeline = Pipeline(fleet, *data, on_fault=self._fault, saved=start.saved())
         self._saver = RunSaver(start, self._recorder, self._pipeline, self._aside, scenario.cluster, progress.note)
 
-    def play(self, recorded_rows: Sequence[dict[str, Any]], stop: int | None) -> Result:
+    def play(self, recorded_rows: MetricRows, stop: int | None) -> Result:
         """Execute every plan after the rounds of `recorded_rows`, the rows of metrics so far, or those before `stop`.
 
-        Returns when the clock has ended and the last task is done. The summary is written before progress ends, which
-        may wait for trackers: that is no time of the run.
+        Returns when the last task is done. The summary is written before progress ends, which may wait for trackers.
         """
         scenario = self._prepared.scenario
         try:
@@ -101,7 +101,7 @@ class Execution:
         finally:
             self._pipeline.close()
 
-    def _recall(self, recorded_rows: Sequence[dict[str, Any]], plans: Iterator[tuple[Plan, bool]]) -> None:
+    def _recall(self, recorded_rows: MetricRows, plans: Iterator[tuple[Plan, bool]]) -> None:
         """Take in the rounds that were recorded before: their rows of metrics, and plans that the clock makes again.
 
         Nothing in the folder has changed until then. Raises RunFolderError if the plans are others than before.
@@ -276,7 +276,7 @@ class Execution:
             self._recorder.folder.model(state)
         self._recorder.conclude_clients(self._planned.tasks.prepared)
         self._recorder.folder.summary(summary)
-        return Result(self._recorder.folder.path, summary, list(self._recorder.rows), state)
+        return Result(self._recorder.folder.path, summary, self._recorder.rows, state)
 
     def _state_now(self) -> dict[str, NDArray[np.float32]]:
         """Return the server's state after the rounds that are recorded. Raises FleetError if it is lost."""

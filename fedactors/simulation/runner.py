@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedactors import bits
 from fedactors.fleet.base import Fleet
@@ -21,6 +21,7 @@ from fedactors.learning.training_task import (
 )
 from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
+from fedactors.run_files.files import METRICS
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.checks.prepare_task import runs_own_code
@@ -41,6 +42,7 @@ from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.availability_sample import write_windows
 from fedactors.simulation.record.code_files import code_changes, code_digests
 from fedactors.simulation.record.folder_claims import check_free, new_path
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.run_folder import RunFolder, check_resumable
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, save
@@ -87,7 +89,7 @@ def run(
             start = beginning(scenario, data)
             save(folder.path, start, None)
             execution = _execution()(prepared, opened, data, folder, shown, start, began)
-            result = execution.play([], stop_after)
+            result = execution.play(MetricRows(folder.path / METRICS), stop_after)
     _draw(folder.path, prepared, execution.clock, shown, report=report)
     return result
 
@@ -153,11 +155,11 @@ def _with_code_of(
     return replace(start, code=code_digests(scenario))
 
 
-def _rows_before(start: Checkpoint | None, prepared: Prepared, path: Path, progress: Progress) -> list[dict[str, Any]]:
+def _rows_before(start: Checkpoint | None, prepared: Prepared, path: Path, progress: Progress) -> MetricRows:
     """Return the rows of metrics up to a checkpoint; none, and say so, if there is no checkpoint yet."""
     if start is None:
         progress.note(f"{path}: ended before its first checkpoint: it starts again from its scenario")
-        return []
+        return MetricRows(path / METRICS)
     refuse_other_tensors(start, prepared)
     return recorded_rows(path, start)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable
 from fractions import Fraction
@@ -18,10 +17,12 @@ _NUMBER = re.compile(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?", re.ASCII)
 def preface(text: str) -> tuple[int, int]:
     """Return how many lines, and characters, of blanks and `#` comments stand above the header."""
     lines, characters = 0, 0
-    for line in io.StringIO(text):
+    while characters < len(text):
+        end = text.find("\n", characters) + 1 or len(text)
+        line = text[characters:end]
         if line.strip() and not line.startswith("#"):
             break
-        lines, characters = lines + 1, characters + len(line)
+        lines, characters = lines + 1, end
     return lines, characters
 
 

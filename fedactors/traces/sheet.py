@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from fedactors.traces.source import RecordingFile, shown
 from fedactors.traces.timeline import Int64
 
 _DIGITS = 19
+_KNOWN = 100_000  # texts of a column that are looked up
 _TIMES = ("from", "to")
 
 
@@ -79,14 +81,7 @@ def parse(
     texts = (*names, *labels)
     if parquet_columns.is_parquet(source.data):
         return _from_parquet(source, texts, times)
-    order, rows = _csv_rows(source)
-    written = dict(zip((timed(name, times)[0] for name in order), order, strict=True))
-    cells = {name: [(line, row[k]) for line, row in rows] for k, name in enumerate(written)}
-    return CsvSheet(
-        tuple(written),
-        {name: _texts(cells[name], stripped=name in names) for name in cells if name in texts},
-        {name: _numbers(cells[name], written[name], name in times, source) for name in cells if name not in texts},
-    )
+    return _from_csv(source, texts, times, stripped=names)
 
 
 def check_name(name: str) -> None:
@@ -95,37 +90,86 @@ def check_name(name: str) -> None:
         raise ValueError(f"the name {shown(name)} begins or ends with a blank (accepted: .parquet)")
 
 
-def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], list[tuple[int, list[str]]]]:
-    """Return the header of a CSV and its rows, each with its line."""
-    text = source.text()
-    skipped, start = preface(text)
-    lines = csv.reader(io.StringIO(text[start:], newline=""), strict=True)
-    try:
-        order = tuple(name.strip().lower() for name in next(lines, []))
-        rows = [(skipped + lines.line_num, row) for row in lines if row]
-    except csv.Error as error:
-        raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
+class _CsvColumn:
+    """One column of a CSV, converted cell by cell: texts, or numbers of eight bytes each."""
+
+    def __init__(self, written: str, name: str, *, stripped: bool, is_text: bool, is_time: bool) -> None:
+        self.name = name
+        self.is_text = is_text
+        self._written = written
+        self._stripped = stripped
+        self._is_time = is_time
+        self._unit = timed(written, _TIMES)[1]
+        self.texts: list[str] = []
+        self._values = array("q")
+        self._known: dict[str, str] = {}  # texts of several rows are kept once
+        self._wrong: tuple[int, str, ValueError] | None = None  # line and text of the first cell that is no number
+
+    def add(self, line: int, cell: str) -> None:
+        """Convert the next cell; after one that is wrong, none."""
+        if self.is_text:
+            text = cell.strip() if self._stripped else cell
+            self.texts.append(self._known.setdefault(text, text) if len(self._known) < _KNOWN else text)
+        elif self._wrong is None:
+            try:
+                self._values.append(_number(cell.strip(), self._is_time, self._unit))
+            except ValueError as error:
+                self._wrong = line, cell, error
+
+    def numbers(self, source: RecordingFile) -> Int64:
+        """Return the numbers. Raises TraceError that names the line of the first cell that is none."""
+        if self._wrong is not None:
+            line, cell, error = self._wrong
+            raise source.error(f"line {line}", *_wrong(cell, self._written, self._is_time, self._unit, error)) from None
+        return np.array(self._values, dtype=np.int64)
+
+
+def _from_csv(source: RecordingFile, texts: Sequence[str], times: Sequence[str], stripped: Sequence[str]) -> CsvSheet:
+    order, rows = _csv_rows(source)
+    names = [timed(name, times)[0] for name in order]
+    columns = [
+        _CsvColumn(written, name, stripped=name in stripped, is_text=name in texts, is_time=name in times)
+        for written, name in zip(order, names, strict=True)
+    ]
+    uneven = _fill(columns, rows)
     _check(tuple(timed(name, _TIMES)[0] for name in order), source)
+    if uneven is not None:
+        raise source.error(f"line {uneven[0]}", f"{uneven[1]} fields", f"{len(order)}, as in the header")
+    return CsvSheet(
+        tuple(names),
+        {column.name: column.texts for column in columns if column.is_text},
+        {column.name: column.numbers(source) for column in columns if not column.is_text},
+    )
+
+
+def _fill(columns: Sequence[_CsvColumn], rows: Iterable[tuple[int, list[str]]]) -> tuple[int, int] | None:
+    """Convert all rows; return line and fields of the first that has not one field for each column, if there is one."""
+    uneven = None
     for line, row in rows:
-        if len(row) != len(order):
-            raise source.error(f"line {line}", f"{len(row)} fields", f"{len(order)}, as in the header")
-    return order, rows
+        if len(row) == len(columns):
+            for column, cell in zip(columns, row, strict=True):
+                column.add(line, cell)
+        elif uneven is None:
+            uneven = line, len(row)
+    return uneven
 
 
-def _texts(cells: list[tuple[int, str]], *, stripped: bool) -> list[str]:
-    """Return the texts of a column; those that are `stripped` without the blanks around them."""
-    return [cell.strip() if stripped else cell for _, cell in cells]
+def _csv_rows(source: RecordingFile) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
+    """Return the header of a CSV, and an iterator of its rows, each with its line, which raises TraceError."""
+    skipped, start = preface(source.text())
+    file = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
+    file.read(start)
+    lines = csv.reader(file, strict=True)
 
-
-def _numbers(cells: list[tuple[int, str]], written: str, is_time: bool, source: RecordingFile) -> Int64:
-    unit = timed(written, _TIMES)[1]
-    values = []
-    for line, cell in cells:
+    def rows() -> Iterator[list[str]]:
         try:
-            values.append(_number(cell.strip(), is_time, unit))
-        except ValueError as error:
-            raise source.error(f"line {line}", *_wrong(cell, written, is_time, unit, error)) from None
-    return np.array(values, dtype=np.int64)
+            yield from lines
+        except csv.Error as error:
+            raise source.error(f"line {skipped + lines.line_num}", str(error), "comma-separated values") from error
+
+    found = rows()
+    order = tuple(name.strip().lower() for name in next(found, []))
+    return order, ((skipped + lines.line_num, row) for row in found if row)
 
 
 def _wrong(cell: str, written: str, is_time: bool, unit: int | None, error: ValueError) -> tuple[str, str]:

@@ -145,3 +145,11 @@ def test_a_measure_of_the_user(tmp_path):
     assert found["bias"] == pytest.approx(float(2 * (VALUE[:, 0] - TRUE).mean()))
     with pytest.raises(DataError, match=r"task\.metrics: bad \(own\.py:bad\)"):
         measured([MetricSpec("bad", parse("own.py:bad", tmp_path))], VALUES, VALUE, TRUE)
+
+
+@pytest.mark.parametrize("name", ["top5", "accuracy", "f1_macro"])
+def test_memory_that_lacks_is_no_value_that_is_not_defined(name):
+    """Scores of two million samples in ten million classes are 160 TB: an error, and not a NaN among the metrics."""
+    outputs, y = torch.zeros(1, 1).expand(2 * 10**6, 10**7), torch.zeros(1, dtype=torch.long).expand(2 * 10**6)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        measured([MetricSpec(name)], CLASS, outputs, y)

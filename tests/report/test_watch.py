@@ -8,7 +8,9 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
+from fedactors.report import watched_run
 from fedactors.report.watch import follow, lines
+from fedactors.run_files import files
 
 
 @pytest.fixture
@@ -29,14 +31,14 @@ def test_new_rows_are_shown_as_they_come_and_the_end_is_seen(going_on, finished)
         lambda: (folder / "metrics.jsonl").write_bytes(b"".join(rows)),
         lambda: shutil.copy(finished / "summary.json", folder),
     ])  # fmt: skip
-    seen = [len(found) for found in follow(folder, lambda seconds: next(acts)())]
+    seen = [found.rounds for found in follow(folder, lambda seconds: next(acts)())]
     assert seen == [2, 4, 1, 6]
 
 
 def test_a_run_that_was_killed_is_not_waited_for(going_on):
     folder, _ = going_on
     looks = []
-    assert [len(rows) for rows in follow(folder, looks.append)] == [2]
+    assert [run.rounds for run in follow(folder, looks.append)] == [2]
     assert len(looks) < 20
 
 
@@ -51,7 +53,7 @@ def test_a_run_that_is_silent_and_alive_is_waited_for(going_on, finished):
 
     with (folder / "metrics.jsonl").open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert [len(rows) for rows in follow(folder, pause)] == [2]
+        assert [run.rounds for run in follow(folder, pause)] == [2]
     assert len(looks) == 50
 
 
@@ -67,8 +69,8 @@ def test_the_command_says_how_a_finished_run_went(finished, capsys):
 
 
 def test_a_replay_has_no_accuracy_to_show(replayed):
-    rows = next(follow(replayed))
-    assert not any("accuracy" in line for line in lines(replayed, rows))
+    run = next(follow(replayed))
+    assert not any("accuracy" in line for line in lines(replayed, run))
 
 
 def test_what_is_no_run_is_refused(tmp_path, capsys):
@@ -119,3 +121,50 @@ def test_measures_that_cannot_be_drawn_and_words_that_steer_a_terminal_are_left_
     said = capsys.readouterr().out
     assert said.startswith("a\\x1b]0;title\\x07: round 6\n")
     assert f"accuracy   {rows[-2]['accuracy']:.4f}" in said
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Return a list to which every line that is parsed is added."""
+    found = []
+
+    def noted(path, text, line=None):
+        found.append(line)
+        return files.json_of(path, text, line)
+
+    monkeypatch.setattr(watched_run, "json_of", noted)
+    return found
+
+
+def test_each_line_is_read_once(going_on, parsed):
+    """A line that is half there is left for the next look; a row that was read is not read again."""
+    folder, rows = going_on
+    metrics = folder / "metrics.jsonl"
+    run = watched_run.WatchedRun(metrics)
+    assert run.look()
+    assert not run.look()
+    assert parsed == [1, 2]
+    metrics.write_bytes(b"".join(rows[:5]))
+    assert run.look()
+    assert parsed == [1, 2, 3, 4, 5]
+    once = watched_run.WatchedRun(metrics)
+    once.look()
+    assert lines(folder, run) == lines(folder, once)
+
+
+def test_a_file_that_does_not_go_on_is_read_from_the_start(going_on, finished, parsed):
+    """Resumed from a checkpoint and as long as before, but with other times in it; or another file of that name."""
+    folder, rows = going_on
+    metrics = folder / "metrics.jsonl"
+    run = watched_run.WatchedRun(metrics)
+    metrics.write_bytes(b"".join(rows[:4]))
+    run.look()
+    longer = json.dumps({**json.loads(rows[3]), "wall_seconds": 12345.678901}).encode() + b"\n"
+    metrics.write_bytes(b"".join(rows[:3]) + longer + rows[4])
+    assert run.look()
+    assert parsed == [1, 2, 3, 4, 1, 2, 3, 4, 5]
+    assert run.rounds == 5
+    (folder / "other").write_bytes(b"".join(rows[:5]))
+    (folder / "other").replace(metrics)
+    assert run.look()
+    assert parsed[9:] == [1, 2, 3, 4, 5]

@@ -7,6 +7,7 @@ import pytest
 
 import fedactors
 from fedactors.errors import RunFolderError, ScenarioError
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.run_totals import RunTotals
 from fedactors.simulation.replay import replay
 from fedactors.simulation.runner import resume
@@ -85,3 +86,15 @@ def test_contributions_are_as_uneven_as_gini_says():
     assert gini([4], 4) == pytest.approx(0.75)
     assert gini([4, 2, 1, 3], 4) == pytest.approx(0.25)
     assert gini([], 4) == 0
+
+
+def test_rows_of_metrics_are_read_when_a_program_asks_for_them(tmp_path, monkeypatch):
+    """A run reads its rows twice, one at a time, for its summary; no list of them is made until `metrics` is read."""
+    made, loops = with_feedback(POLICIES[0]), []
+    every = MetricRows.__iter__
+    monkeypatch.setattr(MetricRows, "__iter__", lambda self: loops.append(len(self)) or every(self))
+    found = fedactors.run(made, tmp_path / "run", fleet="local", report=False)
+    assert loops == [0, 8, 8]
+    rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert found.metrics == list(found.rows) == rows
+    assert found.metrics is found.metrics

@@ -33,3 +33,12 @@ def test_rows_are_those_added_and_the_last_are_at_hand(tmp_path):
     assert len(rows) == 40
     assert list(rows) == added
     assert rows.last == added[-16:]
+
+
+def test_rows_that_are_in_the_file_already_are_read_by_each_loop(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(f'{{"round": {k}}}\n' for k in range(1, 6)))
+    rows = MetricRows(path, 3)
+    assert [row["round"] for row in rows] == [row["round"] for row in rows] == [1, 2, 3]
+    rows.add({"round": 4})
+    assert (len(rows), [row["round"] for row in rows][-1]) == (4, 4)

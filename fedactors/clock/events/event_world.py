@@ -22,10 +22,11 @@ from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
 from fedactors.clock.events.trip_process import TripProcess
 from fedactors.clock.selections.base import Selector
+from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import Waits
-from fedactors.clock.world import World
+from fedactors.clock.world import EVERYBODY, World
 from fedactors.plan import Moves, Phase, Time
 from fedactors.workload import Workload
 
@@ -220,11 +221,13 @@ class EventWorld(World, EventTime):
         return TripProcess(self, device, errand, self.foresight)
 
     @override
-    def candidates(self, among: str) -> Int64:
-        if among == "members":
-            return np.flatnonzero((self._here | self._members()) & self.cohort_planner.has_work)
-        self.presence.advance(self.now)
-        return np.flatnonzero(self._on | self.presence.on)
+    def ready(self, among: str, clients: Int64 | slice = EVERYBODY) -> NDArray[np.bool_]:
+        noted = self._here & self.cohort_planner.has_work if among == "members" else self._on
+        return noted[clients] | (super().ready(among, clients) & ~self._behaving[clients])
+
+    @override
+    def free_clients(self, among: str) -> FreeClients | None:
+        return None  # devices that behave come and go without telling it
 
     def _members(self) -> NDArray[np.bool_]:
         """Return which of the devices that do not behave belong to the population now."""

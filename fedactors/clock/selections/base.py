@@ -174,9 +174,12 @@ class UniformSelector:
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return `count` of `candidates`."""
-        if count >= len(candidates):
-            return candidates
-        return candidates[random.choice(len(candidates), count, replace=False, shuffle=False)]
+        return candidates if count >= len(candidates) else candidates[self.places(len(candidates), count, random)]
+
+    @staticmethod
+    def places(candidates: int, count: int, random: np.random.Generator) -> Int64:
+        """Return which `count` of so many `candidates` are drawn, in any order; there are more of them."""
+        return random.choice(candidates, count, replace=False, shuffle=False)
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
         """Ignore the losses."""

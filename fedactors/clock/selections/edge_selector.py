@@ -12,19 +12,17 @@ from fedactors.plan import Plan
 
 
 class EdgeSelector:
-    """Asks a `selector` that knows the clients by their places among the `members` of an edge, ascending."""
+    """Asks a `selector` that knows clients by their places among the members of the edge, as candidates are given."""
 
-    def __init__(self, selector: Selector, members: Int64) -> None:
+    def __init__(self, selector: Selector) -> None:
         self._selector = selector
-        self._members = members
         self._asked = 0  # times
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
         """Return `count` of `candidates`."""
-        places = np.searchsorted(self._members, candidates)
-        chosen = choice_of(self._selector, places, count, self._asked, random)
+        chosen = choice_of(self._selector, candidates, count, self._asked, random)
         self._asked += 1
-        return self._members[chosen]
+        return chosen
 
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
         """Refuse losses: selections that follow from them are refused at edges."""

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from fedactors.run_files.files import METRICS, SUMMARY, TIERS, damaged, lines_of
+from fedactors.run_files.files import METRICS, SUMMARY, damaged, objects_in, reading
 from fedactors.run_files.summary_file import summary_of
-from fedactors.run_files.tables import ORDER_COLUMNS, PLAN_COLUMNS, columns_of
-from fedactors.run_files.tier_table import tiers_of
+from fedactors.simulation.inspect.recorded_plans import CLIENT, RecordedPlans
 from fedactors.simulation.record.digests import WALL
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.resume import differences
 
 _MOST = 20  # differences of one kind that are listed
-_CLIENT = "client "  # begins the key of an order among a plan's
 _MODELS = {True: "the same bits", False: "differs", None: "none in a replay"}
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
 
 
 def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
@@ -33,16 +31,15 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     """
     folders = Path(one), Path(other)
     before, now = (scenario_data(folder) for folder in folders)
-    metrics = [lines_of(folder / METRICS) for folder in folders]
-    plans = [_plans(folder) for folder in folders]
     finals, models = zip(*map(_end, folders), strict=True)
     replays = [model is None for model in models]
+    rounds, metrics = _parting_metrics(folders, only_common=any(replays))
     return {
         "runs": [str(folder) for folder in folders],
         "scenario": list(differences(before, now)),
-        "rounds": [len(rows) for rows in metrics],
-        "plans": _parting(*plans),
-        "metrics": _parting(*metrics, only_common=any(replays)),
+        "rounds": rounds,
+        "plans": _parting_plans(*map(RecordedPlans, folders)),
+        "metrics": metrics,
         "replays": replays,
         "final": list(finals),
         "model_equal": None if None in models else models[0] == models[1],
@@ -50,18 +47,43 @@ def diff(one: str | Path, other: str | Path) -> dict[str, Any]:
     }
 
 
-def _parting(one: Rows, other: Rows, *, only_common: bool = False) -> dict[str, Any]:
-    """Return how many rows at the beginning are equal, and what differs in the first that is not.
+def _parting_plans(one: RecordedPlans, other: RecordedPlans) -> Row:
+    """Return how many plans at the beginning are equal, and what differs in the first that is not."""
+    for number, left, right in one.unlike(other):
+        if apart := _apart(left, right):
+            return _first(number, apart)
+    return _none(min(len(one), len(other)))
+
+
+def _parting_metrics(runs: Sequence[Path], *, only_common: bool) -> tuple[list[int], Row]:
+    """Return how many rows of metrics each of two runs has, and where they part, as `_parting_plans` does.
 
     With `only_common`, keys that one of two rows lacks are no difference.
     """
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        names = [key for key in left if key in right] if only_common else {**left, **right}
-        keys = [key for key in names if key not in WALL and left.get(key) != right.get(key)]
-        if keys:
-            apart = {key: [left.get(key), right.get(key)] for key in keys[:_MOST]}
-            return {"equal_rounds": number, "first": {"round": number + 1, "apart": apart}}
-    return {"equal_rounds": min(len(one), len(other)), "first": None}
+    counts, found = [0, 0], None
+    with reading(runs[0] / METRICS) as one, reading(runs[1] / METRICS) as other:
+        files = [objects_in(run / METRICS, lines) for run, lines in zip(runs, (one, other), strict=True)]
+        for rows in zip_longest(*files):
+            left, right = rows
+            if found is None and None not in rows and (apart := _apart(left, right, only_common=only_common)):
+                found = _first(min(counts), apart)
+            counts = [count + (row is not None) for count, row in zip(counts, rows, strict=True)]
+    return counts, found or _none(min(counts))
+
+
+def _apart(left: Row, right: Row, *, only_common: bool = False) -> Row:
+    """Return the first keys that differ in two rows, with both values; empty if none does."""
+    names = [key for key in left if key in right] if only_common else {**left, **right}
+    keys = [key for key in names if key not in WALL and left.get(key) != right.get(key)]
+    return {key: [left.get(key), right.get(key)] for key in keys[:_MOST]}
+
+
+def _first(number: int, apart: Row) -> Row:
+    return {"equal_rounds": number, "first": {"round": number + 1, "apart": apart}}
+
+
+def _none(equal: int) -> Row:
+    return {"equal_rounds": equal, "first": None}
 
 
 def _end(folder: Path) -> tuple[dict[str, float] | None, str | None]:
@@ -78,31 +100,6 @@ def _made_with(folder: Path) -> Mapping[str, Any]:
     """Return the programs and instructions that a run was computed with; empty if its folder does not say."""
     found = summary_of(folder).get("made_with")
     return found if isinstance(found, dict) else {}
-
-
-def _plans(folder: Path) -> Rows:
-    """Return one row for each plan, with its tier and its orders, by client, and by trip of those asked again.
-
-    Raises RunFolderError if a table cannot be read, or is that of other plans.
-    """
-    plans = columns_of(folder / "plans.parquet", PLAN_COLUMNS)
-    orders = columns_of(folder / "orders.parquet", ORDER_COLUMNS)
-    try:
-        rows = {plan["version"]: dict(plan) for plan in plans.to_pylist()}
-        trips: Counter[tuple[int, int]] = Counter()
-        for order in orders.to_pylist():
-            version, client = order["version"], order["client"]
-            trips[version, client] += 1
-            number = trips[version, client]
-            name = f"{_CLIENT}{client}, trip {number}" if number > 1 else f"{_CLIENT}{client}"
-            rows[version][name] = {k: v for k, v in order.items() if k != "client"}
-    except (ValueError, KeyError) as error:
-        raise damaged(folder / "orders.parquet", f"orders without a plan, or without {error}") from None
-    for version, tier in tiers_of(folder):
-        if version not in rows:
-            raise damaged(folder / TIERS, f"a tier of round {version + 1}, which plans.parquet does not have")
-        rows[version] |= tier._asdict()
-    return [rows[version] for version in sorted(rows)]
 
 
 def text(found: Mapping[str, Any]) -> str:
@@ -138,7 +135,7 @@ def _change(key: str, before: Any, now: Any) -> str:
     if isinstance(before, dict) and isinstance(now, dict):
         apart = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         return "; ".join(f"{name} {_short(before.get(name))}, now {_short(now.get(name))}" for name in apart)
-    if key.startswith(_CLIENT):
+    if key.startswith(CLIENT):
         return "not asked, now asked" if before is None else "asked, now not asked"
     return f"{_short(before)}, now {_short(now)}"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from fedactors.run_files.files import damaged
 WALL = frozenset(
     {"wall_seconds", "cost", "bytes_reduced"}
 )  # keys of a metrics row that tell the machine's time, not the simulation's
+
+Row = TypeVar("Row", bound=Mapping[str, object])
 
 
 class Digests:
@@ -47,13 +50,17 @@ class Digests:
         return {"plans": self._plans.hexdigest(), "metrics": self._metrics.hexdigest()}
 
 
-def refuse_odd_times(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Raise RunFolderError if rows of metrics have a column of real time, which no digest covers, that is no number."""
+def refuse_odd_times(path: Path, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of metrics, from the first line on.
+
+    Raises RunFolderError if one has a column of real time, which no digest covers, that is no number.
+    """
     for number, row in enumerate(rows, 1):
         for key in sorted(WALL & row.keys()):
             value = row[key]
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
                 raise damaged(path, f"{key} {json.dumps(value)[:40]}", "a number from 0 on", number)
+        yield row
 
 
 def model_digest(state: Mapping[str, NDArray[np.float32]]) -> str:

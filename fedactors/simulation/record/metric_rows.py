@@ -14,10 +14,10 @@ _LAST = 16  # rows in memory: as many as a look back at the last rounds needs
 
 
 class MetricRows:
-    """The rows of the file of metrics at `path`, as far as they were added here."""
+    """The rows of the file of metrics at `path`: the first `count`, and those that were added here."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._count = path, 0
+    def __init__(self, path: Path, count: int = 0) -> None:
+        self._path, self._count = path, count
         self._last = deque[dict[str, Any]](maxlen=_LAST)
 
     def add(self, row: dict[str, Any]) -> None:
@@ -27,7 +27,7 @@ class MetricRows:
 
     @property
     def last(self) -> list[dict[str, Any]]:
-        """The rows of the last 16 rounds, or of all if there are fewer."""
+        """The last 16 rows that were added, or all of them if there are fewer."""
         return list(self._last)
 
     def __len__(self) -> int:

@@ -59,7 +59,7 @@ def branch(
     """
     path, shown = Path(recorded), progress or Silent()
     lines = _lines(path, at)
-    rows = list(objects_in(path / METRICS, lines))
+    rows = list(refuse_odd_times(path / METRICS, objects_in(path / METRICS, lines)))
     known = load(path)
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
     code_changes(path, known.code, before, allowed=False)
@@ -109,11 +109,9 @@ def name_of(scenario: Scenario) -> str:
 
 def _lines(run: Path, at: int) -> list[bytes]:
     """Return the first `at` lines of metrics."""
-    path = run / METRICS
-    rows = bytes_of(path).splitlines(keepends=True)
+    rows = bytes_of(run / METRICS).splitlines(keepends=True)
     if not 1 <= at <= len(rows):
         raise RunFolderError(f"{run}: no round {at} to branch at (accepted: 1 to {len(rows)})")
-    refuse_odd_times(path, objects_in(path, rows[:at]))  # raises if one is damaged, too
     return rows[:at]
 
 

@@ -16,13 +16,14 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.holdings import Part
 from fedactors.errors import RunFolderError
 from fedactors.learning.training_task import OnDemandData, signature
-from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, bytes_of, damaged, objects_in
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, reading
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.eras import Era
+from fedactors.simulation.record.metric_rows import MetricRows
 from fedactors.simulation.record.recorded_scenario import scenario_data
 from fedactors.simulation.resume.checkpoint import Checkpoint, checkpoints, load
 from fedactors.version import ENGINE, VERSION
@@ -176,19 +177,27 @@ def _same_data(start: Checkpoint, now: Checkpoint, data: Iterable[Any]) -> bool:
     return form != now.data.rpartition(":")[0] or start.data == now.data
 
 
-def recorded_rows(run: Path, start: Checkpoint) -> list[dict[str, Any]]:
+def recorded_rows(run: Path, start: Checkpoint) -> MetricRows:
     """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
     path = run / METRICS
-    rows = list(objects_in(path, bytes_of(path, start.metrics_bytes).splitlines()))
-    refuse_odd_times(path, rows)
+    rows = 0
     digests = Digests()
-    for row in rows:
+    for row in refuse_odd_times(path, objects_in(path, _lines_before(path, start.metrics_bytes))):
+        rows += 1
         digests.metrics(row)
-    if start.plans and (len(rows) != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
+    if start.plans and (rows != start.plans or digests.values()["metrics"] != start.digests["metrics"]):
         last, *others = checkpoints(run)
         hint = "; the checkpoint before it may fit: --previous" if others and last.name == start.path.name else ""
         raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with{hint}")
-    return rows
+    return MetricRows(path, rows)
+
+
+def _lines_before(path: Path, end: int) -> Iterator[bytes]:
+    """Yield the lines in the first `end` bytes of a file. Raises RunFolderError if it cannot be read."""
+    with reading(path) as file:
+        while line := file.readline(end):
+            end -= len(line)
+            yield line
 
 
 def _data_digest(data: Iterable[Any]) -> str:
