@@ -31,6 +31,12 @@ def extend_compare(command: argparse.ArgumentParser) -> None:
         help="server.algorithm=fedavg,fsl; several: all pairs",
     )
     command.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds for each variant (default: 5)")
+    command.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="what ranks variants (default: sweep.measure if the file names one, accuracy at clients where these have"
+        " models of their own, or accuracy)",
+    )
     command.add_argument("--baseline", metavar="NAME", help="the variant others are compared with (default: the first)")
     command.add_argument("--against", choices=AGAINST, help="what --plot draws accuracies against (default: round)")
     command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
@@ -71,7 +77,7 @@ def run_compare(options: argparse.Namespace) -> int:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     axes = _axes(options, base)
     _refuse_other(options, axes, seeds_of(base, options.seeds), out)
-    further = {"baseline": options.baseline, "confidence": options.confidence}
+    further = {"baseline": options.baseline, "confidence": options.confidence, "measure": options.measure}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
     files = {

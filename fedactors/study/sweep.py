@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedactors.errors import ScenarioError, suggestion
-from fedactors.metric_names import TEST, VALIDATION, chooser
+from fedactors.errors import ScenarioError
+from fedactors.metric_names import VALIDATION, chooser
 from fedactors.report.measures import Floats
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import refuse_best_round, seeds_of
 from fedactors.study.heat_map import HeatMap
+from fedactors.study.ranking import ranking_column, refuse_unknown, refuse_unmeasured
 from fedactors.study.run_figures import (
-    AT_CLIENTS,
     MEASURES,
     Figures,
     Measure,
     StudyRow,
-    chooses,
     figures,
-    learned,
     measure_of,
     rises_of,
     titled,
@@ -192,7 +190,7 @@ def sweep(
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     refuse_lost(changes, axes, [name for name, _ in base.groups])
-    _refuse_unmeasured(base, axes, shown, clock_only=clock_only)
+    refuse_unmeasured(base, axes, "sweep.measure", shown, clock_only=clock_only)
     refuse_best_round(base, axes, window)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
@@ -202,7 +200,7 @@ def sweep(
     beside = [chooser(name, own, validated=False) for name in named]  # the columns that are named
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
-        return Swept(base.name, axes, rows, _column(shown, rows), target, window, beside)
+        return Swept(base.name, axes, rows, ranking_column(shown, rows), target, window, beside)
 
     found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
@@ -215,51 +213,8 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
     known = (*MEASURES, *base.task.own_metrics)
     beside = base.sweep.beside if base.sweep else []
     for key, name in (("measure", shown), *(("beside", name) for name in beside)):
-        if not _is_measure(name, known):
-            raise ScenarioError(f'{base.source}: sweep.{key}: no measure "{name}"{suggestion(name, known)}')
+        refuse_unknown(base, f"sweep.{key}", name, known)
     if shown.endswith("_to") and target is None:
         accepted = "(accepted: --target, an accuracy)"
         raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")
     return shown
-
-
-def _is_measure(name: str, known: Container[str]) -> bool:
-    """Whether a name is one of the `known` measures, or says of which samples one of these is."""
-    bare = _bare(name, known)
-    return bare in known and (bare == name or chooses(bare))
-
-
-def _bare(name: str, known: Container[str]) -> str:
-    """Return the name of a measure without what says of which samples it is."""
-    return name if name in known else name.removeprefix(TEST).removeprefix(VALIDATION)
-
-
-def _column(shown: str, rows: Sequence[StudyRow]) -> str:
-    """Return the figure by which places are ranked: of samples for validation, where all runs have some."""
-    finished = [one.records for one in rows if not one.failure]
-    if not finished or not chooses(shown):
-        return shown
-    return chooser(shown, finished[0].measures, validated=validated(rows))
-
-
-def _refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], shown: str, *, clock_only: bool) -> None:
-    """Raise ScenarioError if no run can have a figure of the measure `shown`."""
-    if clock_only and (learned(shown) or shown.endswith("_to")):
-        raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
-    changed = [change for one in axes for changes in one.values.values() for change in changes]
-    key, why = _lacking(base, _bare(shown, base.task.own_metrics))
-    if why and not any(change.startswith(key) for change in changed):
-        raise ScenarioError(f"{base.source}: sweep.measure: no run has a figure of {shown}: the scenario {why}")
-
-
-def _lacking(base: Scenario, shown: str) -> tuple[str, str]:
-    """Return by which key a scenario would get figures of a measure, and why it has none; nothing if it has."""
-    if shown in AT_CLIENTS and base.server.evaluation is None:
-        return "server.evaluation", "has no server.evaluation"
-    if shown == "epsilon" and base.server.privacy is None:
-        return "server.privacy", "has no server.privacy"
-    if shown in ("joules", "joules_to") and not any(group.energy for group in base.population):
-        return "population", "has no group with energy"
-    if shown in ("accuracy", "rounds_to", "seconds_to", "bytes_to") and base.task.has_accuracy is False:
-        return "task", "learns values, which have no accuracy"
-    return "", ""

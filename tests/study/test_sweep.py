@@ -13,8 +13,8 @@ import pytest
 from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
-from fedactors.study import sweep as module
 from fedactors.study import sweep_page
+from fedactors.study.ranking import refuse_unmeasured
 from fedactors.study.run_figures import StudyRow, figures
 from fedactors.study.study_cells import axis
 from fedactors.study.sweep import Swept, sweep
@@ -199,4 +199,4 @@ def test_a_measure_that_no_run_has_is_told_before_anything_runs(words, why, scen
 
 def test_a_measure_that_an_axis_asks_for_is_no_mistake(scenario):
     base = Scenario.load(scenario)
-    module._refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "client_accuracy", clock_only=False)
+    refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "--measure", "client_accuracy", clock_only=False)
