@@ -19,7 +19,7 @@ from fedactors.simulation.checks.default_weights import default_weights, weights
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
-from fedactors.study.ranking import asked_measure, evaluates_own_models, has_own_models, ranking_column, unused_model
+from fedactors.study.ranking import asked_measure, ranking_column, unused_model, with_own_models
 from fedactors.study.run_figures import StudyRow, common_target, validated
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
@@ -99,15 +99,12 @@ def compare(
         raise ScenarioError(f"{scenario}: nothing is varied (accepted: the values of at least one key)")
     cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
-    first = variants[0] if baseline is None else baseline
-    if first not in variants:
-        raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    first = _baseline(baseline, variants)
     refuse_best_round(base, axes, window)
     where = Path(out or f"runs/studies/{base.name}")
     asked, beside = asked_measure(base, axes, measure, clock_only=clock_only)
     settings = {} if clock_only else settings_of(path, changes, cells)
-    own = [name for name, one in settings.items() if has_own_models(one) and evaluates_own_models(one)]
-    said = notes_of(settings)
+    own, said = with_own_models(settings), notes_of(settings)
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Comparison:
         named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
@@ -115,11 +112,19 @@ def compare(
             named[variant_of(_labels(cell))].append(one)
         by = validated(rows)
         wanted = common_target(named[first], window, by_validation=by) if target is None else target
-        column = None if asked is None else ranking_column(asked, rows)
+        column = asked and ranking_column(asked, rows)
         return Comparison(base.name, named, first, wanted, confidence, window, said, column, beside, own)
 
     found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
+
+
+def _baseline(named: str | None, variants: Sequence[str]) -> str:
+    """Return the baseline: the first variant unless one is named. Raises ScenarioError if no variant has its name."""
+    first = variants[0] if named is None else named
+    if first not in variants:
+        raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    return first
 
 
 def settings_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell]) -> dict[str, Scenario]:

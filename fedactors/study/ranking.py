@@ -27,6 +27,11 @@ def evaluates_own_models(scenario: Scenario) -> bool:
     return evaluation is not None and evaluation.model == "own" and scenario.task.has_accuracy is not False
 
 
+def with_own_models(settings: Mapping[str, Scenario]) -> list[str]:
+    """Return the variants whose clients use, and are evaluated with, models of their own."""
+    return [name for name, one in settings.items() if has_own_models(one) and evaluates_own_models(one)]
+
+
 def unused_model(settings: Mapping[str, Scenario]) -> list[str]:
     """Return a sentence about variants whose clients have models of their own, without an accuracy of these."""
     unseen = {name: one for name, one in settings.items() if has_own_models(one) and not evaluates_own_models(one)}
