@@ -46,6 +46,11 @@ def extend_sweep(command: argparse.ArgumentParser) -> None:
     """Declare the options of `sweep`."""
     _common(command)
     command.add_argument("--measure", metavar="NAME", help="what heat maps show (default: sweep.measure, or accuracy)")
+    command.add_argument(
+        "--best-per",
+        metavar="AXIS",
+        help="also say which place is best for each value of this axis, such as server.algorithm",
+    )
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -121,8 +126,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     further = _recordings(options, base)
     seeds = seeds_of(base, base.sweep.seeds if base.sweep else 1)
     _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], seeds, out)
-    shown = options.measure
-    found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
+    asked = {"measure": options.measure, "best_per": options.best_per, "further": further}
+    found, code = _found(lambda: sweep(options.scenario, **_options(options, out), **asked))
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",

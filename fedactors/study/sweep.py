@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedactors.errors import ScenarioError
+from fedactors.errors import ScenarioError, suggestion
 from fedactors.metric_names import VALIDATION, chooser
 from fedactors.report.measures import Floats
 from fedactors.report.variant_names import Label, variant_of
@@ -55,6 +55,7 @@ class Swept:
     target: float | None
     window: int | None
     beside: Sequence[str] = ()  # further measures of the table
+    best_per: str | None = None  # an axis, for each label of which the best place is told
 
     @property
     def on_test(self) -> str | None:
@@ -102,16 +103,20 @@ class Swept:
             found.setdefault(variant_of(row.labels), {})[row.seed] = one.get(measure)
         return found
 
-    def best(self) -> tuple[dict[str, Label], Interval] | None:
+    def best(self, within: Mapping[str, Label]) -> tuple[dict[str, Label], Interval] | None:
         """Return the place with the best mean of the measure; None if there is no figure, or no better and worse.
 
-        Places where more seeds have a figure come first.
+        Only places `within` these labels of axes count. Places where more seeds have a figure come first.
         """
         rises = self.rises()
-        known = [(at, value) for at, value in self.places() if value is not None]
+        known = [(at, value) for at, value in self.places() if value is not None and within.items() <= at.items()]
         if rises is None or not known:
             return None
         return max(known, key=lambda one: (one[1].n, one[1].mean if rises else -one[1].mean))
+
+    def each(self) -> list[dict[str, Label]]:
+        """Return each label of the axis `best_per` as a place within which one is the best; empty without that axis."""
+        return [{one.name: label} for one in self.axes if one.name == self.best_per for label in one.values]
 
     def rises(self) -> bool | None:
         """Return whether higher values of the measure are better; None if neither is."""
@@ -172,6 +177,7 @@ def sweep(
     actors: int | None = None,
     clock_only: bool = False,
     further: Sequence[StudyAxis] = (),
+    best_per: str | None = None,
     tell: Tell = lambda row, pace: None,
 ) -> Swept:
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
@@ -179,6 +185,8 @@ def sweep(
     Arguments are those of `compare`; `further` axes are crossed with those of the file, which may then have none;
     `measure` is what heat maps show and places are ranked by, with `clock_only` by default the share heard. Where there
     are samples for validation, it is of these; `test_accuracy` is of the test samples even then.
+    `best_per` names an axis: the best place is then told for each of its labels, too, such as the best rate of each
+    algorithm.
     Raises UsageError for what the user can mend, and StudyInterruptedError with what complete seeds say, if the user
     stops it.
     """
@@ -192,6 +200,7 @@ def sweep(
     refuse_lost(changes, axes, [name for name, _ in base.groups])
     refuse_unmeasured(base, axes, "sweep.measure", shown, clock_only=clock_only)
     refuse_best_round(base, axes, window)
+    _refuse_no_axis(best_per, axes)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
@@ -200,10 +209,19 @@ def sweep(
     beside = [chooser(name, own, validated=False) for name in named]  # the columns that are named
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
-        return Swept(base.name, axes, rows, ranking_column(shown, rows), target, window, beside)
+        return Swept(base.name, axes, rows, ranking_column(shown, rows), target, window, beside, best_per)
 
     found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
+
+
+def _refuse_no_axis(best_per: str | None, axes: Sequence[StudyAxis]) -> None:
+    """Raise ScenarioError if `best_per` is not the name of an axis, or if there is no other one to choose on."""
+    names = [one.name for one in axes]
+    if best_per is not None and len(names) == 1:
+        raise ScenarioError(f"--best-per {best_per}: {names[0]} is the only axis (accepted: with two axes or more)")
+    if best_per is not None and best_per not in names:
+        raise ScenarioError(f'--best-per: no axis "{best_per}"{suggestion(best_per, names)}')
 
 
 def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_only: bool) -> str:
