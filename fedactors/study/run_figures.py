@@ -172,7 +172,7 @@ def _learned(
     if not len(seen):
         return found
     rounds, values = metrics["round"][seen].astype(int).tolist(), column[seen].tolist()
-    reached = first_at(target, rounds, values, window)
+    reached = first_at(target, rounds, values, window or None)  # a best round is one round: nothing is averaged
     return found if reached is None else found | _spent_until(int(seen[reached]), spent)
 
 
