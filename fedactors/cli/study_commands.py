@@ -31,6 +31,12 @@ def extend_compare(command: argparse.ArgumentParser) -> None:
         help="server.algorithm=fedavg,fsl; several: all pairs",
     )
     command.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds for each variant (default: 5)")
+    command.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="what ranks variants (default: sweep.measure if the file names one, accuracy at clients where these have"
+        " models of their own, or accuracy)",
+    )
     command.add_argument("--baseline", metavar="NAME", help="the variant others are compared with (default: the first)")
     command.add_argument("--against", choices=AGAINST, help="what --plot draws accuracies against (default: round)")
     command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
@@ -40,6 +46,11 @@ def extend_sweep(command: argparse.ArgumentParser) -> None:
     """Declare the options of `sweep`."""
     _common(command)
     command.add_argument("--measure", metavar="NAME", help="what heat maps show (default: sweep.measure, or accuracy)")
+    command.add_argument(
+        "--best-per",
+        metavar="AXIS",
+        help="also say which place is best for each value of this axis, such as server.algorithm",
+    )
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -71,7 +82,7 @@ def run_compare(options: argparse.Namespace) -> int:
         planned_files.refuse_undrawable("--plot", options.plot, out)
     axes = _axes(options, base)
     _refuse_other(options, axes, seeds_of(base, options.seeds), out)
-    further = {"baseline": options.baseline, "confidence": options.confidence}
+    further = {"baseline": options.baseline, "confidence": options.confidence, "measure": options.measure}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
     text = comparison_tables.text(found)
     files = {
@@ -115,8 +126,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     further = _recordings(options, base)
     seeds = seeds_of(base, base.sweep.seeds if base.sweep else 1)
     _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], seeds, out)
-    shown = options.measure
-    found, code = _found(lambda: sweep(options.scenario, **_options(options, out), measure=shown, further=further))
+    asked = {"measure": options.measure, "best_per": options.best_per, "further": further}
+    found, code = _found(lambda: sweep(options.scenario, **_options(options, out), **asked))
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",

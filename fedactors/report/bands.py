@@ -52,41 +52,53 @@ def along(runs: Sequence[Records], column: str, against: str) -> tuple[Floats, F
     return points, np.array([y[np.searchsorted(x, points, side="right") - 1] for x, y in stairs])
 
 
-def accuracy(variants: Mapping[str, Sequence[Records]], ends: Ends) -> Chart | None:
-    """Return mean accuracies over progress, a line in a band for each variant; none if nothing was evaluated.
+def accuracy(
+    variants: Mapping[str, Sequence[Records]],
+    ends: Ends,
+    column: str = "accuracy",
+    name: str = "accuracy on the test set",
+) -> Chart | None:
+    """Return means of a `column` of accuracies over progress, a line in a band for each variant; none if it is empty.
 
-    Lines look as those of the variants' places in `variants`, also where one before was never evaluated.
+    `name` says at the axis what they are. Lines look as those of the variants' places in `variants`, also where one
+    before was never evaluated.
     """
     from bokeh.models import NumeralTickFormatter
 
-    drawn = {name: runs for name, runs in variants.items() if runs and _evaluated(runs)}
+    drawn = {variant: runs for variant, runs in variants.items() if runs and _evaluated(runs, column)}
     if not drawn:
         return None
     every_run = [one for runs in drawn.values() for one in runs]
     ways = axes(every_run)
-    made = blank(340, "round", "accuracy on the test set")
+    made = blank(340, "round", name)
     made.yaxis.formatter = NumeralTickFormatter(format="0%")
     made.xaxis.tags = ["progress"]
-    looks = {name: run_line(k) for k, name in enumerate(variants)}
-    lasts = [_variant(made, name, runs, ends, ways, looks[name]) for name, runs in drawn.items()]
+    looks = {variant: run_line(k) for k, variant in enumerate(variants)}
+    lasts = [_variant(made, one, (runs, column), ends, ways, looks[one]) for one, runs in drawn.items()]
     legend(made, "bottom_right")
     progressing(made, every_run)
-    said = "; ".join(f"{name} ends at {last:.1%}" for name, last in zip(drawn, lasts, strict=True))
+    said = "; ".join(f"{variant} ends at {last:.1%}" for variant, last in zip(drawn, lasts, strict=True))
     text = "Mean over seeds, and its confidence interval (on the scale of logits, so it stays within 0 and 100 %)."
     text += " Other axes show the mean progress at each round."
     return Chart("bands", "Accuracy", text, made, f"Mean accuracy against progress: {said}.")
 
 
-def _evaluated(runs: Sequence[Records]) -> bool:
-    return bool(len(mean_curve(runs, "accuracy")[0]))
+def _evaluated(runs: Sequence[Records], column: str) -> bool:
+    return bool(len(mean_curve(runs, column)[0]))
 
 
 def _variant(
-    made: Any, name: str, runs: Sequence[Records], ends: Ends, ways: list[ProgressAxis], look: tuple[str, str]
+    made: Any,
+    name: str,
+    shown: tuple[Sequence[Records], str],
+    ends: Ends,
+    ways: list[ProgressAxis],
+    look: tuple[str, str],
 ) -> float:
+    """Draw a column of the metrics of a variant's runs, which are `shown`; return its last mean."""
     from bokeh.models import ColumnDataSource
 
-    rounds, values, means = mean_curve(runs, "accuracy")
+    rounds, values, means = mean_curve(*shown)
     middle = values.mean(axis=0)
     low, high = np.array([ends(column.tolist()) for column in values.T]).T
     color, dash = look

@@ -30,7 +30,10 @@ class Compared:
     target: float | None
     confidence: float
     window: int | None
-    rates: Sequence[str] = ()  # a sentence, where the server's rates differ although no variant names one
+    settings_notes: Sequence[str] = ()  # sentences on settings that differ although no variant names them, and the like
+    measure: str | None = None  # that ranks variants, where one is asked for
+    beside: Sequence[str] = ()  # further measures of the table
+    own_models: Sequence[str] = ()  # variants whose clients use, and are evaluated with, models of their own
 
     @property
     def rows(self) -> list[StudyRow]:

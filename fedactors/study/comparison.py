@@ -15,9 +15,11 @@ from fedactors.report.measures import BEST_ROUND
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import refuse_seeds
+from fedactors.simulation.checks.default_weights import default_weights, weights_of_all
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
+from fedactors.study.ranking import asked_measure, ranking_column, unused_model, with_own_models
 from fedactors.study.run_figures import StudyRow, common_target, validated
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
@@ -48,10 +50,11 @@ class Comparison(Compared):
         Returns the matplotlib axes; needs matplotlib. Each seed's last value stands until its next one, and a variant
         ends where its shortest run does. Raises RunFolderError if the runs do not count that.
         """
+        from fedactors.study.comparison_tables import drawn
         from fedactors.study.study_plots import accuracies
 
         runs = {name: [one.records for one in rows if not one.failure] for name, rows in self.variants.items()}
-        return accuracies(runs, self.confidence, self.name, axes, against)
+        return accuracies(runs, self.confidence, self.name, axes, against, *drawn(self))
 
 
 def compare(
@@ -62,6 +65,7 @@ def compare(
     out: str | Path | None = None,
     overrides: Iterable[str] = (),
     baseline: str | None = None,
+    measure: str | None = None,
     target: float | None = None,
     confidence: float = 0.95,
     window: int | None = None,
@@ -95,12 +99,12 @@ def compare(
         raise ScenarioError(f"{scenario}: nothing is varied (accepted: the values of at least one key)")
     cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
-    first = variants[0] if baseline is None else baseline
-    if first not in variants:
-        raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    first = _baseline(baseline, variants)
     refuse_best_round(base, axes, window)
     where = Path(out or f"runs/studies/{base.name}")
-    rates = rates_of(path, changes, cells, clock_only=clock_only)
+    asked, beside = asked_measure(base, axes, measure, clock_only=clock_only)
+    settings = {} if clock_only else settings_of(path, changes, cells)
+    own, said = with_own_models(settings), notes_of(settings)
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Comparison:
         named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
@@ -108,20 +112,33 @@ def compare(
             named[variant_of(_labels(cell))].append(one)
         by = validated(rows)
         wanted = common_target(named[first], window, by_validation=by) if target is None else target
-        return Comparison(base.name, named, first, wanted, confidence, window, rates)
+        column = asked and ranking_column(asked, rows)
+        return Comparison(base.name, named, first, wanted, confidence, window, said, column, beside, own)
 
     found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
 
 
-def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *, clock_only: bool) -> list[str]:
-    """Return a sentence about cells whose servers differ in the rate that they have by default."""
-    if clock_only:
-        return []
+def _baseline(named: str | None, variants: Sequence[str]) -> str:
+    """Return the baseline: the first variant unless one is named. Raises ScenarioError if no variant has its name."""
+    first = variants[0] if named is None else named
+    if first not in variants:
+        raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
+    return first
+
+
+def settings_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell]) -> dict[str, Scenario]:
+    """Return the scenario of each variant, with any of its seeds."""
     groups = [name for name, _ in Scenario.load(path, changes).groups]
     once = {variant_of(_labels(cell)): cell for cell in cells}
-    loaded = [Scenario.load(path, merged(changes, cell, groups)) for cell in once.values()]
-    return rates_of_all(list(map(default_rate, loaded)))
+    return {name: Scenario.load(path, merged(changes, cell, groups)) for name, cell in once.items()}
+
+
+def notes_of(settings: Mapping[str, Scenario]) -> list[str]:
+    """Return sentences on what variants differ in although none names it, and on models that are not evaluated."""
+    scenarios = list(settings.values())
+    rates = rates_of_all(list(map(default_rate, scenarios)))
+    return [*rates, *weights_of_all(list(map(default_weights, scenarios))), *unused_model(settings)]
 
 
 def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None) -> None:

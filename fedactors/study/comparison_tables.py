@@ -10,7 +10,9 @@ from fedactors.report.measures import BEST_ROUND
 from fedactors.study.answer import Beside, best_variant
 from fedactors.study.compared import Compared, Estimate
 from fedactors.study.equal_time import unequal_times
+from fedactors.study.ranking import AT_OWN_MODELS
 from fedactors.study.run_figures import (
+    AT_CLIENTS,
     MEASURES,
     Measure,
     chooses,
@@ -23,7 +25,14 @@ from fedactors.study.statistics import Interval
 from fedactors.text_tables import aligned
 
 _OF_MODEL = ("accuracy", "loss")
-_SPENT = ("seconds", "rounds_to", "seconds_to", "bytes_to", "joules_to")
+_AT_CLIENTS = ("client_accuracy",)
+_SPENT = ("seconds", "bytes", "epsilon")
+_REACHED = (
+    "rounds_to",
+    "seconds_to",
+    "bytes_to",
+    "joules_to",
+)  # an accuracy of the server's model
 _OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
 _BY_TESTS = (
@@ -35,14 +44,36 @@ _BY_TESTS = (
 def columns(comparison: Compared) -> list[str]:
     """Return the measures that a table shows, of those that there are; variants are ranked by the first one.
 
-    With samples for validation that is the first measure of the model on these, and the test samples' stands beside it.
+    That is the one asked for, accuracy at clients where these use models of their own, or the first measure of the
+    model. With samples for validation it is of these, and the test samples' stands beside it.
     """
     there = dict.fromkeys(estimate.measure for estimate in comparison.estimates())
     own = [name for name in there if name not in MEASURES and not _of_validation(name, comparison)]
-    if of_model := [*_those(_OF_MODEL, there), *own]:
-        ranking = _those([VALIDATION + of_model[0]], there) if comparison.validated else []
-        return [*ranking, *of_model, *_those(_SPENT, there)]
-    return _those(_OF_THE_CLOCK, there) or ["accuracy"]
+    of_model = [*_those(_OF_MODEL, there), *own]
+    first = _first(comparison, of_model, there)
+    reached = () if first in AT_CLIENTS else _REACHED
+    spent = _those((*_AT_CLIENTS, *_SPENT, *reached), there)
+    shown = [*of_model, *spent] if of_model else _those(_OF_THE_CLOCK, there) or ["accuracy"]
+    test = _those([first.removeprefix(VALIDATION)], there)
+    return list(dict.fromkeys([first, *test, *shown, *_those(comparison.beside, there)]))
+
+
+def _first(comparison: Compared, of_model: Sequence[str], there: Mapping[str, None]) -> str:
+    """Return the measure by which variants are ranked."""
+    if comparison.measure is not None:
+        return comparison.measure
+    if comparison.own_models and AT_OWN_MODELS in there:
+        return AT_OWN_MODELS
+    if not of_model:
+        return (_those(_OF_THE_CLOCK, there) or ["accuracy"])[0]
+    best = VALIDATION + of_model[0]
+    return best if comparison.validated and best in there else of_model[0]
+
+
+def drawn(comparison: Compared) -> tuple[str, str]:
+    """Return the column of accuracies that pictures show, and what it is: at clients where these rank variants."""
+    first = columns(comparison)[0]
+    return (first, measure_of(first).name) if first in AT_CLIENTS else ("accuracy", "accuracy on the test set")
 
 
 def _of_validation(name: str, comparison: Compared) -> bool:
@@ -81,14 +112,14 @@ def _side(column: int) -> str:
 
 
 def cautions(comparison: Compared) -> list[str]:
-    """Return what stands below the answer: what is compared as well, rates of the server or virtual times."""
+    """Return what stands below the answer: what is compared as well, such as rates of the server or virtual times."""
     return [f"Note: {said}." for said in cautioned(comparison)]
 
 
 def cautioned(comparison: Compared) -> list[str]:
     """Return what is compared as well, as sentences."""
     trained = any(map(learned, columns(comparison)))
-    return [*comparison.rates, *(unequal_times(comparison) if trained else ())]
+    return [*comparison.settings_notes, *(unequal_times(comparison) if trained else ())]
 
 
 def heads(comparison: Compared) -> list[str]:
@@ -123,11 +154,12 @@ def counted(them: Sized, name: str) -> str:
 
 def answer(comparison: Compared) -> str:
     """Return what the comparison answers: which variant is best, and how sure that is."""
-    first, *others = columns(comparison)
+    first = columns(comparison)[0]
     rises = rises_of(first, comparison.rows[0].records)
     test = None
     if _of_validation(first, comparison):
-        test = Beside(_titled(others[0], comparison), _by_seed(comparison, others[0]))
+        on_test = first.removeprefix(VALIDATION)
+        test = Beside(_titled(on_test, comparison), _by_seed(comparison, on_test))
     values = _by_seed(comparison, first)
     return best_variant(values, comparison.baseline, measure_of(first), rises, comparison.confidence, test)
 
@@ -149,15 +181,27 @@ def notes(comparison: Compared) -> list[str]:
     ]
     if len(comparison.seeds) < 2:
         found = ["One seed tells no confidence: give --seeds 2 or more."]
-    if comparison.target is not None:
-        of = "validation accuracy" if comparison.validated else "accuracy"
-        found.append(f'Target: {of} {comparison.target:g}; "(k of n)" reached it in k of n seeds.')
+    found += _target(comparison)
     if any(map(learned, columns(comparison))):
         found.append(averaged(comparison.window))
     found += ranked_by(columns(comparison)[0], len(comparison.variants), validated=comparison.validated)
     found += _directions(comparison)
     failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
     return [*found, *_plans(comparison), *(f"Not finished: {why}" for why in failed)]
+
+
+def _target(comparison: Compared) -> list[str]:
+    """Return which accuracy "to target" speaks of, or why there is none; nothing where tables do not speak of it."""
+    accuracy = any(estimate.measure == "accuracy" for estimate in comparison.estimates())
+    if not accuracy or columns(comparison)[0] in AT_CLIENTS:
+        return []
+    of = "validation accuracy" if comparison.validated else "accuracy"
+    if comparison.target is not None:
+        return [f'Target: {of} {comparison.target:g}; "(k of n)" reached it in k of n seeds.']
+    return [
+        f"No target: {comparison.baseline} has 90 % of its {of} at the end when it is first evaluated; --target names"
+        " one."
+    ]
 
 
 def _plans(comparison: Compared) -> list[str]:

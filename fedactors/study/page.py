@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedactors.metric_names import VALIDATION
 from fedactors.report import bands
 from fedactors.report.html_page import Page, Section, save
 from fedactors.report.page_sections import PageTable, TableCell
@@ -13,19 +12,21 @@ from fedactors.report.palette import run_line
 from fedactors.report.progress_axes import axes
 from fedactors.study import comparison_tables, study_sections
 from fedactors.study.comparison import Comparison
-from fedactors.study.run_figures import measure_of
+from fedactors.study.run_figures import learned, measure_of
 from fedactors.study.statistics import share_interval
 
 
 def write(comparison: Comparison, path: Path) -> Path:
     """Write the page and return its path. Raises RunFolderError if it cannot be written."""
     records = {name: [one.records for one in rows if not one.failure] for name, rows in comparison.variants.items()}
-    drawn = bands.accuracy(records, lambda values: _ends(values, comparison.confidence))
-    measure = f"{VALIDATION}accuracy" if comparison.validated else "accuracy"
+    shown = comparison_tables.drawn(comparison)
+    drawn = bands.accuracy(records, lambda values: _ends(values, comparison.confidence), *shown)
+    first = comparison_tables.columns(comparison)[0]
+    measure = first if learned(first) else "accuracy"
     name = measure_of(measure).name
     apart = bands.differences(_apart(comparison, measure), comparison.baseline, name, list(comparison.variants))
     charts = tuple(chart for chart in (drawn, apart) if chart is not None)
-    shown = axes([one for runs in records.values() for one in runs])
+    across = axes([one for runs in records.values() for one in runs])
     page = Page(
         title=comparison.name,
         kind="comparison",
@@ -33,7 +34,7 @@ def write(comparison: Comparison, path: Path) -> Path:
         answer=" ".join([comparison_tables.answer(comparison), *comparison_tables.cautions(comparison)]),
         sections=[
             Section("figures", "Side by side", (), (_sheet(comparison),)),
-            *([Section("learning", "Learning", charts, (), "two", tuple(shown))] if charts else []),
+            *([Section("learning", "Learning", charts, (), "two", tuple(across))] if charts else []),
             *study_sections.participation(comparison.rows),
             *study_sections.settings(comparison.rows, comparison.baseline),
         ],

@@ -172,7 +172,7 @@ def _learned(
     if not len(seen):
         return found
     rounds, values = metrics["round"][seen].astype(int).tolist(), column[seen].tolist()
-    reached = first_at(target, rounds, values, window)
+    reached = first_at(target, rounds, values, window or None)  # a best round is one round: nothing is averaged
     return found if reached is None else found | _spent_until(int(seen[reached]), spent)
 
 
@@ -204,11 +204,25 @@ def _spent(records: Records) -> dict[str, np.ndarray]:
 
 
 def common_target(rows: Sequence[StudyRow], window: int | None, *, by_validation: bool | None = None) -> float | None:
-    """Return 90 % of the mean final accuracy of `rows`, in whole percent; None if none was evaluated."""
+    """Return 90 % of the mean final accuracy of `rows`, in whole percent.
+
+    None if none was evaluated, or if `rows` had as much on average when they were first evaluated: then the way to it
+    says nothing.
+    """
     columns = [_reaching(one.records, by_validation=by_validation) for one in rows]
     ends = (figures(one, None, window).get(column) for one, column in zip(rows, columns, strict=True))
     finals = [value for value in ends if value is not None]
-    return int(90 * mean(finals)) / 100 if finals else None
+    if not finals:
+        return None
+    target = int(90 * mean(finals)) / 100
+    firsts = [value for one, column in zip(rows, columns, strict=True) for value in _first(one, column)]
+    return target if target > mean(firsts) else None
+
+
+def _first(one: StudyRow, column: str) -> list[float]:
+    """Return what a run that did not fail had in a column of metrics when it was first evaluated; empty if never."""
+    values = one.records.metrics[column]
+    return [] if one.failure else [float(value) for value in values[np.isfinite(values)][:1]]
 
 
 def validated(rows: Sequence[StudyRow]) -> bool:

@@ -23,9 +23,17 @@ _ACROSS = 4  # heat maps side by side
 
 
 def accuracies(
-    variants: Mapping[str, Sequence[Records]], confidence: float, title: str, axes: Any = None, against: str = "round"
+    variants: Mapping[str, Sequence[Records]],
+    confidence: float,
+    title: str,
+    axes: Any = None,
+    against: str = "round",
+    column: str = "accuracy",
+    name: str = "accuracy on the test set",
 ) -> Any:
-    """Draw mean accuracies against progress, each in the band of its confidence interval; return the axes.
+    """Draw means of a `column` of accuracies against progress, each in the band of its interval; return the axes.
+
+    `name` says at the axis what they are.
 
     Over rounds they are lines through the rounds that all seeds have; see `along` for other axes. Raises RunFolderError
     if the runs cannot be drawn against that.
@@ -34,24 +42,24 @@ def accuracies(
     every_run = [one for runs in variants.values() for one in runs]
     across = way(every_run, against) if every_run else ProgressAxis(against, against, against, 1.0)
     step = None if against == "round" else "post"
-    for k, (name, runs) in enumerate(variants.items()):
-        x, values = _curve(runs, against)
+    for k, (variant, runs) in enumerate(variants.items()):
+        x, values = _curve(runs, column, against)
         if not len(x):
             continue
         x, color = x / across.scale, RUNS[k % len(RUNS)]
-        axes.plot(x, values.mean(axis=0), color=color, label=name, drawstyle="steps-post" if step else "default")
+        axes.plot(x, values.mean(axis=0), color=color, label=variant, drawstyle="steps-post" if step else "default")
         low, high = np.array([_ends(column.tolist(), confidence) for column in values.T]).T
         axes.fill_between(x, low, high, color=color, alpha=0.16, linewidth=0, step=step)
-    axes.set(xlabel=across.label, ylabel="accuracy on the test set", title=title)
+    axes.set(xlabel=across.label, ylabel=name, title=title)
     axes.legend(frameon=False)
     return axes
 
 
-def _curve(runs: Sequence[Records], against: str) -> tuple[Floats, Floats]:
+def _curve(runs: Sequence[Records], column: str, against: str) -> tuple[Floats, Floats]:
     """Return (progress, accuracies of each run `(runs, points)`); nothing where there are no runs."""
     if not runs or against != "round":
-        return along(runs, "accuracy", against)
-    return mean_curve(runs, "accuracy")[:2]
+        return along(runs, column, against)
+    return mean_curve(runs, column)[:2]
 
 
 def _ends(values: list[float], confidence: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.metric_names import TEST, VALIDATION, chooser
+from fedactors.metric_names import VALIDATION, chooser
 from fedactors.report.measures import Floats
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
 from fedactors.study.comparison import refuse_best_round, seeds_of
 from fedactors.study.heat_map import HeatMap
+from fedactors.study.ranking import ranking_column, refuse_unknown, refuse_unmeasured
 from fedactors.study.run_figures import (
-    AT_CLIENTS,
     MEASURES,
     Figures,
     Measure,
     StudyRow,
-    chooses,
     figures,
-    learned,
     measure_of,
     rises_of,
     titled,
@@ -57,6 +55,7 @@ class Swept:
     target: float | None
     window: int | None
     beside: Sequence[str] = ()  # further measures of the table
+    best_per: str | None = None  # an axis, for each label of which the best place is told
 
     @property
     def on_test(self) -> str | None:
@@ -104,16 +103,20 @@ class Swept:
             found.setdefault(variant_of(row.labels), {})[row.seed] = one.get(measure)
         return found
 
-    def best(self) -> tuple[dict[str, Label], Interval] | None:
+    def best(self, within: Mapping[str, Label]) -> tuple[dict[str, Label], Interval] | None:
         """Return the place with the best mean of the measure; None if there is no figure, or no better and worse.
 
-        Places where more seeds have a figure come first.
+        Only places `within` these labels of axes count. Places where more seeds have a figure come first.
         """
         rises = self.rises()
-        known = [(at, value) for at, value in self.places() if value is not None]
+        known = [(at, value) for at, value in self.places() if value is not None and within.items() <= at.items()]
         if rises is None or not known:
             return None
         return max(known, key=lambda one: (one[1].n, one[1].mean if rises else -one[1].mean))
+
+    def each(self) -> list[dict[str, Label]]:
+        """Return each label of the axis `best_per` as a place within which one is the best; empty without that axis."""
+        return [{one.name: label} for one in self.axes if one.name == self.best_per for label in one.values]
 
     def rises(self) -> bool | None:
         """Return whether higher values of the measure are better; None if neither is."""
@@ -174,6 +177,7 @@ def sweep(
     actors: int | None = None,
     clock_only: bool = False,
     further: Sequence[StudyAxis] = (),
+    best_per: str | None = None,
     tell: Tell = lambda row, pace: None,
 ) -> Swept:
     """Run what the `sweep:` of a scenario file asks for, as far as that is not done.
@@ -181,6 +185,8 @@ def sweep(
     Arguments are those of `compare`; `further` axes are crossed with those of the file, which may then have none;
     `measure` is what heat maps show and places are ranked by, with `clock_only` by default the share heard. Where there
     are samples for validation, it is of these; `test_accuracy` is of the test samples even then.
+    `best_per` names an axis: the best place is then told for each of its labels, too, such as the best rate of each
+    algorithm.
     Raises UsageError for what the user can mend, and StudyInterruptedError with what complete seeds say, if the user
     stops it.
     """
@@ -192,8 +198,9 @@ def sweep(
     shown = _shown(base, measure, target, clock_only=clock_only)
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     refuse_lost(changes, axes, [name for name, _ in base.groups])
-    _refuse_unmeasured(base, axes, shown, clock_only=clock_only)
+    refuse_unmeasured(base, axes, "sweep.measure", shown, clock_only=clock_only)
     refuse_best_round(base, axes, window)
+    _refuse_no_axis(best_per, axes)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")
     machines = StudyMachines(jobs, address, fleet, actors)
@@ -202,10 +209,19 @@ def sweep(
     beside = [chooser(name, own, validated=False) for name in named]  # the columns that are named
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
-        return Swept(base.name, axes, rows, _column(shown, rows), target, window, beside)
+        return Swept(base.name, axes, rows, ranking_column(shown, rows), target, window, beside, best_per)
 
     found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
+
+
+def _refuse_no_axis(best_per: str | None, axes: Sequence[StudyAxis]) -> None:
+    """Raise ScenarioError if `best_per` is not the name of an axis, or if there is no other one to choose on."""
+    names = [one.name for one in axes]
+    if best_per is not None and len(names) == 1:
+        raise ScenarioError(f"--best-per {best_per}: {names[0]} is the only axis (accepted: with two axes or more)")
+    if best_per is not None and best_per not in names:
+        raise ScenarioError(f'--best-per: no axis "{best_per}"{suggestion(best_per, names)}')
 
 
 def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_only: bool) -> str:
@@ -215,51 +231,8 @@ def _shown(base: Scenario, measure: str | None, target: float | None, *, clock_o
     known = (*MEASURES, *base.task.own_metrics)
     beside = base.sweep.beside if base.sweep else []
     for key, name in (("measure", shown), *(("beside", name) for name in beside)):
-        if not _is_measure(name, known):
-            raise ScenarioError(f'{base.source}: sweep.{key}: no measure "{name}"{suggestion(name, known)}')
+        refuse_unknown(base, f"sweep.{key}", name, known)
     if shown.endswith("_to") and target is None:
         accepted = "(accepted: --target, an accuracy)"
         raise ScenarioError(f"{base.source}: sweep.measure: {shown} needs a target {accepted}")
     return shown
-
-
-def _is_measure(name: str, known: Container[str]) -> bool:
-    """Whether a name is one of the `known` measures, or says of which samples one of these is."""
-    bare = _bare(name, known)
-    return bare in known and (bare == name or chooses(bare))
-
-
-def _bare(name: str, known: Container[str]) -> str:
-    """Return the name of a measure without what says of which samples it is."""
-    return name if name in known else name.removeprefix(TEST).removeprefix(VALIDATION)
-
-
-def _column(shown: str, rows: Sequence[StudyRow]) -> str:
-    """Return the figure by which places are ranked: of samples for validation, where all runs have some."""
-    finished = [one.records for one in rows if not one.failure]
-    if not finished or not chooses(shown):
-        return shown
-    return chooser(shown, finished[0].measures, validated=validated(rows))
-
-
-def _refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], shown: str, *, clock_only: bool) -> None:
-    """Raise ScenarioError if no run can have a figure of the measure `shown`."""
-    if clock_only and (learned(shown) or shown.endswith("_to")):
-        raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
-    changed = [change for one in axes for changes in one.values.values() for change in changes]
-    key, why = _lacking(base, _bare(shown, base.task.own_metrics))
-    if why and not any(change.startswith(key) for change in changed):
-        raise ScenarioError(f"{base.source}: sweep.measure: no run has a figure of {shown}: the scenario {why}")
-
-
-def _lacking(base: Scenario, shown: str) -> tuple[str, str]:
-    """Return by which key a scenario would get figures of a measure, and why it has none; nothing if it has."""
-    if shown in AT_CLIENTS and base.server.evaluation is None:
-        return "server.evaluation", "has no server.evaluation"
-    if shown == "epsilon" and base.server.privacy is None:
-        return "server.privacy", "has no server.privacy"
-    if shown in ("joules", "joules_to") and not any(group.energy for group in base.population):
-        return "population", "has no group with energy"
-    if shown in ("accuracy", "rounds_to", "seconds_to", "bytes_to") and base.task.has_accuracy is False:
-        return "task", "learns values, which have no accuracy"
-    return "", ""

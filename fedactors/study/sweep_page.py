@@ -49,14 +49,22 @@ def answer(found: Swept) -> str:
 
 
 def best(found: Swept) -> list[str]:
-    """Return which place is best, as a line, if the measure says what is better."""
-    if (place := found.best()) is None:
+    """Return which place is best, and which is for each label of the axis `best_per`, as lines.
+
+    There are none if the measure does not say what is better.
+    """
+    return [line for within in ({}, *found.each()) for line in _best(found, within)]
+
+
+def _best(found: Swept, within: Mapping[str, Label]) -> list[str]:
+    if (place := found.best(within)) is None:
         return []
     at, value = place
-    where = ", ".join(f"{name} = {label}" for name, label in at.items())
+    words = " ".join(["Best", *(f"of {name} = {label}" for name, label in within.items())])
+    where = ", ".join(f"{name} = {label}" for name, label in at.items() if name not in within)
     runs = len(found.rows) // len(found.places())
     few = "" if value.n == runs else f" ({value.n} of {runs} seeds)"
-    return [f"Best: {where} with {measure_of(found.measure).show(value.mean)}{few}{_on_test(found, at)}."]
+    return [f"{words}: {where} with {measure_of(found.measure).show(value.mean)}{few}{_on_test(found, at)}."]
 
 
 def _on_test(found: Swept, at: Mapping[str, Label]) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from fedactors.algorithms.members.departure import Constants, excludes, fitted
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.default_weights import default_weights, weights_of_all
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.server_rates import default_rate, rate_of_one, rates_of_all
 
@@ -36,8 +37,9 @@ def test_two_losses_include_whatever_excluding_would_gain():
     assert not excludes(Constants(5.0, 20, 10**6, d=100.0, v=course.v, vt=1e-9, gamma=course.gamma))
 
 
-def scenario_of(algorithm, cohort=12):
-    server = {"rounds": 2, "cohort": cohort, "algorithm": algorithm, "data": {"name": "iid", "samples": 10}}
+def scenario_of(algorithm, cohort=12, **options):
+    size = {} if cohort is None else {"cohort": cohort}
+    server = {"rounds": 2, **size, "algorithm": algorithm, "data": {"name": "iid", "samples": 10}, **options}
     population = [{"name": "devices", "count": 20}]
     return Scenario.model_validate({**BASE, "population": population, "server": server})
 
@@ -45,8 +47,9 @@ def scenario_of(algorithm, cohort=12):
 def test_a_server_that_steps_by_the_root_of_the_cohort_is_told():
     """sqrt(12) = 3.46."""
     assert meanings(scenario_of("scaffold")) == [
-        "scaffold steps with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules alone, write"
-        " {name: scaffold, global_lr: 1}"
+        "scaffold steps with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules at one rate, write"
+        " {name: scaffold, global_lr: 1}, and one server.participation for both (by default uniform, fedavg's is"
+        " samples)"
     ]
 
 
@@ -62,14 +65,14 @@ def test_a_rate_that_is_1_anyway_is_not_told():
 def test_rates_that_differ_between_variants_are_one_sentence():
     rates = [default_rate(scenario_of(name)) for name in ("fsl", "fedavg", "scaffold", "feddyn")]
     assert rates_of_all(rates) == [
-        "fsl and scaffold step with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules alone, write"
-        " {name: fsl, global_lr: 1} and {name: scaffold, global_lr: 1}"
+        "fsl and scaffold step with global_lr = sqrt(cohort) = 3.46, fedavg with 1: to compare the rules at one rate,"
+        " write {name: fsl, global_lr: 1} and {name: scaffold, global_lr: 1}"
     ]
     assert rates_of_all(rates[:1] * 2) == []
     cohorts = [default_rate(scenario_of("scaffold", cohort)) for cohort in (4, 9)]
     assert rates_of_all(cohorts) == [
         "scaffold steps with global_lr = sqrt(cohort) = 2, scaffold with global_lr = sqrt(cohort) = 3: to compare the"
-        " rules alone, write {name: scaffold, global_lr: 1}"
+        " rules at one rate, write {name: scaffold, global_lr: 1}"
     ]
 
 
@@ -91,3 +94,23 @@ def test_weights_that_do_not_say_what_is_minimised_are_told(algorithm, participa
     notes = [note for note in meanings(scenario) if "plain mean" in note]
     assert len(notes) == (said is not None)
     assert said is None or said in notes[0]
+
+
+def test_weights_that_differ_between_variants_that_name_none_are_told():
+    """SCAFFOLD, FedDyn and FedBuff are uniform; whoever names weights has chosen them."""
+    named = ("fedavg", "fedprox", "scaffold", "feddyn")
+    found = [scenario_of(name) for name in named]
+    [said] = weights_of_all(list(map(default_weights, found)))
+    assert said.startswith(
+        "updates have unlike weights by default (samples with fedavg and fedprox; uniform with scaffold and feddyn),"
+    )
+    assert said.endswith("to compare the rules alone, give all the same, such as --set server.participation=uniform")
+    assert weights_of_all(list(map(default_weights, found[:2]))) == []
+    assert weights_of_all(list(map(default_weights, found[2:]))) == []
+    chosen = [scenario_of(name, participation="uniform") for name in named]
+    assert list(map(default_weights, chosen)) == [None] * 4
+    sent = [found[0], scenario_of("fedavg", cohort=None, timing={"name": "fedbuff", "concurrency": 6, "buffer": 3})]
+    [said] = weights_of_all(list(map(default_weights, sent)))
+    assert "samples with fedavg; uniform with fedbuff" in said
+    robust = [scenario_of("fedavg"), scenario_of("fedavg", aggregation="median")]
+    assert weights_of_all(list(map(default_weights, robust))) == []

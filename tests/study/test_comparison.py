@@ -19,7 +19,7 @@ from fedactors.simulation.endings import cut_short, is_complete, reason
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
 from fedactors.study.exports import comparison_files
-from fedactors.study.run_figures import figures
+from fedactors.study.run_figures import common_target, figures
 from fedactors.study.run_folders import complete, failure
 from fedactors.study.runs import StudyRun, finished, on_cluster
 from fedactors.study.study_cells import axis_of
@@ -371,6 +371,34 @@ def test_rates_of_the_server_that_differ_are_told_below_the_answer(scenario, out
     assert comparison_tables.cautions(same) == []
 
 
+def test_weights_that_no_variant_names_are_told_where_they_differ(scenario, out):
+    """With `participation` named for all variants (as above), nothing is told."""
+    vary = {"server.algorithm": ["fedavg", {"name": "scaffold", "global_lr": 1}]}
+    found = compare(scenario, vary, 1, out=out, jobs=1)
+    [note] = comparison_tables.cautions(found)
+    assert note.startswith("Note: updates have unlike weights by default (samples with fedavg; uniform with scaffold)")
+
+
+def test_a_target_that_the_first_evaluation_reaches_says_nothing(comparison):
+    """Accuracies of .12, .30, .11 at the end mean a target of .09 (90 % of .11): already .12 was more than that."""
+
+    def rows(*accuracy):
+        [one, *_] = comparison.rows
+        column = np.array(accuracy)
+        there = {name: values[: len(column)] for name, values in one.records.metrics.items()}
+        return [replace(one, records=replace(one.records, metrics=there | {"accuracy": column}))]
+
+    assert common_target(rows(0.12, 0.30, 0.11), None) is None
+    assert common_target(rows(0.0, 0.01), None) is None, "a next word that is hardly ever right: 90 % are 0 in percent"
+    assert common_target(rows(np.nan, 0.12, 0.50), None) == 0.45
+    assert common_target([*rows(0.12, 0.5), *rows(0.48, 0.5)], None) == 0.45, "the mean of first evaluations is .30"
+    assert common_target(rows(np.nan), None) is None
+    none = replace(comparison, target=None)
+    said = "No target: fedavg has 90 % of its accuracy at the end when it is first evaluated; --target names one."
+    assert said in comparison_tables.notes(none)
+    assert not any(note.startswith("No target") for note in comparison_tables.notes(comparison))
+
+
 def test_variants_that_lasted_unlike_times_are_told_below_the_answer(scenario, out, comparison):
     """Rounds that last until their deadline: 4 rounds take 20 s or 40 s. At equal time nothing is told."""
     fixed = ["server.participation=uniform", "server.close_early=false"]
@@ -386,6 +414,18 @@ def test_variants_that_lasted_unlike_times_are_told_below_the_answer(scenario, o
     equal = compare(scenario, vary, 2, out=out, overrides=[*fixed, "server.until=20s", "server.rounds=1000"], jobs=1)
     assert [one.records.rounds for one in equal.rows] == [4, 4, 2, 2]
     assert comparison_tables.cautions(equal) == []
+    beyond = compare(scenario, vary, 1, out=out, overrides=[*fixed, "server.until=22s", "server.rounds=1000"], jobs=1)
+    assert [one.records.rounds for one in beyond.rows] == [5, 3], "rounds that begin at 20 s end at 25 s and at 30 s"
+    assert comparison_tables.cautions(beyond) == [
+        "Note: the variants lasted 25.0 s (5s) to 30.0 s (10s) of virtual time, and figures are those at these ends: a"
+        " round that is under way at server.until is finished; at equal time: --plot FILE --against virtual, or shorter"
+        " rounds (server.deadline)."
+    ]
+    other = compare(scenario, {"server.rounds": [2, 4]}, 1, out=out, overrides=fixed, jobs=1)
+    assert comparison_tables.cautions(other) == [
+        "Note: the variants lasted 10.0 s (2) to 20.0 s (4) of virtual time and 2 to 4 rounds; at equal time: --set"
+        " server.until=10.0s --set server.rounds=100000."
+    ]
     assert not any("virtual time" in one for one in comparison_tables.cautioned(comparison))
     replayed = compare(scenario, vary, 1, out=out, overrides=fixed, jobs=1, clock_only=True)
     assert comparison_tables.cautions(replayed) == [], "where nothing is trained, no variant is called the best"

@@ -37,7 +37,7 @@ def test_a_target_that_is_reached_exactly_by_a_flat_curve_is_reached(comparison)
     """Ten rounds at .1 and 30 at .7: a window of 20 rounds has the mean .7 from round 30 on."""
     one = comparison.rows[0]
     accuracy = np.array([0.1] * 10 + [0.7] * 30)
-    columns = {name: np.zeros(40) for name in one.records.metrics} | {
+    columns = {name: np.full(40, np.nan if name.startswith("validation") else 0) for name in one.records.metrics} | {
         "round": np.arange(1.0, 41.0),
         "accuracy": accuracy,
     }

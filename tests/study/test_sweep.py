@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError, UsageError
-from fedactors.study import sweep as module
 from fedactors.study import sweep_page
+from fedactors.study.ranking import refuse_unmeasured
 from fedactors.study.run_figures import StudyRow, figures
 from fedactors.study.study_cells import axis
 from fedactors.study.sweep import Swept, sweep
@@ -181,6 +182,41 @@ def test_the_best_place_is_one_that_most_seeds_reached(swept):
     assert sweep_page.best(found) == ["Best: lr = 0.01 with 200 B (1 of 2 seeds)."]
 
 
+def test_the_best_place_of_each_label_of_an_axis(swept):
+    """Each algorithm has a best rate of its own: the table of a paper compares these."""
+    axes = [axis("algorithm", ["a", "b", "c"]), axis("lr", [0.1, 1])]
+    rows = [StudyRow({"algorithm": a, "lr": lr}, 1, Path(), swept.rows[0].records) for a in "abc" for lr in (0.1, 1)]
+    found = Swept("s", axes, rows, "accuracy", None, None, best_per="algorithm")
+    vars(found)["figures"] = [{"accuracy": value} for value in (0.5, 0.25, 0.125, 0.75, None, None)]
+    assert sweep_page.best(found) == [
+        "Best: algorithm = b, lr = 1 with 0.750.",
+        "Best of algorithm = a: lr = 0.1 with 0.500.",
+        "Best of algorithm = b: lr = 1 with 0.750.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--best-per", "server.schedule"], '--best-per: no axis "server.schedule"; did you mean "server.schedule.lr"'),
+        (["--best-per", "lr", "--set", "sweep={grid: {server.cohort: [2, 3]}}"], "server.cohort is the only axis"),
+    ],
+)
+def test_an_axis_that_is_none_is_told_before_anything_runs(words, why, scenario, tmp_path, capsys):
+    assert main(["sweep", str(scenario), *words, "--out", str(tmp_path / "x")]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_command_says_the_best_place_of_each_label(scenario, out, swept, tmp_path, capsys):
+    words = ["--set", "server.rounds=2", "--jobs", "1", "--best-per", "server.local.epochs"]
+    assert main(["sweep", str(scenario), *words, "--out", str(shutil.copytree(out, tmp_path / "runs"))]) == 0
+    said = capsys.readouterr().out
+    found = replace(swept, best_per="server.local.epochs")
+    assert len(sweep_page.best(found)) == 3
+    assert "\n".join(sweep_page.best(found)) in said
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -199,4 +235,4 @@ def test_a_measure_that_no_run_has_is_told_before_anything_runs(words, why, scen
 
 def test_a_measure_that_an_axis_asks_for_is_no_mistake(scenario):
     base = Scenario.load(scenario)
-    module._refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "client_accuracy", clock_only=False)
+    refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "--measure", "client_accuracy", clock_only=False)

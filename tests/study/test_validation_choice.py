@@ -14,9 +14,10 @@ from fedactors.run_files.records import read
 from fedactors.study import comparison_tables, page, sweep_page
 from fedactors.study.comparison import Comparison, compare
 from fedactors.study.exports import comparison_files
+from fedactors.study.ranking import ranking_column
 from fedactors.study.run_figures import StudyRow, common_target, figures
 from fedactors.study.study_cells import StudyAxis
-from fedactors.study.sweep import Swept, _column, sweep
+from fedactors.study.sweep import Swept, sweep
 from tests.cli.described import assert_described
 
 # (test, validation) accuracy after each of two rounds: 0.1 is best on validation and second on test
@@ -138,7 +139,7 @@ def test_the_best_round_is_that_of_validation_in_each_run(tmp_path):
 def swept(rows, measure):
     flat = [one for runs in rows.values() for one in runs]
     axis = StudyAxis("lr", dict.fromkeys(rows, ()))
-    return Swept("made", [axis], flat, _column(measure, flat), None, 1)
+    return Swept("made", [axis], flat, ranking_column(measure, flat), None, 1)
 
 
 def test_a_sweep_chooses_by_validation_and_shows_the_test_value_there(tmp_path):

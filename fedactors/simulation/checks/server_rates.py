@@ -7,6 +7,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.default_weights import listed, weights_of_one
 from fedactors.simulation.prepare import cohort_of
 
 _FEDAVG = 1.0  # that of federated averaging by default
@@ -37,9 +38,13 @@ def default_rate(scenario: Scenario) -> DefaultRate | None:
 
 
 def rate_of_one(scenario: Scenario) -> list[str]:
-    """Return a sentence about a scenario whose server has another rate than federated averaging has by default."""
+    """Return a sentence about a scenario whose server has another rate than federated averaging has by default.
+
+    It says as well if updates have other weights by default.
+    """
     found = default_rate(scenario)
-    return rates_of_all([found, DefaultRate("fedavg", _FEDAVG, rooted=False)]) if found is not None else []
+    told = rates_of_all([found, DefaultRate("fedavg", _FEDAVG, rooted=False)]) if found is not None else []
+    return [f"{said}{weights_of_one(scenario)}" for said in told]
 
 
 def rates_of_all(rates: Sequence[DefaultRate | None]) -> list[str]:
@@ -49,7 +54,7 @@ def rates_of_all(rates: Sequence[DefaultRate | None]) -> list[str]:
     if not changed or len({one.rate for one in known}) < 2:
         return []
     written = [f"{{name: {name}, global_lr: {_FEDAVG:g}}}" for name in changed]
-    return [f"{_steps(known)}: to compare the rules alone, write {_and(written)}"]
+    return [f"{_steps(known)}: to compare the rules at one rate, write {listed(written)}"]
 
 
 def _steps(rates: Sequence[DefaultRate]) -> str:
@@ -60,8 +65,4 @@ def _steps(rates: Sequence[DefaultRate]) -> str:
         found.setdefault(words, []).append(one.algorithm)
     (words, names), *rest = found.items()
     verb = "step" if len(names) > 1 else "steps"
-    return ", ".join([f"{_and(names)} {verb} {words}", *(f"{_and(names)} {words}" for words, names in rest)])
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return ", ".join([f"{listed(names)} {verb} {words}", *(f"{listed(names)} {words}" for words, names in rest)])

@@ -1,0 +1,54 @@
+"""The weights of updates where a scenario names none: algorithms differ in them, and a comparison compares weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fedactors.scenario.model import Scenario
+
+_FEDAVG = "samples"  # that of federated averaging by default
+
+
+class DefaultWeights(NamedTuple):
+    """The participation policy that updates have by default, and the timing or else the algorithm that it is of."""
+
+    of: str
+    participation: str
+
+
+def default_weights(scenario: Scenario) -> DefaultWeights | None:
+    """Return by which policy a scenario weighs updates; None if it names one, or if its aggregation has no weights."""
+    server = scenario.server
+    if "participation" in server.model_fields_set or server.aggregation.name != "mean":
+        return None
+    of = server.timing.name if server.timing.weighting is not None else server.algorithm.name
+    return DefaultWeights(of, server.participation.name)
+
+
+def weights_of_all(weights: Sequence[DefaultWeights | None]) -> list[str]:
+    """Return a sentence about variants whose updates have other weights although none of them names any."""
+    known = sorted(dict.fromkeys(filter(None, weights)), key=lambda one: one.participation)
+    found: dict[str, list[str]] = {}
+    for one in known:
+        found.setdefault(one.participation, []).append(one.of)
+    if len(found) < 2:
+        return []
+    told = "; ".join(f"{participation} with {listed(names)}" for participation, names in found.items())
+    return [
+        f"updates have unlike weights by default ({told}), which is compared, too, where clients have unlike numbers of"
+        " samples: to compare the rules alone, give all the same, such as --set server.participation=uniform"
+    ]
+
+
+def weights_of_one(scenario: Scenario) -> str:
+    """Return what a comparison with federated averaging has to name, too, as the end of a sentence; or nothing."""
+    found = default_weights(scenario)
+    if found is None or found.participation == _FEDAVG:
+        return ""
+    return f", and one server.participation for both (by default {found.participation}, fedavg's is {_FEDAVG})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a part of a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
