@@ -30,7 +30,9 @@ class Compared:
     target: float | None
     confidence: float
     window: int | None
-    rates: Sequence[str] = ()  # a sentence, where the server's rates differ although no variant names one
+    defaults: Sequence[
+        str
+    ] = ()  # sentences about the server's rates and weights that differ though no variant names one
 
     @property
     def rows(self) -> list[StudyRow]:

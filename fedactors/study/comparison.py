@@ -15,6 +15,7 @@ from fedactors.report.measures import BEST_ROUND
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import refuse_seeds
+from fedactors.simulation.checks.default_weights import default_weights, weights_of_all
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
 from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
@@ -100,7 +101,7 @@ def compare(
         raise ScenarioError(f'--baseline: no variant "{first}"{suggestion(first, variants)}')
     refuse_best_round(base, axes, window)
     where = Path(out or f"runs/studies/{base.name}")
-    rates = rates_of(path, changes, cells, clock_only=clock_only)
+    defaults = unlike_defaults(path, changes, cells, clock_only=clock_only)
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Comparison:
         named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
@@ -108,18 +109,19 @@ def compare(
             named[variant_of(_labels(cell))].append(one)
         by = validated(rows)
         wanted = common_target(named[first], window, by_validation=by) if target is None else target
-        return Comparison(base.name, named, first, wanted, confidence, window, rates)
+        return Comparison(base.name, named, first, wanted, confidence, window, defaults)
 
     found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found
 
 
-def rates_of(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *, clock_only: bool) -> list[str]:
-    """Return a sentence about cells whose servers differ in the rate that they have by default."""
+def unlike_defaults(path: Path, changes: tuple[str, ...], cells: Sequence[StudyCell], *, clock_only: bool) -> list[str]:
+    """Return sentences about cells that differ in a rate of the server or in weights that they have by default."""
     if clock_only:
         return []
     once = {variant_of(_labels(cell)): cell for cell in cells}
-    return rates_of_all([default_rate(Scenario.load(path, (*changes, *cell.overrides))) for cell in once.values()])
+    scenarios = [Scenario.load(path, (*changes, *cell.overrides)) for cell in once.values()]
+    return [*rates_of_all([*map(default_rate, scenarios)]), *weights_of_all([*map(default_weights, scenarios)])]
 
 
 def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None) -> None:

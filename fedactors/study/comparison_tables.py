@@ -88,7 +88,7 @@ def cautions(comparison: Compared) -> list[str]:
 def cautioned(comparison: Compared) -> list[str]:
     """Return what is compared as well, as sentences."""
     trained = any(map(learned, columns(comparison)))
-    return [*comparison.rates, *(unequal_times(comparison) if trained else ())]
+    return [*comparison.defaults, *(unequal_times(comparison) if trained else ())]
 
 
 def heads(comparison: Compared) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from fedactors.algorithms.members.departure import Constants, excludes, fitted
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.checks.default_weights import default_weights, weights_of_all
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.server_rates import default_rate, rate_of_one, rates_of_all
 
@@ -91,3 +92,31 @@ def test_weights_that_do_not_say_what_is_minimised_are_told(algorithm, participa
     notes = [note for note in meanings(scenario) if "plain mean" in note]
     assert len(notes) == (said is not None)
     assert said is None or said in notes[0]
+
+
+def timed(timing, algorithm="fedavg", **further):
+    server = {"rounds": 2, "timing": timing, "algorithm": algorithm, **further}
+    return Scenario.model_validate({**BASE, "server": server | {"data": {"name": "iid", "samples": 10}}})
+
+
+FEDBUFF = {"name": "fedbuff", "concurrency": 2, "buffer": 1}
+
+
+def test_weights_that_a_timing_has_in_place_of_the_algorithm_s_are_told():
+    assert meanings(timed(FEDBUFF)) == [
+        "participation is by default uniform (timing fedbuff) and samples (algorithm fedavg in rounds): to compare the"
+        " rules alone, give one to all: server.participation=uniform"
+    ]
+    assert meanings(timed(FEDBUFF, participation="samples")) == []
+    assert meanings(timed(FEDBUFF, "fed-sgd")) == []  # uniform in rounds, too
+    assert meanings(timed({"name": "fedasync", "concurrency": 2})) == []
+
+
+def test_weights_that_differ_between_variants_by_default_are_told():
+    variants = [timed(FEDBUFF), timed("synchronous"), timed("synchronous", "fsl"), timed("synchronous", "fedprox")]
+    assert weights_of_all([default_weights(one) for one in variants]) == [
+        "participation is by default uniform (timing fedbuff, algorithm fsl) and samples (algorithm fedavg, algorithm"
+        " fedprox): to compare the rules alone, give one to all: server.participation=uniform"
+    ]
+    alike = [timed(FEDBUFF, participation="samples"), timed("synchronous"), timed("synchronous", "fedprox")]
+    assert weights_of_all([default_weights(one) for one in alike]) == []
