@@ -51,7 +51,7 @@ class Frames:
 
     @cached_property
     def clients(self) -> Any:
-        """A row per client: group, samples, arrival and departure (NaN where it never does), and at the end what it consumed."""
+        """A row per client: group, samples, arrival and departure (NaN: never), and at the end what it consumed."""
         found = self._table("clients.parquet")
         for column in ("arrive", "depart"):
             found[column] = found[column].where(found[column] < NEVER) / SECOND
