@@ -64,6 +64,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--clock-only", action="store_true", help="replay the clock of each run, without training")
     shared_options.traces(command)
     command.add_argument("--out", metavar="DIR", help="folder; runs in it are used (default: runs/studies/NAME)")
+    command.add_argument("--runs-only", action="store_true", help="write no tables: a later call makes them")
     command.add_argument("--plot", metavar="FILE", help="also draw a PNG, PDF or SVG; needs fedactors[notebook]")
     command.add_argument("--json", action="store_true", help="print figures as JSON")
 
@@ -84,6 +85,8 @@ def run_compare(options: argparse.Namespace) -> int:
     _refuse_other(options, axes, seeds_of(base, options.seeds), out)
     further = {"baseline": options.baseline, "confidence": options.confidence, "measure": options.measure}
     found, code = _found(lambda: compare(options.scenario, axes, options.seeds, **_options(options, out), **further))
+    if options.runs_only:
+        return _say_runs(found, out, code)
     text = comparison_tables.text(found)
     files = {
         "comparison.txt": lambda: text + "\n",
@@ -128,6 +131,8 @@ def run_sweep(options: argparse.Namespace) -> int:
     _refuse_other(options, [*(axes_of(base.sweep) if base.sweep else ()), *further], seeds, out)
     asked = {"measure": options.measure, "best_per": options.best_per, "further": further}
     found, code = _found(lambda: sweep(options.scenario, **_options(options, out), **asked))
+    if options.runs_only:
+        return _say_runs(found, out, code)
     text = sweep_page.text(found)
     _write(out, {
         "sweep.txt": lambda: text + "\n",
@@ -140,6 +145,12 @@ def run_sweep(options: argparse.Namespace) -> int:
     _print(options, "sweep", text, out / "sweep.html", said)
     if options.plot:
         found.plot().savefig(options.plot, dpi=160)
+    return code
+
+
+def _say_runs(found: Any, out: Path, code: int) -> int:
+    """Print how many runs of a study are complete, and return `code`: another call makes its tables."""
+    print(f"{len(found.rows)} runs are complete in {out}")
     return code
 
 
@@ -186,9 +197,11 @@ def _recordings(options: argparse.Namespace, base: Any) -> list[StudyAxis]:
 
 
 def _refuse_other(options: argparse.Namespace, axes: Sequence[StudyAxis], seeds: Sequence[int], out: Path) -> None:
-    """Raise RunFolderError if the folder holds tables of a study of other runs; before anything runs."""
+    """Raise RunFolderError if tables of a study of other runs would be replaced; before anything runs."""
     from fedactors.study.earlier import StudyVariants, refuse_other
 
+    if options.runs_only:
+        return
     refuse_other(StudyVariants(options.scenario, options.set, axes, seeds, options.clock_only), out)
 
 
@@ -219,6 +232,9 @@ def _check_choices(options: argparse.Namespace) -> None:
         raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
     if getattr(options, "against", None) and not options.plot:
         raise ScenarioError(f"--against {options.against} says what a picture shows (accepted: with --plot FILE)")
+    for name in [name for name, value in (("--plot", options.plot), ("--json", options.json)) if value]:
+        if options.runs_only:
+            raise ScenarioError(f"--runs-only makes no tables and no pictures (accepted: without {name})")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")

@@ -53,8 +53,8 @@ class Frames:
     def clients(self) -> Any:
         """A row per client: group, samples, arrival and departure (NaN: never), and at the end what it consumed."""
         found = self._table("clients.parquet")
-        found["depart"] = found["depart"].where(found["depart"] < NEVER)
-        found[["arrive", "depart"]] = found[["arrive", "depart"]] / SECOND
+        for column in ("arrive", "depart"):
+            found[column] = found[column].where(found[column] < NEVER) / SECOND
         return found
 
     @cached_property

@@ -11,10 +11,10 @@ from fedactors.scenario.units import NONE_IS_NULL, Size
 
 
 class ClusterOptions(Options):
-    """Where it is computed. Nothing in here but `bits` changes a result."""
+    """Where it is computed. Only `bits`, and whether work is done on GPUs or on processors, change bits of a result."""
 
     actors: int | None = Field(default=None, ge=1, le=4096)
-    """Client hosts; one per core when absent."""
+    """Client hosts; all that fit when absent."""
     cpus_per_actor: float = Field(default=1.0, gt=0.0)
     gpus_per_actor: float = Field(default=0.0, ge=0.0)
     server_gpus: float = Field(default=0.0, ge=0.0)

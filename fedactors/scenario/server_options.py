@@ -146,7 +146,7 @@ class ServerOptions(Options):
     participation: Annotated[Weighting, BeforeValidator(_participation_of_the_paper)] = Field(
         default=None, validate_default=True
     )
-    """What weight each update has; by default what the algorithm's paper has."""
+    """What weight each update has; by default what the algorithm's paper has, or `uniform` under `timing: fedbuff`."""
     aggregation: Aggregation = Field(default="mean", validate_default=True)
     """How updates are combined: by their mean, or by a rule that a few malicious ones cannot move."""
     uplink: TransformList = ()

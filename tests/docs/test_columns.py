@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -17,7 +18,7 @@ OF_PARTS = ("federated_", "central_", "validation_")
 SCENARIO = {
     "name": "columns",
     "task": {"dataset": "digits", "model": "logistic", "partition": "iid", "metrics": ["f1_macro"], "validation": 0.2},
-    "population": [{"name": "phones", "count": 6, "energy": {"per_step": "1 J", "carbon": "400 g/kWh"}}],
+    "population": [{"name": "phones", "count": 6, "energy": {"compute": "1 W", "carbon": "400 g/kWh"}}],
     "server": {
         "rounds": 2, "cohort": 4, "evaluation": {"every": 1}, "selection": "oort", "deadline": "1h",
         "local": {"epochs": 1},
@@ -49,6 +50,13 @@ def test_the_columns_of_a_table_are_named(run, title, columns):
     pytest.importorskip("pandas")
     assert [name for name, parquet, *_ in table(title) if parquet] == [f"`{column}`" for column in columns]
     assert names(title) == list(getattr(run.frames, title.removesuffix(".parquet")).columns)
+
+
+@pytest.mark.parametrize("name", ["clients", "weights", "stages", "client_metrics", "windows", "wall"])
+def test_the_columns_of_smaller_tables_are_named(run, name):
+    named = [column for column in names(f"{name}.parquet") if column != "round" or name == "client_metrics"]
+    there = pq.read_schema(run.folder / f"{name}.parquet").names
+    assert [column for column in there if column not in ("f1_macro",)] == named
 
 
 def test_the_columns_of_tiers_are_named():

@@ -99,3 +99,23 @@ def test_a_task_of_an_array_runs_its_seed(tmp_path):
     subprocess.run(["bash", "seeds.sbatch", QUICKSTART], cwd=tmp_path, env=environment, check=True)
     summary = json.loads((tmp_path / "runs/4700/3/summary.json").read_text())
     assert (summary["seed"], summary["plans"]) == (3, 2)
+
+
+@pytest.mark.slow
+def test_tasks_of_an_array_play_a_comparison_and_a_last_call_makes_its_tables(tmp_path):
+    few = f'exec {sys.executable} -m fedactors "$@" --set server.rounds=2\n'
+    environment = placed(tmp_path, "study.sbatch", few)
+    for task in ("1", "2"):
+        subprocess.run(
+            ["bash", "study.sbatch", QUICKSTART],
+            cwd=tmp_path, env={**environment, "SLURM_ARRAY_TASK_ID": task}, check=True,
+        )  # fmt: skip
+        assert not (tmp_path / "runs/study/runs.csv").exists()
+    last = next(block.text for block in blocks(ROOT / "docs/cluster.md") if "sbatch study.sbatch" in block.text)
+    words = last.splitlines()[1].replace("scenarios/quickstart.yaml", QUICKSTART).replace("--seeds 10", "--seeds 2")
+    done = subprocess.run(
+        ["bash", "-c", words], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )  # fmt: skip
+    assert "2 variants, 2 seeds each" in done.stdout
+    assert len((tmp_path / "runs/study/runs.csv").read_text().splitlines()) == 1 + 4
+    assert len(list((tmp_path / "runs/study").glob("run-*"))) == 4

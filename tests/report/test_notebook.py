@@ -43,6 +43,28 @@ def test_frames_are_the_tables(run, finished):
     assert metrics.filter(like="outcomes.").sum().sum() == run.summary["asked"]
 
 
+def test_devices_that_never_arrive_or_depart_have_no_time_for_it(tmp_path):
+    """Device a is on for the first hour; b never is, and so never belongs to the population."""
+    (tmp_path / "never.csv").write_text("device,on,off,first,last\na,0h,1h,0,2h\nb,,,,\n")
+    recorded = {"name": "trace", "path": str(tmp_path / "never.csv"), "at_end": "depart"}
+    scenario = Scenario.load({
+        "name": "never", "seed": 1, "task": {"dataset": "digits", "model": "logistic", "partition": "iid"},
+        "population": [
+            {"name": "recorded", "count": 2, "availability": recorded, "departs_after": "10min"},
+            {"name": "always", "count": 1},
+        ],
+        "server": {"rounds": 1, "deadline": "5s"},
+    })  # fmt: skip
+    found = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False).frames.clients
+    stays = pq.read_table(tmp_path / "run/clients.parquet").select(["arrive", "depart"])
+    assert sorted(zip(*(stays[name].to_pylist() for name in stays.column_names), strict=True)) == [
+        (0, 4200 * 10**9), (0, 2**62), (2**62, 2**62)
+    ]  # fmt: skip
+    assert found.sort_values(["arrive", "depart"]).fillna(-1)[["arrive", "depart"]].to_numpy().tolist() == [
+        [0, 4200], [0, -1], [-1, -1]
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("against", ["round", "virtual", "bytes", "wall"])
 def test_curves_show_the_metrics(run, finished, against):
     axes = run.plot_accuracy(against=against, color="red")

@@ -114,3 +114,21 @@ def test_weights_that_differ_between_variants_that_name_none_are_told():
     assert "samples with fedavg; uniform with fedbuff" in said
     robust = [scenario_of("fedavg"), scenario_of("fedavg", aggregation="median")]
     assert weights_of_all(list(map(default_weights, robust))) == []
+
+
+def timed(timing, algorithm="fedavg", **further):
+    server = {"rounds": 2, "timing": timing, "algorithm": algorithm, **further}
+    return Scenario.model_validate({**BASE, "server": server | {"data": {"name": "iid", "samples": 10}}})
+
+
+FEDBUFF = {"name": "fedbuff", "concurrency": 2, "buffer": 1}
+
+
+def test_weights_that_a_timing_has_in_place_of_the_algorithm_s_are_told():
+    assert meanings(timed(FEDBUFF)) == [
+        "participation is by default uniform under timing fedbuff, and samples with fedavg in rounds: to compare the"
+        " two, give both the same, such as --set server.participation=uniform"
+    ]
+    assert meanings(timed(FEDBUFF, participation="samples")) == []
+    assert meanings(timed(FEDBUFF, "fed-sgd")) == []  # uniform in rounds, too
+    assert meanings(timed({"name": "fedasync", "concurrency": 2})) == []

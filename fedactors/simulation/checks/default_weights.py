@@ -41,6 +41,18 @@ def weights_of_all(weights: Sequence[DefaultWeights | None]) -> list[str]:
     ]
 
 
+def weights_of_timing(scenario: Scenario) -> list[str]:
+    """Return a sentence about a timing that weighs updates in another way by default than its algorithm does."""
+    found, in_rounds = default_weights(scenario), scenario.server.algorithm.weighting
+    if found is None or found.of == scenario.server.algorithm.name or found.participation == in_rounds:
+        return []
+    name = scenario.server.algorithm.name
+    return [
+        f"participation is by default {found.participation} under timing {found.of}, and {in_rounds} with {name} in"
+        f" rounds: to compare the two, give both the same, such as --set server.participation={found.participation}"
+    ]
+
+
 def weights_of_one(scenario: Scenario) -> str:
     """Return what a comparison with federated averaging has to name, too, as the end of a sentence; or nothing."""
     found = default_weights(scenario)
