@@ -232,12 +232,19 @@ def _check_choices(options: argparse.Namespace) -> None:
         raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
     if getattr(options, "against", None) and not options.plot:
         raise ScenarioError(f"--against {options.against} says what a picture shows (accepted: with --plot FILE)")
-    for name in [name for name, value in (("--plot", options.plot), ("--json", options.json)) if value]:
-        if options.runs_only:
-            raise ScenarioError(f"--runs-only makes no tables and no pictures (accepted: without {name})")
-    elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
-    for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
-        raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
+    if options.runs_only:
+        tables = {"--plot": options.plot, "--json": options.json}
+        _refuse_given(tables, "--runs-only makes no tables and no pictures")
+    if options.clock_only:
+        elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
+        _refuse_given(elsewhere, "--clock-only trains nothing, and replays on this machine")
+
+
+def _refuse_given(values: Mapping[str, Any], why: str) -> None:
+    """Raise ScenarioError if one of some options, by name, is given."""
+    for name, value in values.items():
+        if value:
+            raise ScenarioError(f"{why} (accepted: without {name})")
 
 
 def _options(options: argparse.Namespace, out: Path) -> dict[str, Any]:

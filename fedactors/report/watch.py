@@ -43,7 +43,8 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
     if not path.exists():
         raise problem(Path(folder), f"not a run folder: it holds no {METRICS}")
     check_run_folder(path.parent)
-    run, quiet, first = WatchedRun(path), 0, True
+    run = WatchedRun(path)
+    quiet, first = 0, True
     while True:
         ended = (path.parent / SUMMARY).exists()  # looked up before reading: no row is added after the summary
         if run.look() or first:

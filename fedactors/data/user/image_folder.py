@@ -52,7 +52,8 @@ class ImageFolderData(UserData):
         else:
             whole = self._part(self.path.path, keys)
             chosen = held_back(len(whole), self.test_share, whole.owners, seed, self.called())
-            train, test, validation = _taken(whole, ~chosen), _taken(whole, chosen), None
+            train, test = _taken(whole, ~chosen), _taken(whole, chosen)
+            validation = None
         parts = RawParts(train, test, validation)
         for which, part in parts.there.items():
             if unknown := sorted({*part.labels.tolist()} - {*train.labels.tolist()}):
