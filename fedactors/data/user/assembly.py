@@ -13,7 +13,7 @@ from fedactors.data.base import Data, Float32, Info, InputPart, Int64
 from fedactors.data.user.arrays import Integers, finite, input_part
 from fedactors.data.user.labels import LabelRules, labels_of
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import RawPart
+from fedactors.data.user.raw_part import RawPart
 from fedactors.errors import DataError
 
 
