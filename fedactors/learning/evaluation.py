@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.learning.metric_views import OutputViews, views_of
+from fedactors.learning.chunks import evaluation_batch
+from fedactors.learning.metric_views import OutputViews
 from fedactors.learning.metrics import kind_of, measured_by
-from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec
-from fedactors.models.layers import Conv, Model
+from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec, views_of
+from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, placed, views
 
-_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
-_IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
 _RECALL = 10  # answers that a recommender may give
 _HIDDEN = ("margin", "positive", "counted", "judged")  # make the AUC; how much samples count in loss and accuracy
 
@@ -125,11 +124,6 @@ class ModelEvaluator:
         elif answers.shape[-1] == 2 and y.dim() == 1:
             columns |= {"margin": (answers[:, 1] - answers[:, 0]).double(), "positive": (y == 1).double()}
         return {name: column.cpu().numpy() for name, column in columns.items()}
-
-
-def evaluation_batch(model: Model, device: str = "cpu") -> int:
-    """Return how many samples are evaluated at a time."""
-    return _IMAGES if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _BATCH
 
 
 def described_columns(

@@ -16,34 +16,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedactors.metric_names import CLASS, MetricSpec, info_of
+from fedactors.metric_names import BEST, CHANCE, OUTPUTS
 
-BEST, CHANCE, OUTPUTS = "best", "chance", "outputs"
-_BY_ALL = ("auroc", "average_precision", "calibration_error")  # measures of classes that look at all outputs
 _AT_ONCE = 2**22  # numbers that are worked on at a time
-
-
-def judged_as(name: str, kind: str) -> str:
-    """Return the kind of labels that a measure judges, where labels are of `kind`.
-
-    Under a loss of the user, what labels are is not said, and a measure is of its own kind.
-    """
-    info = info_of(name)
-    return kind if info is None or kind in info.of else info.of[-1]
-
-
-def view_of(spec: MetricSpec, kind: str) -> str:
-    """Return which view a measure needs."""
-    if spec.factory is not None or judged_as(spec.name, kind) != CLASS or spec.name in _BY_ALL:
-        return OUTPUTS
-    if spec.name == "perplexity":
-        return CHANCE
-    return spec.name if spec.name.startswith("top") else BEST
-
-
-def views_of(specs: Sequence[MetricSpec], kind: str) -> tuple[str, ...]:
-    """Return the views that measures need, each once."""
-    return tuple({view_of(spec, kind): None for spec in specs})
 
 
 def view(name: str, outputs: Tensor, y: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from fedactors.errors import DataError
 from fedactors.extras import needed
-from fedactors.learning.metric_views import BEST, judged_as, view, view_of, views_of
-from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec
+from fedactors.learning.metric_views import view
+from fedactors.metric_names import BEST, CLASS, LABELS, VALUES, MetricSpec, judged_as, view_of, views_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 

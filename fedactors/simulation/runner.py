@@ -23,6 +23,7 @@ from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
+from fedactors.simulation.checks.tested_clients import holds_out
 from fedactors.simulation.fleet_choice import (
     FleetKind,
     has_centre,
@@ -32,7 +33,7 @@ from fedactors.simulation.fleet_choice import (
     refuse_idle,
     refuse_lacking,
 )
-from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, holds_out, own_of
+from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared

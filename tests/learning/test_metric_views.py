@@ -10,9 +10,9 @@ from torchmetrics import functional
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.learning.evaluation import ModelEvaluator
-from fedactors.learning.metric_views import OUTPUTS, OutputViews, view, views_of
+from fedactors.learning.metric_views import OutputViews, view
 from fedactors.learning.metrics import measured, measured_by
-from fedactors.metric_names import CLASS, LABELS, METRICS, VALUES, MetricSpec
+from fedactors.metric_names import CLASS, LABELS, METRICS, OUTPUTS, VALUES, MetricSpec, views_of
 from fedactors.models.layers import Dense, Model
 from fedactors.models.network import initial
 

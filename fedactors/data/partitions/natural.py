@@ -61,5 +61,8 @@ class NaturalPartition(Options):
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out; see `Partition.holdout`."""
         if data.test_clients is None:
-            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
+            raise ScenarioError(
+                f"{_WHERE}: natural: no test sample is of a client that has training samples (accepted: test samples by"
+                " client; iid, classes or dirichlet; or evaluation on the whole test set)"
+            )
         return contiguous(np.diff(data.test_clients))

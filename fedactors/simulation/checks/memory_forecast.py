@@ -6,10 +6,8 @@ from math import ceil, log2, prod
 
 from fedactors.data.on_demand import row_bytes
 from fedactors.errors import ScenarioError
-from fedactors.learning.chunks import chunk_sizes
-from fedactors.learning.evaluation import evaluation_batch
-from fedactors.learning.metric_views import BEST, OUTPUTS, views_of
-from fedactors.metric_names import CLASS, WRITTEN
+from fedactors.learning.chunks import chunk_sizes, evaluation_batch
+from fedactors.metric_names import BEST, CLASS, OUTPUTS, WRITTEN, views_of
 from fedactors.models.loss_description import LossDescription
 from fedactors.simulation.checks.machine_memory import machine_bytes
 from fedactors.simulation.prepared import Prepared

@@ -64,7 +64,7 @@ def test_one_whose_learned_does_nothing_needs_not_say_anything(own):
 
 
 def test_one_that_says_so_asks_by_the_losses_of_training(own, tmp_path):
-    """Two of six in each round: all have had a turn after three; without losses, clients 0 and 1 would be asked always."""
+    """Two of six in each round: all have had a turn after three; without losses, 0 and 1 would be asked always."""
     found = run(own(STEERS), tmp_path / "run", fleet="local", report=False)
     asked = found.frames.orders.groupby("version")["client"].apply(sorted).tolist()
     assert sorted(client for clients in asked[:3] for client in clients) == list(range(6))
