@@ -24,6 +24,11 @@ class NaturalPartition(Options):
     """Whose a sample is: a column of a table, a key of samples that are dictionaries, or a function of a sample,
     `data.py:client_of`. Clients are numbered in the order of what it gives. Not needed for data that come by client."""
 
+    @property
+    def owner(self) -> str | Reference | None:
+        """What says whose a sample is, for data sets that do not come by client."""
+        return self.by
+
     @field_validator("by", mode="before")
     @classmethod
     def _column_or_function(cls, value: Any, info: ValidationInfo) -> Any:

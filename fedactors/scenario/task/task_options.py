@@ -85,7 +85,7 @@ class TaskOptions(Options):
 
     def _by_client(self, dataset: Dataset) -> Dataset:
         """Return a data set, its samples by client if the partition says how."""
-        if (by := getattr(self.partition, "by", None)) is None:
+        if (by := getattr(self.partition, "owner", None)) is None:
             return dataset
         grouped_by = getattr(dataset, "grouped_by", None)
         if grouped_by is None:
