@@ -64,13 +64,19 @@ def forecast(
     return {
         "fleet": kind,
         "actors": hosts,
-        "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
+        "wall_seconds": start_seconds(kind, hosts, cores, importing) + _transforming(prepared) + count * each,
         "seconds_per_round": each,
         "steps_per_second": _steps(tasks) / each if each else 0.0,
         "host_bytes": _host_bytes(prepared, kind),
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def _transforming(prepared: Prepared) -> float:
+    """Return the seconds that transforms at random take before the first round."""
+    scenario = prepared.scenario
+    return scenario.task.transform_seconds(scenario.seed, scenario.devices)
 
 
 def _device(prepared: Prepared) -> str:

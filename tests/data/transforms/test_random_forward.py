@@ -26,7 +26,7 @@ class Flipping(Plain):
 def digests(folder, module, out):
     (folder / "nets.py").write_text(MODULES)
     model = {"name": "torch", "factory": f"nets.py:{module}"}
-    scenario = scene(folder, {"dataset": "digits", "model": model, "partition": "iid"}, 20)
+    scenario = scene(folder, {"dataset": "digits", "model": model, "partition": "iid"})
     return run(scenario, folder / out, fleet="local", report=False).summary["digests"]
 
 
