@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from fedactors.own_code.user_code import Reference
@@ -13,6 +13,8 @@ VALIDATION = "validation_"  # before the name of a measure of the samples for va
 TEST = "test_"  # before the name of a measure where that of the test samples is meant, although there is validation
 _MARK = "validation_loss"  # a column of every evaluation with samples for validation
 CLASS, VALUES, LABELS = "class", "value", "multi-label"  # what labels a measure is of
+BEST, CHANCE, OUTPUTS = "best", "chance", "outputs"  # views of outputs that measures need, see learning.metric_views
+_BY_ALL = ("auroc", "average_precision", "calibration_error")  # measures of classes that look at all outputs
 _TOP = re.compile(r"top[1-9]\d{0,3}")
 
 
@@ -70,6 +72,29 @@ def info_of(name: str) -> MetricInfo | None:
     if _TOP.fullmatch(name):
         return MetricInfo(True, (CLASS,))
     return METRICS.get(name)
+
+
+def judged_as(name: str, kind: str) -> str:
+    """Return the kind of labels that a measure judges, where labels are of `kind`.
+
+    Under a loss of the user, what labels are is not said, and a measure is of its own kind.
+    """
+    info = info_of(name)
+    return kind if info is None or kind in info.of else info.of[-1]
+
+
+def view_of(spec: MetricSpec, kind: str) -> str:
+    """Return which view a measure needs."""
+    if spec.factory is not None or judged_as(spec.name, kind) != CLASS or spec.name in _BY_ALL:
+        return OUTPUTS
+    if spec.name == "perplexity":
+        return CHANCE
+    return spec.name if spec.name.startswith("top") else BEST
+
+
+def views_of(specs: Sequence[MetricSpec], kind: str) -> tuple[str, ...]:
+    """Return the views that measures need, each once."""
+    return tuple({view_of(spec, kind): None for spec in specs})
 
 
 def without_part(column: str) -> str:

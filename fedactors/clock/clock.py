@@ -14,7 +14,7 @@ from fedactors.clock.energy.meter import meter_of
 from fedactors.clock.hierarchy import hierarchical, tiers_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.secure_groups import SecureGroups
-from fedactors.clock.selections.base import Clients, Loss, Stages
+from fedactors.clock.selections.base import Clients, Loss, Stages, started
 from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
@@ -141,7 +141,7 @@ def policy(world: World, scenario: Scenario, payload: Payload, clients: Clients)
     work = {name: getattr(payload, name) * server.compute_per_sample for name in ("before", "during", "after", "first")}
     if isinstance(timing, Hierarchical):
         return hierarchical(world, tiers_of(world, scenario, timing, payload.backhaul, clients))
-    world.selector = server.selection.start(clients)
+    world.selector = started(server.selection, clients)
     if not isinstance(timing, Asynchronous):
         ask = None if server.cohort == "all" else server.cohort + server.over_selection
         closing: dict[str, Any] = {"quorum": server.closes_at, "early": server.close_early}

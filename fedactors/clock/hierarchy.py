@@ -15,7 +15,7 @@ import simpy
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population, build
-from fedactors.clock.selections.base import Clients, Selection
+from fedactors.clock.selections.base import Clients, Selection, started
 from fedactors.clock.selections.edge_selector import EdgeSelector
 from fedactors.clock.selections.history import History
 from fedactors.clock.timings.hierarchical import Hierarchical
@@ -179,7 +179,7 @@ class _EdgeServer:
             deadline=NEVER if deadline is None else deadline,
             history=History(world, members, lambda: world.now - self._apart),
         )
-        return EdgeSelector(rules.selection.start(known))
+        return EdgeSelector(started(rules.selection, known))
 
     def play(self) -> Waits:
         """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""

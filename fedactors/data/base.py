@@ -30,6 +30,14 @@ class InputPart(NamedTuple):
     integer: bool = False  # identifiers, which are exact in float32 up to 2**24
 
 
+class TestedClients(NamedTuple):
+    """Whose the test samples are, of data that come by client."""
+
+    known: int  # clients with test samples that have training samples too
+    untrained: tuple[str, ...] = ()  # those that have none: what the data call them, in order
+    samples: int = 0  # of those; they are in the test set, and no client's
+
+
 @dataclass(frozen=True)
 class Info:
     """What is known of a data set without loading it."""
@@ -48,6 +56,7 @@ class Info:
     kind: LabelKind = "class"
     weighted: bool = False  # whether each training sample has a weight of its own
     variants: int = 1  # in which each training sample is kept
+    test_clients: TestedClients | None = None  # None: not known before the data are loaded, or no data by client
     validation_size: int = 0  # samples by which settings are chosen and runs end; none of them is a test sample
 
     @property
@@ -75,9 +84,10 @@ class Data:
 
     `x` is `(n, *input_shape)` float32, `y` is `(n,)` int64 with labels below `classes`. Data that come by
     client lie one client after the other: client k has the samples `clients[k] <= i < clients[k + 1]`, and of
-    the test samples those between `test_clients[k]` and `test_clients[k + 1]`. Data of two sources have further samples
-    for a central learner, `central_x`, `central_y` and their weights; `test_central` says which test samples are like
-    those. `validation_x`, `validation_y` and `validation_central` are the same of a part for validation.
+    the test samples those between `test_clients[k]` and `test_clients[k + 1]`; test samples of no client come
+    last. Data of two sources have further samples for a central learner, `central_x`, `central_y` and their weights;
+    `test_central` says which test samples are like those. `validation_x`, `validation_y` and `validation_central` are
+    the same of a part for validation.
 
     Labels of the kind "value" are float32, `(n,)` or `(n, values)`, those of the kind "multi-label" float32 of 0 and 1,
     `(n, classes)`, those of the kind "sequence" int64, `(n, places)`.
@@ -89,7 +99,7 @@ class Data:
     test_y: LabelArray
     classes: int
     clients: Int64 | None = None  # (clients + 1,)
-    test_clients: Int64 | None = None  # (clients + 1,)
+    test_clients: Int64 | None = None  # (clients + 1,); None if no test sample is of a client
     central_x: Float32 | None = None  # (n_0, *input_shape)
     central_y: Int64 | None = None  # (n_0,)
     test_central: NDArray[np.bool_] | None = None  # (test samples,)

@@ -79,7 +79,9 @@ def _put_aside(data: Data, count: int) -> NDArray[np.bool_]:
     order = draws.permutation(tests)
     client = np.zeros(tests, np.int64)
     if data.test_clients is not None:
-        client = np.repeat(np.arange(len(data.test_clients) - 1), np.diff(data.test_clients))
+        owned = np.repeat(np.arange(len(data.test_clients) - 1), np.diff(data.test_clients))
+        client[:] = len(data.test_clients) - 1  # of no client, if they come behind those of all clients
+        client[: len(owned)] = owned
     central = np.zeros(tests, bool) if data.test_central is None else data.test_central
     strata = data.strata_of(data.test_y)
     order = order[np.lexsort((strata[order], central[order], client[order]))]  # keeps the order of equal ones

@@ -1,4 +1,4 @@
-"""How the trips of a round are cut into chunks, and which chunks a host trains together."""
+"""How the trips of a round are cut into chunks, which chunks a host trains together, and how test samples are cut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from fedactors.engines.local_work import CACHED
 from fedactors.learning.training_task import Chunk
 from fedactors.models.dense_stacks import blocks_of
-from fedactors.models.layers import Model
+from fedactors.models.layers import Conv, Model
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.workload import Workload
 
@@ -18,6 +18,8 @@ _WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
 _HOSTS = 4  # that there should be work for, however many there are: part of the bits
 _LARGE = 256  # chunks of a large cohort of small models: as many hosts can share it
 TOGETHER = 1000  # rows of several chunks that an engine trains at once, at most
+_EVALUATED = 1000  # test samples at a time; part of the result's bits, so never tuned to the machine
+_IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
 _COLUMNS = ("clients", "bases", "trips", "steps", "weights")
 
 
@@ -97,3 +99,8 @@ def joined(chunks: Sequence[Chunk]) -> Chunk:
         name: tuple(chain.from_iterable(getattr(chunk, name) for chunk in chunks)) for name in _COLUMNS
     }
     return chunks[0]._replace(**columns)
+
+
+def evaluation_batch(model: Model, device: str = "cpu") -> int:
+    """Return how many samples are evaluated at a time."""
+    return _IMAGES if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _EVALUATED

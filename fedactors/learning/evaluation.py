@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.learning.metrics import kind_of, measured
-from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec
-from fedactors.models.layers import Conv, Model
+from fedactors.learning.chunks import evaluation_batch
+from fedactors.learning.metric_views import OutputViews
+from fedactors.learning.metrics import kind_of, measured_by
+from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec, views_of
+from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import terms
 from fedactors.models.losses import judged, scores, spreadout
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, placed, views
 
-_BATCH = 1000  # samples at a time; part of the result's bits, so never tuned to the machine
-_IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
 _RECALL = 10  # answers that a recommender may give
 _HIDDEN = ("margin", "positive", "counted", "judged")  # make the AUC; how much samples count in loss and accuracy
 
@@ -43,6 +43,7 @@ class ModelEvaluator:
         self._device = torch.device(device)
         self._x, self._y = (torch.from_numpy(part).to(self._device) for part in (evaluation_set.x, evaluation_set.y))
         self._kind = kind_of(model, self._y)
+        self._views = views_of(self._metrics, self._kind)
         self._batch_size = evaluation_batch(model, device)
         self._runs_module = any(isinstance(layer, ModuleLayer) for layer in model.layers)
 
@@ -65,12 +66,12 @@ class ModelEvaluator:
         if not len(labels):
             return {}
         batches = zip(torch.split(samples, self._batch_size), torch.split(labels, self._batch_size), strict=True)
-        answers: list[Tensor] = []
-        found = [self._batch(tensors, *batch, answers) for batch in batches]
+        kept = OutputViews(self._views)
+        found = [self._batch(tensors, *batch, kept) for batch in batches]
         columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
         if (weights := self._evaluation_set.weights) is not None:
             columns = _weighed(columns, weights if rows is None else weights[rows])
-        measures = self._by_part(columns, answers, labels, rows)
+        measures = self._by_part(columns, kept.joined(), kept.classes, labels, rows)
         if self._model.loss == "hinge":
             measures["spreadout"] = float(spreadout(tensors[0]))
         return measures
@@ -78,7 +79,8 @@ class ModelEvaluator:
     def _by_part(
         self,
         columns: dict[str, Float64],
-        answers: list[Tensor],
+        seen: Mapping[str, Tensor],
+        classes: int,
         labels: Tensor,
         rows: NDArray[np.int64] | None,
     ) -> dict[str, float]:
@@ -88,32 +90,29 @@ class ModelEvaluator:
             some = members if rows is None else members[rows]
             if some.any():
                 measures |= _summary(prefix, {name: column[some] for name, column in columns.items()})
-                measures |= self._named(prefix, answers, labels, some)
+                measures |= self._named(prefix, seen, classes, labels, some)
         return measures
 
-    def _named(self, prefix: str, answers: list[Tensor], labels: Tensor, some: NDArray[np.bool_]) -> dict[str, float]:
-        """Return the measures that the scenario names, of `some` samples."""
+    def _named(
+        self, prefix: str, seen: Mapping[str, Tensor], classes: int, labels: Tensor, some: NDArray[np.bool_]
+    ) -> dict[str, float]:
+        """Return the measures that the scenario names, of `some` samples; `seen` are the views that they need."""
         if not self._metrics:
             return {}
-        chosen = torch.from_numpy(some).to(self._device)
+        if not some.all():
+            chosen = torch.from_numpy(some).to(self._device)
+            seen, labels = {name: column[chosen] for name, column in seen.items()}, labels[chosen]
         loss = self._model.loss
         ignored = loss.ignored if isinstance(loss, LossDescription) else None
-        found = measured(
-            self._metrics,
-            self._kind,
-            torch.cat(answers)[chosen],
-            labels[chosen],
-            ignored,
-        )
+        found = measured_by(self._metrics, self._kind, seen, classes, labels, ignored)
         return {prefix + name: value for name, value in found.items()}
 
-    def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: list[Tensor]) -> dict[str, Float64]:
-        """Return the measures of each sample, `(batch,)`; answers are `kept` if the scenario names measures."""
+    def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: OutputViews) -> dict[str, Float64]:
+        """Return the measures of each sample, `(batch,)`; what measures need that the scenario names is `kept`."""
         x = x.clone() if self._runs_module else placed(self._model, x)  # a module may change what it is given
         outputs = forward(self._model, tensors, x)
         answers = scores(self._model, tensors, outputs)
-        if self._metrics:
-            kept.append(answers)
+        kept.add(answers, y)
         if isinstance(self._model.loss, LossDescription):
             columns = described_columns(self._model.loss, self._kind, outputs, answers, y)
             return {name: column.cpu().numpy() for name, column in columns.items()}
@@ -125,11 +124,6 @@ class ModelEvaluator:
         elif answers.shape[-1] == 2 and y.dim() == 1:
             columns |= {"margin": (answers[:, 1] - answers[:, 0]).double(), "positive": (y == 1).double()}
         return {name: column.cpu().numpy() for name, column in columns.items()}
-
-
-def evaluation_batch(model: Model, device: str = "cpu") -> int:
-    """Return how many samples are evaluated at a time."""
-    return _IMAGES if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _BATCH
 
 
 def described_columns(

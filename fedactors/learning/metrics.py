@@ -1,7 +1,7 @@
 """Measures of models on a test set, by name; torchmetrics computes them, and is imported when the first one is wanted.
 
-A measure is a function of what a model answers and of the labels, over all samples at once. Sequences count place by
-place; places whose label the loss ignores do not count.
+A measure is a function of what a model answers, or of a view of it (`metric_views`), and of the labels, over all
+samples at once. Sequences count place by place; places whose label the loss ignores do not count.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,7 +19,8 @@ from torch import Tensor
 from fedactors.engines.micro_batching import out_of_memory
 from fedactors.errors import DataError
 from fedactors.extras import needed
-from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
+from fedactors.learning.metric_views import view
+from fedactors.metric_names import BEST, CLASS, LABELS, VALUES, MetricSpec, judged_as, view_of, views_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.own_code.user_errors import in_a_line, told
@@ -44,14 +45,26 @@ def measured(
 
     Raises DataError if a function of the user raises or returns no number, and what torch raises where memory lacks.
     """
+    views = {name: view(name, outputs, y) for name in views_of(specs, kind)}
+    return measured_by(specs, kind, views, outputs.shape[-1] if outputs.dim() else 0, y, ignored)
+
+
+def measured_by(
+    specs: Sequence[MetricSpec],
+    kind: str,
+    views: Mapping[str, Tensor],
+    classes: int,
+    y: Tensor,
+    ignored: int | None = None,
+) -> dict[str, float]:
+    """Return the same of outputs of which there are only the `views` that the measures need; see `view`."""
     found = {}
     for spec in specs:
-        info = info_of(spec.name)
+        seen = views[view_of(spec, kind)]
         if spec.factory is not None:
-            found[spec.name] = _of_user(spec, outputs, y)
-        elif info is not None:
-            judged = kind if kind in info.of else info.of[-1]  # under a loss of the user, what labels are is not said
-            found[spec.name] = _of_torchmetrics(spec.name, judged, outputs, y, ignored)
+            found[spec.name] = _of_user(spec, seen, y)
+        else:
+            found[spec.name] = _of_torchmetrics(spec.name, judged_as(spec.name, kind), seen, y, ignored, classes)
     return found
 
 
@@ -66,9 +79,10 @@ def _rows(kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> tuple[T
     return (places, labels) if bool(there.all()) else (places[there], labels[there])
 
 
-def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> float:
+def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: int | None, classes: int) -> float:
     functions = needed("torchmetrics.functional", "metrics")
-    rule = {CLASS: _of_classes, VALUES: _of_values, LABELS: _of_labels}[kind]
+    rules: dict[str, Callable[..., Tensor]] = {CLASS: _of_classes, VALUES: _of_values, LABELS: _of_labels}
+    rule = partial(rules[kind], classes=classes) if kind == CLASS else rules[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of classes without samples, and of too few samples
         try:
@@ -80,17 +94,12 @@ def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: 
     return float(value.double().mean())
 
 
-def _of_classes(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
-    classes = outputs.shape[-1]
-    chances = outputs.softmax(-1)
-    if name.startswith("top"):
-        best = outputs.topk(min(int(name[3:]), classes), dim=-1).indices
-        return (best == y[:, None]).any(1).double()
+def _of_classes(functions: Any, name: str, seen: Tensor, y: Tensor, *, classes: int) -> Tensor:
+    """Return a measure of what its view, `(rows, 1)`, or all outputs, `(rows, classes)`, show."""
+    if name.startswith("top") or (view_of(MetricSpec(name), CLASS) == BEST and bool(seen.isnan().any())):
+        return seen[:, 0]  # its mean is the measure; NaN where outputs and labels do not go together
     if name == "perplexity":
-        return torch.as_tensor(functions.text.perplexity(outputs[None], y[None]))
-    if name in ("auroc", "average_precision") and classes == 2:
-        function = getattr(functions.classification, f"binary_{name}")
-        return torch.as_tensor(function(chances[:, 1], y))
+        return (-seen[:, 0].log().sum() / len(y)).exp()
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "accuracy": ("accuracy", {"average": "micro"}),
         "balanced_accuracy": ("accuracy", {"average": "macro"}),
@@ -101,7 +110,14 @@ def _of_classes(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor
         "average_precision": ("average_precision", {}),
     }
     called, options = calls.get(name) or _averaged(name)
-    return torch.as_tensor(getattr(functions.classification, f"multiclass_{called}")(chances, y, classes, **options))
+    if view_of(MetricSpec(name), CLASS) == BEST:
+        answers = seen[:, 0].long()
+    else:
+        answers = seen.softmax(-1)
+        if name in ("auroc", "average_precision") and classes == 2:
+            function = getattr(functions.classification, f"binary_{name}")
+            return torch.as_tensor(function(answers[:, 1], y))
+    return torch.as_tensor(getattr(functions.classification, f"multiclass_{called}")(answers, y, classes, **options))
 
 
 def _averaged(name: str) -> tuple[str, dict[str, Any]]:

@@ -115,11 +115,6 @@ def label_without_loss(model: Model) -> int | None:
     return model.loss.ignored if isinstance(model.loss, LossDescription) else None
 
 
-def holds_out(server: ServerOptions) -> bool:
-    """Whether test samples are given to clients."""
-    return server.membership is not None or (server.evaluation is not None and server.evaluation.on == "held_out")
-
-
 def evaluation_set_of(data: Data) -> EvaluationSet:
     """Return what the server evaluates models on."""
     validation = None

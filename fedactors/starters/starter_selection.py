@@ -1,6 +1,14 @@
 """A selection: which clients the server asks in a round. This one prefers clients that it has not asked for long.
 
-Others to look at are in the folder fedactors/clock/selections; `oort.py` there uses the losses of training.
+Others to look at are in the folder fedactors/clock/selections. One that uses the losses of training has
+
+    steers: ClassVar[bool] = True
+
+in its class, so that a run waits for the losses of a round before the next one is drawn, and `learned` in its selector:
+
+    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
+        for client, loss in losses.items():
+            self._loss[client] = loss.mean
 """
 
 from __future__ import annotations

@@ -40,10 +40,29 @@ def test_absurd_sizes_are_refused(command, changes, said, tmp_path, capsys):
 
 
 def test_what_is_kept_is_counted():
-    """SCAFFOLD on 8 x 8 images: 64 * 4 + 8 bytes a sample, 4,810 parameters, one vector for each of 40 x 2 devices."""
+    """SCAFFOLD on 8 x 8 images: 64 * 4 + 8 bytes a sample, 4,810 parameters, one vector for each of 40 x 2 devices.
+
+    360 test samples with 10 outputs are evaluated at once, three times 4 bytes for each output.
+    """
     prepared = prepare(Scenario.load(QUICKSTART, ["server.algorithm=scaffold", "server.rounds=2"]))
     assert prepared.model.parameters == 4810
     size = {"the data set": 1797 * (64 * 4 + 8), "the model": 4 * 4810 * 4}
-    size |= {"single updates": 0, "what clients keep": 80 * 4810 * 4}
+    size |= {"single updates": 0, "what clients keep": 80 * 4810 * 4, "evaluation": 360 * 10 * 12}
     assert wanted(prepared) == size
     assert wanted(prepared, joined=True) == size | {"what clients keep": 0}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "more"),
+    [
+        ("[]", 0),
+        ("[perplexity, top5]", 0),  # one number for each answer
+        ("[f1_macro]", 10 * 10 * 16),  # a confusion matrix
+        ("[calibration_error]", 360 * 10 * 24),
+        ("[auroc, perplexity]", 360 * 10 * 40),
+        ("[auroc, matthews]", 360 * 10 * 40 + 10 * 10 * 16),
+    ],
+)
+def test_what_metrics_need_is_counted(metrics, more):
+    prepared = prepare(Scenario.load(QUICKSTART, [f"task.metrics={metrics}"]))
+    assert wanted(prepared)["evaluation"] == 360 * 10 * 12 + more

@@ -74,6 +74,23 @@ class Selector(Protocol):
         ...
 
 
+def started(selection: Selection, clients: Clients) -> Selector:
+    """Return a selection at work.
+
+    Raises ScenarioError, with the file of its class, if it looks at losses and does not say that a run has to wait.
+    """
+    selector = selection.start(clients)
+    learned = getattr(type(selector), "learned", None)
+    does_nothing = getattr(getattr(learned, "__code__", None), "co_code", b"") in _NOTHING
+    if learned is None or does_nothing or selection.steers:
+        return selector
+    raise ScenarioError(
+        f"server.selection: {class_called(type(selector))} defines learned, which receives losses, but"
+        f" {class_called(type(selection))} does not say that it looks at losses, so that it would get none (accepted:"
+        " steers: ClassVar[bool] = True in the class of the selection; or no learned)"
+    )
+
+
 def choice_of(selector: Selector, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
     """Return whom `selector` chooses, ascending.
 
@@ -211,3 +228,6 @@ class RoundRobinSelector(UniformSelector):
         chosen = np.concatenate([candidates[start:], candidates[:start]])[:count]
         self._next = int(chosen[-1]) + 1
         return chosen
+
+
+_NOTHING = {method.__code__.co_code for method in (UniformSelector.learned, lambda *_: None)}  # a docstring, or pass

@@ -1,4 +1,4 @@
-"""Clients that draw from Dirichlet laws: their proportions of labels, or their shares of all samples."""
+"""Dirichlet laws: of clients' proportions of labels, of labels' proportions of clients, or of shares of all samples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
+from pydantic import PositiveInt, model_validator
 from typing_extensions import Self
 
-from fedactors.data.base import Info, Int64
+from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split, assign
+from fedactors.data.partitions.label_dirichlet import LEAST, alike, label_shares
 from fedactors.data.partitions.partition import AssignedPartition, one_pool, refuse_other_labels
 from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
@@ -28,6 +29,7 @@ class DirichletPartition(AssignedPartition):
     replacement; where a label has run out, its share falls to the client's other labels in proportion. So
     sizes are kept exactly, and the last clients get what is left.
 
+    By `label`, each label's samples are split over the clients, whose sizes then differ too; see `label_dirichlet`.
     Of `quantities`, it is the clients' shares of all samples that are drawn; see `QuantityPartition`.
     """
 
@@ -36,6 +38,28 @@ class DirichletPartition(AssignedPartition):
     """Concentration of each label, or of each client's quantity."""
     of: Literal["labels", "quantities"] = "labels"
     """What is unequal: the mixture of labels at a client, or how many samples it holds."""
+
+    by: Literal["client", "label"] = "client"
+    """Whose proportions are drawn: each client's, of labels, at equal sizes; or each label's, of clients."""
+    least: PositiveInt | None = None
+    """Samples that each client has at the least, by: label; 10 if not given."""
+
+    @model_validator(mode="after")
+    def _one_law_of_labels(self) -> Self:
+        if self.by == "client":
+            if self.least is not None:
+                raise ValueError("least goes with by: label (accepted: by: label, or no least)")
+            return self
+        others = {
+            "of": self.of != "labels",
+            "samples": self.samples is not None,
+            "test_samples": self.test_samples is not None,
+            "replace": self.replace,
+            "reallocate": self.reallocate,
+        }
+        if found := [name for name, there in others.items() if there]:
+            raise ValueError(f"by: label gives all samples away once; found {', '.join(found)} too (accepted: none)")
+        return self
 
     @model_validator(mode="after")
     def _one_law_of_sizes(self) -> Self:
@@ -49,12 +73,22 @@ class DirichletPartition(AssignedPartition):
             return dirichlet_sizes(self.alpha, info.train_size, clients, seed)
         if self.of == "labels":
             refuse_other_labels(info, self.name)
+        if self.by == "label":
+            if info.class_counts is None:
+                raise ScenarioError(
+                    f'{_WHERE}.by: "{info.name}" does not say how many samples of each label it has (accepted: client)'
+                )
+            sizes: Int64 = self._by_label(np.array(info.class_counts, np.int64), clients, seed).sum(1)
+            return sizes
         return super().sizes(info, clients, seed)
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
         if self.of == "quantities":
             return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
+        if self.by == "label":
+            shares = self._by_label(np.bincount(labels, minlength=classes), len(sizes), seed)
+            return self._assigned(labels, shares, seed)
         draws = stream(seed, Purpose.PARTITION)
         left = np.bincount(labels, minlength=classes)
         if sizes.sum() > len(labels) and not self.replace:
@@ -67,7 +101,24 @@ class DirichletPartition(AssignedPartition):
             else:
                 shares[k] = _taken(draws, sizes[k], proportions[k], left)
                 left -= shares[k]
-        hosted = np.tile(np.arange(classes, dtype=np.int64), (len(sizes), 1))
+        return self._assigned(labels, shares, seed)
+
+    def holdout(self, data: Data, clients: int, seed: int) -> Split:
+        """Return which test samples each client holds out; by label, of each label the part that it has in training."""
+        if self.by == "client":
+            return super().holdout(data, clients, seed)
+        shares = self._by_label(np.bincount(data.strata, minlength=data.strata_count), clients, seed)
+        labels = data.strata_of(data.test_y)
+        held = self.model_copy()
+        held._purpose = Purpose.HOLDOUT
+        return held._assigned(labels, alike(shares, np.bincount(labels, minlength=data.strata_count)), seed)
+
+    def _by_label(self, counts: Int64, clients: int, seed: int) -> Int64:
+        return label_shares(self.alpha, counts, clients, self.least or LEAST, seed)
+
+    def _assigned(self, labels: Int64, shares: Int64, seed: int) -> Split:
+        """Return the split of samples with `shares` of each label for each client, `(clients, labels)`."""
+        hosted = np.tile(np.arange(shares.shape[1], dtype=np.int64), (len(shares), 1))
         return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
 

@@ -24,6 +24,11 @@ class NaturalPartition(Options):
     """Whose a sample is: a column of a table, a key of samples that are dictionaries, or a function of a sample,
     `data.py:client_of`. Clients are numbered in the order of what it gives. Not needed for data that come by client."""
 
+    @property
+    def owner(self) -> str | Reference | None:
+        """What says whose a sample is, for data sets that do not come by client."""
+        return self.by
+
     @field_validator("by", mode="before")
     @classmethod
     def _column_or_function(cls, value: Any, info: ValidationInfo) -> Any:
@@ -61,5 +66,8 @@ class NaturalPartition(Options):
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out; see `Partition.holdout`."""
         if data.test_clients is None:
-            raise ScenarioError(f"{_WHERE}: the test samples do not come by client; accepted: iid, classes, dirichlet")
+            raise ScenarioError(
+                f"{_WHERE}: natural: no test sample is of a client that has training samples (accepted: test samples by"
+                " client; iid, classes or dirichlet; or evaluation on the whole test set)"
+            )
         return contiguous(np.diff(data.test_clients))

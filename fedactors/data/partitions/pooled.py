@@ -26,7 +26,13 @@ class Pooled(Options):
         counts = None if info.central_size else info.class_counts
         whole = np.array([total], dtype=np.int64)
         return replace(
-            info, train_size=total, class_counts=counts, client_sizes=whole, central_size=0, client_rows=None
+            info,
+            train_size=total,
+            class_counts=counts,
+            client_sizes=whole,
+            central_size=0,
+            client_rows=None,
+            test_clients=None,
         )
 
     def apply(self, data: Data) -> Data:

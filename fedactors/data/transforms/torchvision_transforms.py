@@ -10,7 +10,8 @@ one of so many ways, and results do not depend on where a client is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from fedactors.streams import Purpose, Streams
 
 _WHERE = "task.transform"
 _BATCH = 256  # images at a time
+_TIMED = 16  # images that are transformed to learn how long it takes
 _CERTAIN = frozenset({"CenterCrop", "ConvertImageDtype", "Grayscale", "Identity", "LinearTransformation", "Normalize",
                       "Pad", "RGB", "Resize", "ToDtype", "ToImage", "ToPureTensor"})  # fmt: skip
 
@@ -76,6 +78,17 @@ class TorchvisionTransforms(Options):
             )
         inputs = tuple(part._replace(shape=shape) for part in info.inputs)
         return replace(info, input_shape=shape, inputs=inputs, variants=self.variants or 1)
+
+    def seconds(self, info: Info) -> float:
+        """Return about how many seconds the variants of the data take before each run, measured on a few images."""
+        if self.variants is None:
+            return 0.0
+        transform = _composed(self.train, "train")
+        few = np.full((_TIMED, *info.input_shape), 0.5, np.float32)
+        _varied(transform, few[:1], 1, 0)  # the first call also makes what later ones find
+        began = time.perf_counter()
+        _varied(transform, few, 1, 0)
+        return (time.perf_counter() - began) / _TIMED * info.train_size * self.variants
 
     def apply(self, data: Data, seed: int) -> Data:
         """Return the data, transformed. Raises DataError if a transform cannot be applied to a sample."""
@@ -154,21 +167,44 @@ def _applied(transform: Callable[[Any], Any], x: Float32, where: str) -> Float32
     """Return all images transformed, some at a time."""
     if not len(x):
         return x
-    return np.concatenate([_of(transform, x[at : at + _BATCH], where) for at in range(0, len(x), _BATCH)])
+    starts = range(0, len(x), _BATCH)
+    return _filled((_of(transform, x[at : at + _BATCH], where) for at in starts), len(x), where)
+
+
+def _filled(parts: Iterable[Float32], count: int, where: str) -> Float32:
+    """Return `parts`, of `count` images in all, in one array. Raises DataError if their shapes differ."""
+    found: Float32 | None = None
+    at = 0
+    for part in parts:
+        if found is None:
+            found = np.empty((count, *part.shape[1:]), np.float32)
+        elif part.shape[1:] != found.shape[1:]:
+            raise DataError(
+                f"{where}: images became {found.shape[1:]} and {part.shape[1:]} (accepted: one shape; CenterCrop,"
+                " RandomCrop or Resize at the end)"
+            )
+        found[at : at + len(part)] = part
+        at += len(part)
+    assert found is not None, "no images"
+    return found
 
 
 def _varied(transform: Callable[[Any], Any], x: Float32, variants: int, seed: int) -> Float32:
     """Return `(variants * n, ...)` images: the first variant of all, then the second."""
     import torch
 
-    streams, made = Streams(seed, Purpose.AUGMENTATION), list[Float32]()
-    with torch.random.fork_rng(devices=[]):
+    streams = Streams(seed, Purpose.AUGMENTATION)
+    where = f"{_WHERE}.train"
+
+    def made() -> Iterator[Float32]:
         for variant in range(variants):
             for sample, image in enumerate(x):
                 # as torch.manual_seed, which also writes down the stack, for GPUs that are not used here
                 torch.default_generator.manual_seed(int(streams.of(sample, variant).integers(2**63)))
-                made.append(_of(transform, image, f"{_WHERE}.train"))
-    return np.stack(made)
+                yield _of(transform, image, where)[None]
+
+    with torch.random.fork_rng(devices=[]):
+        return _filled(made(), variants * len(x), where)
 
 
 def _of(transform: Callable[[Any], Any], images: Float32, where: str) -> Float32:

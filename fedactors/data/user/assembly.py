@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedactors.data.base import Data, Float32, Info, InputPart, Int64
+from fedactors.data.base import Data, Float32, Info, InputPart, Int64, TestedClients
 from fedactors.data.user.arrays import Integers, finite, input_part
 from fedactors.data.user.labels import LabelRules, labels_of
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import RawPart
+from fedactors.data.user.raw_part import RawPart
 from fedactors.errors import DataError
 
 
@@ -51,7 +51,7 @@ def assembled(parts: RawParts, form: Form, name: str) -> LoadedData:
     if further:
         data = replace(data, validation_x=read["validation"][0], validation_y=further[0])
     data = replace(data, kind=labels.kind, weights=_weights(train, where), label_names=labels.names)
-    data = by_client(data, train, test)
+    data, test_clients = by_client(data, train, test)
     info = Info(
         name,
         len(data.y),
@@ -64,6 +64,7 @@ def assembled(parts: RawParts, form: Form, name: str) -> LoadedData:
         inputs=inputs,
         kind=data.kind,
         weighted=data.weights is not None,
+        test_clients=test_clients,
         validation_size=sum(map(len, further)),
     )
     return LoadedData(info, data)
@@ -85,13 +86,14 @@ def _check_inputs(inputs: Mapping[str, tuple[InputPart, ...]], where: str) -> No
             )
 
 
-def by_client(data: Data, train: RawPart, test: RawPart) -> Data:
-    """Return the data with one client's samples after the other's, clients by sorted key; as they are without owners.
+def by_client(data: Data, train: RawPart, test: RawPart) -> tuple[Data, TestedClients | None]:
+    """Return the data with one client's samples after the other's, clients by sorted key, and whose test samples are.
 
-    Test samples come by client where all of them are of clients that also train.
+    As they are, and None, where training samples have no owners. Test samples of clients without training samples come
+    last: they are in the test set, and no client's.
     """
     if train.owners is None:
-        return data
+        return data, None
     names = np.unique(train.owners)
     order, bounds = _grouped(np.searchsorted(names, train.owners), len(names))
     data = replace(
@@ -103,14 +105,16 @@ def by_client(data: Data, train: RawPart, test: RawPart) -> Data:
         client_names=tuple(map(str, names.tolist())),
     )
     if test.owners is None:
-        return data
+        return data, TestedClients(0)
     place = {str(name): number for number, name in enumerate(names.tolist())}  # 1 in training may be "1" in testing
     found, codes = np.unique(test.owners, return_inverse=True)
-    places = [place.get(str(name)) for name in found.tolist()]
-    if None in places:
-        return data
-    order, bounds = _grouped(np.array(places, np.int64)[codes], len(names))
-    return replace(data, test_x=data.test_x[order], test_y=data.test_y[order], test_clients=bounds)
+    places = np.array([place.get(str(name), len(names)) for name in found.tolist()], np.int64)[codes]
+    untrained = tuple(str(name) for name in found.tolist() if str(name) not in place)
+    whose = TestedClients(len(found) - len(untrained), untrained, int(np.count_nonzero(places == len(names))))
+    if not whose.known:
+        return data, whose
+    order, bounds = _grouped(places, len(names) + 1)
+    return replace(data, test_x=data.test_x[order], test_y=data.test_y[order], test_clients=bounds[:-1]), whose
 
 
 def _grouped(codes: Int64, count: int) -> tuple[Int64, Int64]:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fedactors.data.user.arrays import AnyArray
-from fedactors.data.user.samples import LABELS, Keys, RawPart, owner_column, read_part
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.repeated_reading import COMPARED
+from fedactors.data.user.samples import LABELS, Keys, owner_column, read_part
 from fedactors.errors import DataError
 
 
@@ -25,7 +27,11 @@ def read_clients(part: Any, where: str, keys: Keys) -> RawPart:
         raise DataError(
             f"{where}: comes by client already (accepted: partition natural without by, data without client)"
         )
-    parts = {name: read_part(one, f"{where}: client {name}", keys) for name, one in clients.items()}
+    shares = np.diff(np.arange(len(clients) + 1) * COMPARED // len(clients)).tolist()
+    parts = {
+        name: read_part(one, f"{where}: client {name}", keys, compared)
+        for (name, one), compared in zip(clients.items(), shares, strict=True)
+    }
     return _joined(parts, where)
 
 

@@ -15,7 +15,8 @@ from pydantic import Field
 from fedactors.data.user.arrays import Integers
 from fedactors.data.user.held_back import held_back
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import Keys, RawPart, owner_column, read_part
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import Keys, owner_column, read_part
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
 from fedactors.extras import needed

@@ -14,7 +14,8 @@ from pydantic import Field, PositiveInt
 from fedactors.data.user.arrays import eight_bits, pixels
 from fedactors.data.user.held_back import held_back
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import Keys, RawPart, owner_column
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import Keys, owner_column
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
 from fedactors.paths import ScenarioPath

@@ -16,7 +16,8 @@ import numpy as np
 
 from fedactors.data.user.arrays import AnyArray, array_of, is_text
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import Keys, RawPart
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import Keys
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError
 from fedactors.paths import ScenarioPath

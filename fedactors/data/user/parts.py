@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fedactors.data.user.samples import PART, RawPart
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import PART
 from fedactors.errors import DataError
 
 _KEYS = ("train", "test", "validation")

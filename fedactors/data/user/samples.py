@@ -9,24 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.repeated_reading import COMPARED, compare_again
 from fedactors.errors import DataError, suggestion
 
 LABELS = ("label", "labels", "y", "target")  # keys that name the label if a scenario does not say
 PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary of columns with a label"
-
-
-@dataclass(frozen=True, eq=False)
-class RawPart:
-    """Training or test samples as they were read, nothing converted yet."""
-
-    inputs: tuple[tuple[str, AnyArray], ...]  # name, (n, ...); the name is empty for an input by position
-    labels: AnyArray  # (n,) or (n, numbers)
-    weights: AnyArray | None = None  # (n,)
-    owners: AnyArray | None = None  # (n,): whose sample it is, as numbers or texts
-    classes: int | None = None  # how many labels there are, where the format says so
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 @dataclass(frozen=True)
@@ -54,8 +42,12 @@ class _Sample(NamedTuple):
     apart: dict[str, Any]  # what is neither
 
 
-def read_part(part: Any, where: str, keys: Keys) -> RawPart:
-    """Return the samples of one part. Raises DataError, which begins with `where`, if it has none of the forms."""
+def read_part(part: Any, where: str, keys: Keys, compared: int = COMPARED) -> RawPart:
+    """Return the samples of one part; `compared` samples of a data set with items are read twice.
+
+    Raises DataError, which begins with `where`, if the part has none of the forms, or a sample differs from the first
+    time that it was read.
+    """
     if isinstance(part, tuple):
         return _of_arrays(part, where, keys)
     if isinstance(part, Mapping):
@@ -68,18 +60,22 @@ def read_part(part: Any, where: str, keys: Keys) -> RawPart:
         raise DataError(f"{where}: {type(part).__name__} does not say its length (accepted: {PART})") from None
     if not count:
         raise DataError(f"{where}: has no samples (accepted: at least one)")
-    return _of_samples((part[number] for number in range(count)), where, keys)
+    found = _of_samples(part, range(count), where, keys)
+    compare_again(found, lambda some: _of_samples(part, some, where, keys), compared, where)
+    return found
 
 
-def _of_samples(samples: Iterator[Any], where: str, keys: Keys) -> RawPart:
+def _of_samples(part: Any, numbers: Sequence[int], where: str, keys: Keys) -> RawPart:
+    """Return the samples of these numbers. Raises DataError if they cannot be used."""
     inputs = dict[str, list[Any]]()
     apart = dict[str, list[Any]]()
     labels = list[Any]()
     owners = list[Any]()
-    for number, sample in enumerate(samples):
+    for number in numbers:
+        sample = part[number]
         place = f"{where} sample {number}"
         one = _taken_apart(sample, place, keys)
-        if number and list(one.inputs) != list(inputs):
+        if inputs and list(one.inputs) != list(inputs):
             raise DataError(
                 f"{place}: has the inputs {_listed(one.inputs)}, sample 0 has {_listed(inputs)} (accepted: the same)"
             )

@@ -17,7 +17,8 @@ from typing_extensions import Self
 
 from fedactors.data.user.held_back import held_back
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import Keys, RawPart, owner_column
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import Keys, owner_column
 from fedactors.data.user.table_columns import ColumnRules, ReadTable, Unknown, encoded
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError, suggestion

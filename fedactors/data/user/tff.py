@@ -14,7 +14,8 @@ from pydantic import Field
 
 from fedactors.data.user.arrays import AnyArray, Integers, array_of
 from fedactors.data.user.parts import RawParts
-from fedactors.data.user.samples import Keys, RawPart, label_key
+from fedactors.data.user.raw_part import RawPart
+from fedactors.data.user.samples import Keys, label_key
 from fedactors.data.user.user_data import UserData, stamp
 from fedactors.errors import DataError, suggestion
 from fedactors.extras import needed

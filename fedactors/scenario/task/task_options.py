@@ -63,9 +63,16 @@ class TaskOptions(Options):
 
     def info(self, seed: int, clients: int) -> Info:
         """Return what is known of the data without loading them."""
-        info = self._read_dataset().info(seed, clients)
-        info = self.split.info(info) if self.split else info
+        info = self._before_transform(seed, clients)
         return self.transform.info(info) if self.transform else info
+
+    def transform_seconds(self, seed: int, clients: int) -> float:
+        """Return about how many seconds transforms at random take before each run, measured on a few images."""
+        return self.transform.seconds(self._before_transform(seed, clients)) if self.transform else 0.0
+
+    def _before_transform(self, seed: int, clients: int) -> Info:
+        info = self._read_dataset().info(seed, clients)
+        return self.split.info(info) if self.split else info
 
     def load(self, seed: int, clients: int) -> Data:
         """Return the data. Raises DataError if they cannot be read."""
@@ -85,7 +92,7 @@ class TaskOptions(Options):
 
     def _by_client(self, dataset: Dataset) -> Dataset:
         """Return a data set, its samples by client if the partition says how."""
-        if (by := getattr(self.partition, "by", None)) is None:
+        if (by := getattr(self.partition, "owner", None)) is None:
             return dataset
         grouped_by = getattr(dataset, "grouped_by", None)
         if grouped_by is None:

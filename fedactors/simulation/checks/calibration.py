@@ -19,8 +19,8 @@ from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.holdings import Part, raw
 from fedactors.fleet.messages import RoundTask
 from fedactors.learning.central_learner import CentralLearner
-from fedactors.learning.chunks import joined
-from fedactors.learning.evaluation import ModelEvaluator, evaluation_batch
+from fedactors.learning.chunks import evaluation_batch, joined
+from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.trainer import Trainer
 from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial

@@ -24,6 +24,7 @@ from fedactors.simulation.replay import TIME_IS_UP, play
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 _MOST_DATA = 2**30  # bytes that are loaded to try code of the user on
+_LONG = 20.0  # seconds before the first round that are worth a note
 
 
 @user_errors(ScenarioError)
@@ -72,13 +73,31 @@ def check(
             "partial": sample["outcomes"]["partial"] / rounds,
             "seconds": sample["virtual_seconds"] / rounds,
         },
-        "notes": [*_gpus(scenario), *meanings(scenario), *remarks(prepared, _virtual_seconds(scenario, sample))],
+        "notes": [
+            *_gpus(scenario),
+            *meanings(scenario),
+            *_transforms(prepared),
+            *remarks(prepared, _virtual_seconds(scenario, sample)),
+        ],
         "too_slow_devices": _too_slow(prepared),
         "memory_bytes": _memory(prepared),
         "ended_because": sample["ended_because"],
         "forecast": foreseen,
         "costly": budget.costly,
     }
+
+
+def _transforms(prepared: Prepared) -> list[str]:
+    """Return a sentence about how long transforms take before the first round, if that is long."""
+    scenario, info = prepared.scenario, prepared.info
+    seconds = scenario.task.transform_seconds(scenario.seed, scenario.devices)
+    if seconds < _LONG:
+        return []
+    return [
+        f"task.transform: {info.variants:,} variants of {info.train_size:,} images are made before the first round of"
+        f" each run, which takes about {seconds:,.0f} s (fewer variants take less; a module of yours can also augment"
+        " in its forward, if self.training)"
+    ]
 
 
 def _try_algorithm(prepared: Prepared) -> None:

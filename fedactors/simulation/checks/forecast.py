@@ -21,7 +21,7 @@ from fedactors.job_limits import usable_cores
 from fedactors.plan import Plan
 from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
-from fedactors.simulation.checks.memory_forecast import host_bytes
+from fedactors.simulation.checks.memory_forecast import evaluation_bytes, host_bytes
 from fedactors.simulation.feedback import heeding
 from fedactors.simulation.fleet_choice import is_near
 from fedactors.simulation.prepared import Prepared
@@ -83,13 +83,19 @@ def _timed(
     return {
         "fleet": kind,
         "actors": hosts,
-        "wall_seconds": start_seconds(kind, hosts, cores, importing) + count * each,
+        "wall_seconds": start_seconds(kind, hosts, cores, importing) + _transforming(prepared) + count * each,
         "seconds_per_round": each,
         "steps_per_second": _steps(tasks) / each if each else 0.0,
-        "host_bytes": max(_process_bytes(), host_bytes(prepared)) + _data_bytes(prepared) + _RECORDING[kind],
+        "host_bytes": _host_bytes(prepared, kind),
         "gpu_bytes": _gpu_bytes(prepared) if device == "cuda" else 0,
         "calibration_seconds": time.perf_counter() - began,
     }
+
+
+def _transforming(prepared: Prepared) -> float:
+    """Return the seconds that transforms at random take before the first round."""
+    scenario = prepared.scenario
+    return scenario.task.transform_seconds(scenario.seed, scenario.devices)
 
 
 def _device(prepared: Prepared) -> str:
@@ -149,6 +155,12 @@ def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: in
     )
     work = sum(costs) + speeds.central + beside + evaluated + gradient_sums
     return max(max(loads) + speeds.central + beside / cores, work / cores)
+
+
+def _host_bytes(prepared: Prepared, kind: str) -> int:
+    """Return the memory of the process of a host, which on the "local" fleet also records and evaluates."""
+    most = max(_process_bytes(), host_bytes(prepared) + (evaluation_bytes(prepared) if kind == "local" else 0))
+    return most + _data_bytes(prepared) + _RECORDING[kind]
 
 
 def _gpu_bytes(prepared: Prepared) -> int:

@@ -10,6 +10,7 @@ from fedactors.simulation.checks.scenario_checks import (
     check_reallocation,
     no_round,
 )
+from fedactors.simulation.checks.tested_clients import check_test_clients
 from fedactors.simulation.checks.transform_checks import check_transforms
 from fedactors.simulation.checks.validation_checks import check_validation
 from fedactors.simulation.prepared import Prepared, least_times
@@ -64,6 +65,7 @@ LAST_CHECKS = (
     check_transforms,
     check_attacks,
     check_validation,
+    check_test_clients,
     _check_reallocation,
     _check_deadline,
     _check_lookahead,

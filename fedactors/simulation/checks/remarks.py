@@ -1,4 +1,4 @@
-"""What a run turns out to be that is easily missed, once it is known how much virtual time it takes."""
+"""What a run turns out to be that is easily missed, once its data and how much virtual time it takes are known."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fedactors.clock.device_columns import Population
 from fedactors.plan import SECOND, Time
 from fedactors.report.terminal_text import span
 from fedactors.scenario.trace_options import Trace
+from fedactors.simulation.checks.tested_clients import remarks_on_test_clients
 from fedactors.simulation.prepared import Prepared
 
 _FEW = 0.1  # of the devices of a group: fewer that come or go are hardly any
@@ -19,7 +20,7 @@ _SHORT = 0.1  # of what the recordings of a group span
 def remarks(prepared: Prepared, virtual_seconds: float) -> list[str]:
     """Return sentences about a run of so many virtual seconds."""
     end = round(virtual_seconds * SECOND)
-    found = []
+    found = remarks_on_test_clients(prepared)
     first = 0
     for group in prepared.scenario.population:
         devices = np.arange(first, first + group.count)

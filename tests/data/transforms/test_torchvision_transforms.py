@@ -1,12 +1,19 @@
 """Transforms of images: certain ones once, random ones in variants that do not depend on where a client is computed."""
 
+import re
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
 from torchvision.transforms import v2
 
+from fedactors.data.base import Data
 from fedactors.data.batches import varied
-from fedactors.errors import ScenarioError, UsageError
+from fedactors.data.transforms.torchvision_transforms import TorchvisionTransforms
+from fedactors.errors import DataError, ScenarioError, UsageError
+from fedactors.simulation.checks import check as check_module
+from fedactors.simulation.checks.check import check
 from fedactors.simulation.loaded_data import clients_data, own_of
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import run
@@ -47,6 +54,36 @@ def test_random_transforms_make_variants_from_streams(tmp_path):
     torch.manual_seed(int(stream(5, Purpose.AUGMENTATION, 7, 2).integers(2**63)))
     flipped_or_not = v2.RandomHorizontalFlip()(torch.from_numpy(plain.x[7]))
     assert np.array_equal(data.variants[2 * 1437 + 7], (flipped_or_not - 0.5) / 0.25)
+
+
+def test_variants_are_filled_into_one_array():
+    """48 images of 3 x 64 x 64 in 40 variants are 94 MB; kept as a list too, they were twice as many."""
+    transforms = TorchvisionTransforms(train=({"name": "RandomHorizontalFlip"},), variants=40)
+    x = np.random.default_rng(0).random((48, 3, 64, 64), np.float32)
+    data = Data(x, np.zeros(48, np.int64), x[:1], np.zeros(1, np.int64), 2)
+    tracemalloc.start()
+    found = transforms.apply(data, 3)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.variants.nbytes == 40 * x.nbytes
+    assert most < 1.3 * found.variants.nbytes
+
+
+def test_images_of_several_shapes_are_refused(tmp_path):
+    scenario = given(tmp_path, {"train": [{"name": "RandomResize", "min_size": 8, "max_size": 12}], "variants": 2})
+    with pytest.raises(DataError, match=r"task\.transform\.train: images became .* and .* \(accepted: one shape"):
+        scenario.task.load(0, 4)
+
+
+def test_check_says_how_long_many_variants_take(tmp_path, monkeypatch):
+    """Of 1,437 images with 3 variants; the measured time scales with both."""
+    assert check(given(tmp_path, FLIP))["notes"] == []
+    monkeypatch.setattr(check_module, "_LONG", 0.0)
+    (note,) = check(given(tmp_path, FLIP))["notes"]
+    assert re.match(r"task\.transform: 3 variants of 1,437 images are made before the first round .* about \d+ s", note)
+    few, many = (given(tmp_path, FLIP | {"variants": n}).task.transform_seconds(0, 4) for n in (3, 300))
+    assert many > 5 * few > 0
+    assert given(tmp_path, {"train": [NORMAL], "test": [NORMAL]}).task.transform_seconds(0, 4) == 0
 
 
 def test_each_step_sees_a_variant_of_its_own_and_longer_trips_begin_alike():
