@@ -214,6 +214,14 @@ def _check(options: argparse.Namespace) -> None:
     if options.target is not None and not 0 < options.target <= 1:
         raise ScenarioError(f"--target {options.target:g} (accepted: an accuracy above 0 and up to 1, such as 0.8)")
     _check_choices(options)
+    if options.runs_only:
+        _refuse_figures({"--plot": options.plot, "--json": options.json})
+
+
+def _refuse_figures(wanted: dict[str, Any]) -> None:
+    """Raise ScenarioError if options of a call that plays runs alone ask for figures of them."""
+    for name in [name for name, value in wanted.items() if value]:
+        raise ScenarioError(f"--runs-only makes no tables and no pictures (accepted: without {name})")
 
 
 def _check_choices(options: argparse.Namespace) -> None:
@@ -221,9 +229,6 @@ def _check_choices(options: argparse.Namespace) -> None:
         raise ScenarioError("--plot draws accuracies, and --clock-only trains nothing (accepted: one of the two)")
     if getattr(options, "against", None) and not options.plot:
         raise ScenarioError(f"--against {options.against} says what a picture shows (accepted: with --plot FILE)")
-    for name in [name for name, value in (("--plot", options.plot), ("--json", options.json)) if value]:
-        if options.runs_only:
-            raise ScenarioError(f"--runs-only makes no tables and no pictures (accepted: without {name})")
     elsewhere = {"--address": options.address, "--fleet": options.fleet, "--actors": options.actors}
     for name in [name for name, value in elsewhere.items() if value and options.clock_only]:
         raise ScenarioError(f"--clock-only trains nothing, and replays on this machine (accepted: without {name})")
