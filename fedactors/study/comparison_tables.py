@@ -81,7 +81,7 @@ def _side(column: int) -> str:
 
 
 def cautions(comparison: Compared) -> list[str]:
-    """Return what stands below the answer: what is compared as well: rates of the server, weights of updates, virtual times."""
+    """Return what stands below the answer: rates, weights or virtual times that are compared as well."""
     return [f"Note: {said}." for said in cautioned(comparison)]
 
 
