@@ -13,7 +13,9 @@ VALIDATION = "validation_"  # before the name of a measure of the samples for va
 TEST = "test_"  # before the name of a measure where that of the test samples is meant, although there is validation
 _MARK = "validation_loss"  # a column of every evaluation with samples for validation
 CLASS, VALUES, LABELS = "class", "value", "multi-label"  # what labels a measure is of
-BEST, CHANCE, OUTPUTS = "best", "chance", "outputs"  # views of outputs that measures need, see learning.metric_views
+BEST = "best"  # views of outputs that measures need, see learning.metric_views
+CHANCE = "chance"
+OUTPUTS = "outputs"
 _BY_ALL = ("auroc", "average_precision", "calibration_error")  # measures of classes that look at all outputs
 _TOP = re.compile(r"top[1-9]\d{0,3}")
 

@@ -37,7 +37,7 @@ def compare_again(part: RawPart, read: Callable[[Sequence[int]], RawPart], wante
         for number, value in zip(numbers, second, strict=True):
             if not _same(first[number], value):
                 raise DataError(
-                    f"{where} sample {number}: {name} was another one when the sample was read again, so that the same"
+                    f"{where} sample {number}: {name} differs when the sample is read again, so that the same"
                     f" seed would not give the same run ({_ACCEPTED})"
                 )
 

@@ -74,7 +74,7 @@ def given(tmp_path):
     [("of_train", "train sample 0"), ("of_test", "test sample 0"), ("in_place", "train sample 0")],
 )
 def test_inputs_that_are_random_are_refused_with_the_sample(given, function, where):
-    with pytest.raises(DataError, match=rf"aug\.py:{function}: {where}: its input was another one") as found:
+    with pytest.raises(DataError, match=rf"aug\.py:{function}: {where}: its input differs") as found:
         prepare(given(function))
     assert "random transforms go into task.transform with variants" in str(found.value)
     assert "forward, if self.training" in str(found.value)
@@ -82,12 +82,12 @@ def test_inputs_that_are_random_are_refused_with_the_sample(given, function, whe
 
 def test_check_refuses_them_too_where_the_reading_takes_long(given, monkeypatch):
     monkeypatch.setattr(user_data, "time", SimpleNamespace(perf_counter=itertools.count(0, 10).__next__))
-    with pytest.raises(DataError, match="its input was another one when the sample was read again"):
+    with pytest.raises(DataError, match="its input differs when the sample is read again"):
         check(given("of_train"))
 
 
 def test_labels_that_are_random_are_refused(given):
-    with pytest.raises(DataError, match=r"train sample \d+: its label was another one"):
+    with pytest.raises(DataError, match=r"train sample \d+: its label differs"):
         prepare(given("labels"))
 
 
