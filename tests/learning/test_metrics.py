@@ -147,7 +147,7 @@ def test_a_measure_of_the_user(tmp_path):
         measured([MetricSpec("bad", parse("own.py:bad", tmp_path))], VALUES, VALUE, TRUE)
 
 
-@pytest.mark.parametrize("name", ["top5", "accuracy", "f1_macro"])
+@pytest.mark.parametrize("name", ["auroc", "average_precision"])
 def test_memory_that_lacks_is_no_value_that_is_not_defined(name):
     """Scores of two million samples in ten million classes are 160 TB: an error, and not a NaN among the metrics."""
     outputs, y = torch.zeros(1, 1).expand(2 * 10**6, 10**7), torch.zeros(1, dtype=torch.long).expand(2 * 10**6)
