@@ -14,7 +14,10 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Let signals that end a run wait until the block is done. Threads other than the main one never receive any."""
+    """Let signals that end a run wait until the block is done; those that are ignored, as under nohup, stay ignored.
+
+    Threads other than the main one never receive any.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -25,7 +28,7 @@ def put_off() -> Iterator[None]:
 
     with ExitStack() as restored:  # which restores every handler, even if a signal comes in between
         for number in _ENDING:
-            if (handler := signal.getsignal(number)) is not None:
+            if (handler := signal.getsignal(number)) not in (None, signal.SIG_IGN):
                 restored.callback(signal.signal, number, handler)
                 signal.signal(number, note)
         yield

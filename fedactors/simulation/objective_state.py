@@ -65,7 +65,8 @@ class Objective:
     """The objective set C, from Plan to Plan.
 
     An arrival counts from the first round that opens after it. A departure counts from the first aggregate without an
-    update of the device. Clients that are present when the first round opens belong to C from the start.
+    update of the device. Clients that are present when the first round opens belong to C from the start. A device
+    without work never belongs to it: it is never asked and has no loss.
     """
 
     def __init__(self, prepared: AssignedScenario) -> None:
@@ -95,8 +96,8 @@ class Objective:
 
     @property
     def size(self) -> int:
-        """Number of members, N: those that have work, without which a device is never asked and has no loss."""
-        return int((self.inside & self._works).sum())
+        """Number of members, N."""
+        return int(self.inside.sum())
 
     @property
     def base(self) -> int:
@@ -105,7 +106,7 @@ class Objective:
 
     def share(self, client: int) -> float:
         """Return p^k."""
-        return float(self._held[client] / self._held[self.inside & self._works].sum())
+        return float(self._held[client] / self._held[self.inside].sum())
 
     def asks(self, plan: Plan) -> bool:
         """Say whether the objective of `plan` may need a decision that the policy leaves open."""
@@ -115,7 +116,8 @@ class Objective:
         """Return the objective of `plan`, the next one; `decide` is called for every departure."""
         if not self._begun:
             self._begun = True
-            self.inside = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
+            here = (self._people.arrive <= plan.opened) & (self._people.depart > plan.opened)
+            self.inside = here & self._works
         self._base = max(self._base, self._next_base)
         self._note_instants(plan)
         before = self.size
@@ -125,7 +127,7 @@ class Objective:
 
     def _arrivals(self, plan: Plan) -> list[Move]:
         """Take in those who were there when this plan opened; those who came later wait for the next."""
-        new = [client for client in plan.arrived if not self.inside[client]]
+        new = [client for client in plan.arrived if self._works[client] and not self.inside[client]]
         here = (client for client in (*self._late, *new) if self._is_there(client, plan.opened))
         self._late = tuple(client for client in new if self._arrival(client) > plan.opened)
         return [self._join(client, plan.version) for client in sorted(here)]
@@ -185,13 +187,12 @@ class Objective:
 
     def _members(self, plan: Plan) -> Members:
         """Return N and n of C; where a cohort is drawn by lot it stands for all who are there."""
-        clients, samples = self.size, int(self._held[self.inside & self._works].sum())
+        clients, samples = self.size, int(self._held[self.inside].sum())
         if not self._lot:
             return Members(clients, samples)
         asked = plan.orders.client
-        absent = [client for client in self._gone if self._works[client]]
-        gone = int(self._held[absent].sum())
-        more = clients / max(1, clients - len(absent)), samples / max(1, samples - gone)
+        gone = int(self._held[list(self._gone)].sum())
+        more = clients / max(1, clients - len(self._gone)), samples / max(1, samples - gone)
         return Members(len(asked) * more[0], int(self._held[asked].sum()) * more[1])
 
     def _factors(self, plan: Plan) -> dict[int, float]:

@@ -171,8 +171,8 @@ def _moved(
         return after - len(arrived) + len(departed), arrived, departed
     return (
         objective_state.before,
-        with_work(objective_state.changed("arrival", "include"), prepared),
-        with_work(objective_state.changed("departure", "exclude"), prepared),
+        objective_state.changed("arrival", "include"),
+        objective_state.changed("departure", "exclude"),
     )
 
 

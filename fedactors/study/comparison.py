@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedactors.errors import ScenarioError, suggestion
-from fedactors.report.measures import BEST_ROUND
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import refuse_seeds
 from fedactors.simulation.checks.default_weights import default_weights, weights_of_all
 from fedactors.simulation.checks.server_rates import default_rate, rates_of_all
-from fedactors.simulation.prepare import prepare
 from fedactors.study.compared import Compared
-from fedactors.study.ranking import asked_measure, ranking_column, unused_model, with_own_models
+from fedactors.study.ranking import (
+    AT_OWN_MODELS,
+    asked_measure,
+    ranking_column,
+    refuse_best_round,
+    unused_model,
+    with_own_models,
+)
 from fedactors.study.run_figures import StudyRow, common_target, validated
 from fedactors.study.running import StudyWork, Tell, run_for
 from fedactors.study.runs import StudyMachines
@@ -100,11 +105,11 @@ def compare(
     cells = list(crossed(axes, seeds_of(base, seeds)))
     variants = list(dict.fromkeys(variant_of(_labels(cell)) for cell in cells))
     first = _baseline(baseline, variants)
-    refuse_best_round(base, axes, window)
     where = Path(out or f"runs/studies/{base.name}")
     asked, beside = asked_measure(base, axes, measure, clock_only=clock_only)
     settings = {} if clock_only else settings_of(path, changes, cells)
     own, said = with_own_models(settings), notes_of(settings)
+    refuse_best_round(base, axes, window, asked or (AT_OWN_MODELS if own else None))
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Comparison:
         named: dict[str, list[StudyRow]] = {variant: [] for variant in variants}
@@ -139,19 +144,6 @@ def notes_of(settings: Mapping[str, Scenario]) -> list[str]:
     scenarios = list(settings.values())
     rates = rates_of_all(list(map(default_rate, scenarios)))
     return [*rates, *weights_of_all(list(map(default_weights, scenarios))), *unused_model(settings)]
-
-
-def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None) -> None:
-    """Raise ScenarioError if figures are to be those of a best round, and no samples say which that is."""
-    if window != BEST_ROUND:
-        return
-    changed = [change for one in axes for changes in one.values.values() for change in changes]
-    if any(change.startswith("task") for change in changed) or prepare(base).info.validation_size:
-        return
-    raise ScenarioError(
-        f"{base.source}: --metric best-round: no samples for validation say which round is the best"
-        " (accepted: with task.validation: 0.2, or data with such a part; or last-round)"
-    )
 
 
 def seeds_of(base: Scenario, seeds: int | Sequence[int]) -> Sequence[int]:

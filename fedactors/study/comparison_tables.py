@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from html import escape
 
-from fedactors.metric_names import VALIDATION
+from fedactors.metric_names import VALIDATION, chooser
 from fedactors.report.measures import BEST_ROUND
 from fedactors.study.answer import Beside, best_variant
 from fedactors.study.compared import Compared, Estimate
@@ -15,7 +15,6 @@ from fedactors.study.run_figures import (
     AT_CLIENTS,
     MEASURES,
     Measure,
-    chooses,
     learned,
     measure_of,
     rises_of,
@@ -38,6 +37,10 @@ _NONE = "-"
 _BY_TESTS = (
     "Ranked by the test samples, so the figure of the best one is too good: to report it, choose by others"
     " (task.validation)."
+)
+_BY_TESTS_OF_CLIENTS = (
+    "Ranked by the test samples of clients, so the figure of the best one is too good: there are none for validation at"
+    " clients."
 )
 
 
@@ -198,6 +201,9 @@ def _target(comparison: Compared) -> list[str]:
     of = "validation accuracy" if comparison.validated else "accuracy"
     if comparison.target is not None:
         return [f'Target: {of} {comparison.target:g}; "(k of n)" reached it in k of n seeds.']
+    column = chooser("accuracy", validated=comparison.validated)
+    if all(found.get(column) is None for found in comparison.figures(comparison.baseline)):
+        return [f"No target: {comparison.baseline} has no {of}; --target names one."]
     return [
         f"No target: {comparison.baseline} has 90 % of its {of} at the end when it is first evaluated; --target names"
         " one."
@@ -220,8 +226,10 @@ def _plans(comparison: Compared) -> list[str]:
 
 def ranked_by(measure: str, variants: int, *, validated: bool) -> list[str]:
     """Return by which samples the best of several variants is chosen, as a sentence; none if that is no question."""
-    if not chooses(measure) or variants < 2:
+    if not learned(measure) or variants < 2:
         return []
+    if measure in AT_CLIENTS:
+        return [_BY_TESTS_OF_CLIENTS]
     if validated and measure.startswith(VALIDATION):
         return [f"Ranked by {measure_of(measure).name}: no test sample was used for the choice."]
     aside = "the test samples, although there are others for validation"

@@ -6,12 +6,16 @@ from collections.abc import Container, Mapping, Sequence
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.metric_names import TEST, VALIDATION, chooser
+from fedactors.report.measures import BEST_ROUND
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.default_weights import listed
+from fedactors.simulation.prepare import prepare
 from fedactors.study.run_figures import AT_CLIENTS, MEASURES, StudyRow, chooses, learned, validated
 from fedactors.study.study_cells import StudyAxis
 
 AT_OWN_MODELS = AT_CLIENTS[0]
+_VALIDATION_KEYS = ("task.validation", "task.dataset")  # changes of them may bring samples for validation
+_WITH_VALIDATION = "with task.validation: 0.2, or data with such a part"
 
 
 def has_own_models(scenario: Scenario) -> bool:
@@ -96,10 +100,50 @@ def refuse_unmeasured(base: Scenario, axes: Sequence[StudyAxis], where: str, sho
     """Raise ScenarioError if no run can have a figure of the measure `shown`; `where` says where it was asked for."""
     if clock_only and (learned(shown) or shown.endswith("_to")):
         raise ScenarioError(f"{base.source}: --clock-only trains nothing: no {shown} (accepted: heard, seconds, bytes)")
-    changed = [change for one in axes for changes in one.values.values() for change in changes]
-    key, why = _lacking(base, _bare(shown, base.task.own_metrics))
+    changed = _changed(axes)
+    bare = _bare(shown, base.task.own_metrics)
+    if bare != shown and shown.startswith(VALIDATION) and not _may_validate(base, changed):
+        raise ScenarioError(
+            f"{base.source}: {where}: no run has a figure of {shown}: there are no samples for validation"
+            f" (accepted: {_WITH_VALIDATION})"
+        )
+    key, why = _lacking(base, bare)
     if why and not any(change.startswith(key) for change in changed):
         raise ScenarioError(f"{base.source}: {where}: no run has a figure of {shown}: the scenario {why}")
+
+
+def refuse_best_round(base: Scenario, axes: Sequence[StudyAxis], window: int | None, shown: str | None) -> None:
+    """Raise ScenarioError if figures are to be those of a best round, and that round is not known, or of no use.
+
+    Not known without samples for validation; of no use if variants are ranked by accuracy at clients (`shown` is the
+    measure that ranks, if it is known): clients are not evaluated in each round, and no sample for validation is
+    theirs.
+    """
+    if window != BEST_ROUND:
+        return
+    if not _may_validate(base, _changed(axes)):
+        raise ScenarioError(
+            f"{base.source}: --metric best-round: no samples for validation say which round is the best"
+            f" (accepted: {_WITH_VALIDATION}; or last-round)"
+        )
+    if shown in AT_CLIENTS:
+        raise ScenarioError(
+            f"{base.source}: --metric best-round: variants are ranked by {shown}, and samples for validation choose"
+            " the best round of the server's model (accepted: last-round, or --measure accuracy)"
+        )
+
+
+def _changed(axes: Sequence[StudyAxis]) -> list[str]:
+    """Return the changes that axes make, as KEY=VALUE."""
+    return [change for one in axes for changes in one.values.values() for change in changes]
+
+
+def _may_validate(base: Scenario, changed: Sequence[str]) -> bool:
+    """Return whether a scenario has samples for validation, or changes may give it some."""
+    keys = [change.partition("=")[0] for change in changed]
+    return any(key == "task" or key.startswith(_VALIDATION_KEYS) for key in keys) or bool(
+        prepare(base).info.validation_size
+    )
 
 
 def _lacking(base: Scenario, shown: str) -> tuple[str, str]:

@@ -18,9 +18,9 @@ from fedactors.report.measures import Floats
 from fedactors.report.variant_names import Label, variant_of
 from fedactors.scenario.model import Scenario
 from fedactors.scenario.sweep_options import Sweep
-from fedactors.study.comparison import refuse_best_round, seeds_of
+from fedactors.study.comparison import seeds_of
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.ranking import ranking_column, refuse_unknown, refuse_unmeasured
+from fedactors.study.ranking import ranking_column, refuse_best_round, refuse_unknown, refuse_unmeasured
 from fedactors.study.run_figures import (
     MEASURES,
     Figures,
@@ -199,7 +199,7 @@ def sweep(
     axes = [*(axes_of(base.sweep) if base.sweep else ()), *further]
     refuse_lost(changes, axes, [name for name, _ in base.groups])
     refuse_unmeasured(base, axes, "sweep.measure", shown, clock_only=clock_only)
-    refuse_best_round(base, axes, window)
+    refuse_best_round(base, axes, window, shown)
     _refuse_no_axis(best_per, axes)
     cells = list(crossed(axes, seeds_of(base, base.sweep.seeds if base.sweep else 1)))
     where = Path(out or f"runs/studies/{base.name}")

@@ -17,7 +17,7 @@ from fedactors.learning.training_task import TrainingTask
 from fedactors.models.network import initial
 from fedactors.plan import SECOND, Orders, Plan
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.objective_state import Objective, settled
+from fedactors.simulation.objective_state import Objective, Verdict, settled
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.tasks import task_of, weights_of
 
@@ -128,6 +128,33 @@ def test_the_objective_counts_members_with_work():
     assert state.members == Members(8, HELD)
     assert (objective.size, state.before) == (8, 8)
     assert objective.share(1) == pytest.approx(351 / HELD)
+
+
+def test_a_device_without_work_that_leaves_or_arrives_moves_no_objective():
+    """Device 0 has none: no decision is asked for, the rate goes on, and N stays 8. Device 1 has: N is 7, then 8.
+
+    Its round's rate has been sent when it leaves, so the rate begins anew in the next round.
+    """
+    prepared = prepare(scenario(membership="vanilla", cohort=3))
+    (first, *_) = prepared.clock()
+
+    def plan(version, **moves):
+        return replace(first, version=version, opened=version * SECOND, orders=Orders.of([]), **moves)
+
+    def seen(client):
+        objective, asked = Objective(prepared), []
+
+        def decide(objective, client, done):
+            asked.append(client)
+            return Verdict(exclude=True)
+
+        quiet = {"arrived": (), "departed": ()}
+        moves = [quiet, quiet | {"departed": (client,)}, quiet | {"arrived": (client,)}]
+        states = [objective.at(plan(number, **one), decide) for number, one in enumerate(moves)]
+        return asked, objective.size, [(one.before, one.round, len(one.moves)) for one in states]
+
+    assert seen(0) == ([], 8, [(8, 1, 0), (8, 2, 0), (8, 3, 0)])
+    assert seen(1) == ([1], 8, [(8, 1, 0), (8, 2, 1), (7, 1, 1)])
 
 
 def test_shares_are_of_the_mean_of_those_with_work():

@@ -58,6 +58,19 @@ def test_a_hangup_that_is_ignored_stays_so():
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
+def test_a_hangup_that_is_ignored_hides_no_later_signal():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # by nohup
+    stopping.listen()
+
+    def block():
+        with put_off():
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_must_not_be_done_by_half_is_done_first(number):
     stopping.listen()

@@ -62,6 +62,20 @@ def test_a_rate_that_is_1_anyway_is_not_told():
     assert rate_of_one(scenario_of("scaffold", cohort=1)) == []
 
 
+def test_the_root_of_a_cohort_of_all_has_no_number():
+    """Which of the devices have work is known when data are assigned: the run steps by the root of their number."""
+    [said] = rate_of_one(scenario_of("scaffold", cohort="all"))
+    assert said.startswith("scaffold steps with global_lr = sqrt(cohort), fedavg with 1: to compare the rules")
+    rates = [default_rate(scenario_of(name, cohort="all")) for name in ("fsl", "scaffold", "fedavg")]
+    assert rates_of_all(rates)[0].startswith("fsl and scaffold step with global_lr = sqrt(cohort), fedavg with 1:")
+    some = [*rates[1:2], default_rate(scenario_of("scaffold", cohort=4))]
+    steps = "scaffold steps with global_lr = sqrt(cohort)"
+    assert rates_of_all(some)[0].startswith(f"{steps}, scaffold with global_lr = sqrt(cohort) = 2:")
+    fewer = scenario_of("scaffold", cohort="all")
+    fewer = fewer.model_copy(update={"population": [fewer.population[0].model_copy(update={"count": 5})]})
+    assert rates_of_all([rates[1], default_rate(fewer)])[0].startswith(f"{steps}: to compare the rules at one rate")
+
+
 def test_rates_that_differ_between_variants_are_one_sentence():
     rates = [default_rate(scenario_of(name)) for name in ("fsl", "fedavg", "scaffold", "feddyn")]
     assert rates_of_all(rates) == [

@@ -9,10 +9,12 @@ import pytest
 from fedactors import Scenario
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError
+from fedactors.report.measures import BEST_ROUND
 from fedactors.study import comparison_tables, page
 from fedactors.study.comparison import compare
-from fedactors.study.ranking import has_own_models, unused_model
+from fedactors.study.ranking import has_own_models, refuse_best_round, refuse_unmeasured, unused_model
 from fedactors.study.study_cells import StudyAxis
+from fedactors.study.sweep import sweep
 
 SCENARIO = """
 name: pers
@@ -135,6 +137,64 @@ def test_measures_that_no_run_has_are_refused_before_anything_runs(more, said, m
     assert main([*words, *more]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+BEST = (
+    "samples for validation choose the best round of the server's model (accepted: last-round, or --measure accuracy)"
+)
+NO_SAMPLES = (
+    "no run has a figure of validation_accuracy: there are no samples for validation (accepted: with task.valid"
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--set", "task.validation=0.3", "--metric", "best-round"], BEST),
+        (["--set", "task.validation=0.3", "--metric", "best-round", "--measure", "client_accuracy_worst"], BEST),
+        (["--metric", "best-round", "--vary", "task.model=logistic"], "no samples for validation say which round is"),
+        (["--measure", "validation_accuracy"], NO_SAMPLES),
+        (["--measure", "validation_accuracy", "--vary", "task.partition=iid"], NO_SAMPLES),
+    ],
+)
+def test_what_samples_for_validation_cannot_choose_is_refused(more, said, methods, tmp_path, capsys):
+    words = ["compare", str(methods[0]), "--vary", "server.algorithm=fedavg,ditto", "--out", str(tmp_path / "out")]
+    assert main([*words, *more]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_axes_that_bring_samples_for_validation_let_these_rank(methods):
+    base = Scenario.load(methods[0], [])
+    for key in ("task.validation", "task.dataset.test", "task"):
+        brings = [StudyAxis(key, {"a": [f"{key}=0.2"]})]
+        refuse_best_round(base, brings, BEST_ROUND, "accuracy")
+        refuse_unmeasured(base, brings, "--measure", "validation_accuracy", clock_only=False)
+
+
+def test_a_sweep_by_accuracy_at_clients_has_no_best_round(methods, tmp_path):
+    grid = [StudyAxis("server.local.batch", {"10": ["server.local.batch=10"]})]
+    made = {"further": grid, "overrides": ["task.validation=0.3"], "window": BEST_ROUND}
+    with pytest.raises(ScenarioError, match="ranked by client_accuracy, and samples for validation"):
+        sweep(methods[0], out=tmp_path, jobs=1, measure="client_accuracy", **made)
+
+
+def test_the_best_round_may_rank_models_of_clients_by_accuracy_of_the_servers(methods):
+    """The measure that is asked for ranks, so clients' own models choose nothing."""
+    path, out = methods
+    changes = ["task.validation=0.3"]
+    found = compare(path, [METHODS], 1, out=out, jobs=1, overrides=changes, measure="accuracy", window=BEST_ROUND)
+    assert comparison_tables.columns(found)[0] == "validation_accuracy"
+
+
+def test_a_choice_by_test_samples_of_clients_is_told(personal):
+    [note] = [said for said in comparison_tables.notes(personal) if said.startswith("Ranked by")]
+    assert note == (
+        "Ranked by the test samples of clients, so the figure of the best one is too good: there are none for"
+        " validation at clients."
+    )
+    alone = replace(personal, variants={"FedPer": personal.variants["FedPer"]}, baseline="FedPer")
+    assert not [said for said in comparison_tables.notes(alone) if said.startswith("Ranked by")]
 
 
 def test_a_sweep_of_the_file_says_the_measure_and_further_columns(methods, tmp_path, capsys):

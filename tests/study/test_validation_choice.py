@@ -113,6 +113,16 @@ def test_the_target_is_one_of_validation(tmp_path):
     assert plain.target == 0.54
 
 
+def test_a_baseline_without_figures_has_no_target_for_that_reason(tmp_path):
+    rows = rows_of(tmp_path)
+    failed = [replace(one, failure="diverged") for one in rows["0.01"]]
+    said = comparison_tables.text(comparison(rows | {"0.01": failed}))
+    assert "No target: 0.01 has no validation accuracy; --target names one." in said
+    flat = {name: [made(tmp_path / "flat", name, [(0.5, 0.5)] * 2, 0)] for name in CURVES}
+    said = comparison_tables.text(comparison(flat))
+    assert "No target: 0.01 has 90 % of its validation accuracy at the end when it is first evaluated;" in said
+
+
 def test_means_over_rounds_are_of_the_same_rounds_in_both_parts(tmp_path):
     [one, _] = rows_of(tmp_path)["0.1"]
     found = figures(one, None, 2)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
+from fedactors.clock.timings.base import Asynchronous
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.default_weights import listed, weights_of_one
 from fedactors.simulation.prepare import cohort_of
@@ -14,18 +15,19 @@ _FEDAVG = 1.0  # that of federated averaging by default
 
 
 class DefaultRate(NamedTuple):
-    """The server's rate that an algorithm has by default in a scenario; `rooted` is the square root of the cohort."""
+    """The server's rate that an algorithm has by default in a scenario; `rooted` is the square root of the cohort.
+
+    Where that cohort is `of_all` devices with work, `rate` is as if all devices had some.
+    """
 
     algorithm: str
     rate: float
     rooted: bool
+    of_all: bool = False
 
 
 def default_rate(scenario: Scenario) -> DefaultRate | None:
-    """Return the server's rate of a scenario; None if it names one, or if its algorithm has no `global_lr`.
-
-    Where a round asks all devices, it is that of all of them, as if each had data.
-    """
+    """Return the server's rate of a scenario; None if it names one, or if its algorithm has no `global_lr`."""
     server, algorithm = scenario.server, scenario.server.algorithm
     if server.server_schedule is not None or algorithm.server_rate_key != "global_lr":
         return None
@@ -33,7 +35,8 @@ def default_rate(scenario: Scenario) -> DefaultRate | None:
     if rate != type(algorithm).model_fields["global_lr"].default:
         return None
     if rate is None:
-        return DefaultRate(algorithm.name, sqrt(cohort_of(scenario, scenario.devices)), rooted=True)
+        of_all = server.cohort == "all" and not isinstance(server.timing, Asynchronous)
+        return DefaultRate(algorithm.name, sqrt(cohort_of(scenario, scenario.devices)), rooted=True, of_all=of_all)
     return DefaultRate(algorithm.name, rate, rooted=False) if isinstance(rate, float) else None
 
 
@@ -61,8 +64,11 @@ def _steps(rates: Sequence[DefaultRate]) -> str:
     """Return which algorithms step with which rate; those with the same rate are named together."""
     found: dict[str, list[str]] = {}
     for one in rates:
-        words = f"with global_lr = sqrt(cohort) = {one.rate:.3g}" if one.rooted else f"with {one.rate:.3g}"
-        found.setdefault(words, []).append(one.algorithm)
+        number = "" if one.of_all else f" = {one.rate:.3g}"
+        words = f"with global_lr = sqrt(cohort){number}" if one.rooted else f"with {one.rate:.3g}"
+        names = found.setdefault(words, [])
+        if one.algorithm not in names:  # cohorts of all may be of other numbers of devices
+            names.append(one.algorithm)
     (words, names), *rest = found.items()
     verb = "step" if len(names) > 1 else "steps"
     return ", ".join([f"{listed(names)} {verb} {words}", *(f"{listed(names)} {words}" for words, names in rest)])

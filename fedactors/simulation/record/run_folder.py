@@ -23,7 +23,7 @@
 
 Files are written under other names and renamed, so that a reader never meets half of one; metrics and faults are
 appended line by line, so that a run can be followed. See `fedactors.run_files.writing`. The summary is written after
-the tables: where it is, they are.
+the tables: where it is, they are. Of a run, windows.parquet and report.html follow the summary.
 """
 
 from __future__ import annotations
