@@ -206,7 +206,10 @@ def test_a_literal_name_of_a_call_is_an_import(name, tmp_path):
     found = []
     for width in (1, 2):
         helper = "helper.py" if "helper" in text else "parts/deep.py"
-        written(tmp_path, f"WIDTH = {width}\n", helper)
+        text_of_helper = (
+            f"WIDTH = {width}\n" + "\n" * width
+        )  # of another length: Python's cache goes by it and by seconds
+        written(tmp_path, text_of_helper, helper)
         found.append(files_of("nets.py:WIDTH", tmp_path))
         assert helper in found[-1][1]
         assert found[-1][0].load() == width

@@ -24,6 +24,7 @@ LONG = ["run", str(QUICKSTART), "--fleet", "local", "--set", "server.rounds=1000
 @pytest.fixture(autouse=True)
 def _handlers():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

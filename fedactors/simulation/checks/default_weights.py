@@ -19,11 +19,17 @@ class DefaultWeights(NamedTuple):
 
 def default_weights(scenario: Scenario) -> DefaultWeights | None:
     """Return by which policy a scenario weighs updates; None if it names one, or if its aggregation has no weights."""
+    return None if "participation" in scenario.server.model_fields_set else _usual_weights(scenario)
+
+
+def _usual_weights(scenario: Scenario) -> DefaultWeights | None:
+    """Return the same, also where a scenario names the policy that it would have by default, as recorded ones do."""
     server = scenario.server
-    if "participation" in server.model_fields_set or server.aggregation.name != "mean":
-        return None
-    of = server.timing.name if server.timing.weighting is not None else server.algorithm.name
-    return DefaultWeights(of, server.participation.name)
+    of, usual = server.timing.name, server.timing.weighting
+    if usual is None:
+        of, usual = server.algorithm.name, server.algorithm.weighting
+    known = server.participation.name == usual and server.aggregation.name == "mean"
+    return DefaultWeights(of, usual) if known else None
 
 
 def weights_of_all(weights: Sequence[DefaultWeights | None]) -> list[str]:
@@ -43,7 +49,7 @@ def weights_of_all(weights: Sequence[DefaultWeights | None]) -> list[str]:
 
 def weights_of_timing(scenario: Scenario) -> list[str]:
     """Return a sentence about a timing that weighs updates in another way by default than its algorithm does."""
-    found, in_rounds = default_weights(scenario), scenario.server.algorithm.weighting
+    found, in_rounds = _usual_weights(scenario), scenario.server.algorithm.weighting
     if found is None or found.of == scenario.server.algorithm.name or found.participation == in_rounds:
         return []
     name = scenario.server.algorithm.name
@@ -55,7 +61,7 @@ def weights_of_timing(scenario: Scenario) -> list[str]:
 
 def weights_of_one(scenario: Scenario) -> str:
     """Return what a comparison with federated averaging has to name, too, as the end of a sentence; or nothing."""
-    found = default_weights(scenario)
+    found = _usual_weights(scenario)
     if found is None or found.participation == _FEDAVG:
         return ""
     return f", and one server.participation for both (by default {found.participation}, fedavg's is {_FEDAVG})"
