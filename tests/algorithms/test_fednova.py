@@ -94,6 +94,7 @@ def test_the_norm_of_a_is_the_weight_of_all_gradients(options, tau):
     close(fed.algorithm.upload(trip)["direction"], -fed.lr * vector(1.0, -2, 0, 4), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_unequal_work_does_not_move_the_optimum():
     """Quadratics; client 0 takes 20 steps, the others 1: FedNova's limit is far nearer to the minimiser."""
     gradients, matrices, targets = problem(3, shared=True, spread=2.0)

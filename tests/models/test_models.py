@@ -162,6 +162,7 @@ def test_options_read_lists_and_refuse_what_they_do_not_know():
             Mlp.model_validate(wrong)
 
 
+@pytest.mark.slow
 def test_resnet9_has_as_many_parameters_with_either_norm():
     grouped, batch = (ResNet9(norm=norm).build((3, 32, 32), 10) for norm in ("group", "batch"))
     statistics = 2 * (64 + 128 * 3 + 256 + 512 * 3)

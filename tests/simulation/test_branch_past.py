@@ -91,6 +91,7 @@ def test_the_past_stays_as_it_was_recorded(before, after, tmp_path):
     assert found.summary.get("joules", 0) == pytest.approx(sum(row.get("joules", 0) for row in found.metrics))
 
 
+@pytest.mark.slow
 def test_a_branch_goes_on_and_is_branched_again_with_its_past(tmp_path):
     """Weights of rounds 1 to 6 by the first scenario, of round 7 by the second, of round 8 by the third."""
     source = run(tmp_path / "run")

@@ -124,6 +124,7 @@ def test_a_path_that_can_be_no_folder_is_one_message(name, found, below, places)
         assert str(caught.value) == f"{places / name}: found {found} (accepted: a folder, or nothing)"
 
 
+@pytest.mark.slow
 def test_runs_that_can_be_no_folder_end_a_command(places):
     """It went on for ever, with new names. In a process of its own, so that the test can end it."""
     (places / "runs").symlink_to("nowhere")

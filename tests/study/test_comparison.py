@@ -399,6 +399,7 @@ def test_a_target_that_the_first_evaluation_reaches_says_nothing(comparison):
     assert not any(note.startswith("No target") for note in comparison_tables.notes(comparison))
 
 
+@pytest.mark.slow
 def test_variants_that_lasted_unlike_times_are_told_below_the_answer(scenario, out, comparison):
     """Rounds that last until their deadline: 4 rounds take 20 s or 40 s. At equal time nothing is told."""
     fixed = ["server.participation=uniform", "server.close_early=false"]

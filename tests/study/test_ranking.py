@@ -99,6 +99,7 @@ def test_variants_without_models_of_clients_are_ranked_by_accuracy(personal):
     assert comparison_tables.columns(found)[:3] == ["accuracy", "loss", "client_accuracy"]
 
 
+@pytest.mark.slow
 def test_accuracy_of_a_model_that_no_client_uses_is_told(methods, personal):
     """Without figures at clients, and where it is the server's model that clients are evaluated with."""
     path, out = methods

@@ -12,6 +12,7 @@ def contents(folder, of):
     return {path.name: path.stat().st_mtime_ns for path in folder.glob(of)}
 
 
+@pytest.mark.slow
 def test_each_call_plays_its_seed_and_a_last_one_writes_the_tables(scenario, tmp_path, capsys):
     for seed in ("1", "2"):
         words = ["compare", str(scenario), *VARY, "--set", f"seed={seed}", "--seeds", "1", "--runs-only"]

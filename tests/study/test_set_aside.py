@@ -39,6 +39,7 @@ def names(folder):
     return sorted(path.name for path in folder.parent.iterdir())
 
 
+@pytest.mark.slow
 def test_a_full_disk_takes_nothing_of_what_is_done(half_done, full_disk):
     work, folder = half_done
     full_disk(True)

@@ -50,6 +50,7 @@ def test_maps_hold_means_over_seeds(swept):
     assert len(swept.places()) == 8
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, swept, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("fedactors.simulation.runner.run", None)  # all is there
     out = shutil.copytree(out, tmp_path / "runs")  # a folder takes the tables of one study
@@ -68,6 +69,7 @@ def test_the_command_prints_every_place_and_goes_on_where_it_was(scenario, out, 
     assert len(found["places"]) == 8
 
 
+@pytest.mark.slow
 def test_the_clock_alone_gives_the_plans_of_the_runs(swept, scenario, tmp_path):
     replayed = sweep(scenario, out=tmp_path, overrides=["server.rounds=2"], jobs=1, clock_only=True)
     assert replayed.measure == "heard"
@@ -116,6 +118,7 @@ def test_mistakes_are_told(tmp_path, old, new, named):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_no_time_is_left_where_all_replays_are_there(scenario, tmp_path):
     left = []
     for _ in range(2):

@@ -47,6 +47,7 @@ def done(folder):
     return sorted(path.name for path in folder.glob("done-*"))
 
 
+@pytest.mark.slow
 def test_runs_that_go_on_are_finished_when_one_fails_and_no_other_begins(tmp_path):
     with pytest.raises(DataError, match="one variant is broken"):
         list(each(failing, [(tmp_path, number, 1.5) for number in range(6)], 2))

@@ -171,6 +171,7 @@ def unlogged(monkeypatch):
     wandb.teardown()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # wandb's own
 def test_weights_and_biases_keeps_the_metrics_for_later(tmp_path, unlogged, capsys):
     assert main([*WORDS, "--out", str(tmp_path / "run"), "--wandb", "phones"]) == 0
