@@ -103,8 +103,9 @@ class TableData(UserData):
         tables = [self._table(file) for file in files]
         if self.name == "parquet" or len(files) == 1:
             return tables
-        names = {*self.categorical, *filter(None, (keys.owner,))}
-        texts = _of_several_types(names, tables)
+        by_client = tables[:1] if self.test is None else tables[:2]  # nobody asks whose validation samples are
+        texts = _of_several_types(set(self.categorical), tables)
+        texts += _of_several_types({keys.owner} if keys.owner else set(), by_client)
         return [self._table(file, texts) for file in files] if texts else tables
 
     def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
