@@ -14,8 +14,8 @@ n_i both are one. Then the fixed point is the minimiser of sum_i (n_i / n) f_i: 
 
 w_i is uniform unless the scenario says otherwise: x <- x + sum_i w_i (theta_i - x) + R; R is always the plain sum
 over m, the devices with work that belong to the population. Departure of l: R <- (m R - r_l)/(m - 1). Arrival: r_l =
-0, R <- m R / (m + 1). Behind transforms of the uplink R is the mean of the sums of what arrived, and l's sum leaves
-with it, in place of r_l. The model that is evaluated is x, with R in it. There is no eta_g.
+0, R <- m R / (m + 1). Behind transforms of the uplink, and with attackers, R is the mean of the sums of what arrived,
+and l's sum leaves with it, in place of r_l. The model that is evaluated is x, with R in it. There is no eta_g.
 
 Partial work: theta_i is wherever s_i steps led, and r_i grows by that much; the regulariser is right for any inexact
 argmin. A round without updates changes nothing: the mean of nothing is undefined. An update of weight 0 counts as

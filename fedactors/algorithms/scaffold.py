@@ -8,8 +8,8 @@
 
 Twice FedAvg's traffic. w_i is uniform unless the scenario says otherwise; c is always the plain sum over N, the
 devices with work that belong to the population, so that c = mean(c_i) holds with any weights. Departure of l: c <- (N
-c - c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1). Behind transforms of the uplink c is the mean of the sums of
-what arrived, and the sum of l's leaves with it, in place of c_l.
+c - c_l)/(N - 1). Arrival: c_l = 0, c <- N c / (N + 1). Behind transforms of the uplink, and with attackers, c is the
+mean of the sums of what arrived, and the sum of l's leaves with it, in place of c_l.
 
 Weights change the way and not where it leads: rounds rest where c = 0, at the minimiser of the plain mean of the
 losses, also with weights by samples. (Weighted controls, c = sum n_i c_i / n, would need n of the members in every

@@ -172,8 +172,8 @@ class Prepared:
 
     @property
     def feedback(self) -> dict[str, int]:
-        """The lengths of what clients keep for the transforms of their updates, by name."""
-        return kept_lengths(self.uplink, self.scenario.server.algorithm, self.model.parameters)
+        """The lengths of what clients keep because of transforms of their updates, or of attackers, by name."""
+        return kept_lengths(self.uplink, self.update_attackers, self.scenario.server.algorithm, self.model.parameters)
 
     def _chain(self, way: Way) -> Chain | None:
         transforms = getattr(self.scenario.server, way)

@@ -18,6 +18,7 @@ from fedactors.study.run_figures import (
     learned,
     measure_of,
     rises_of,
+    tests_mixed,
     titled,
 )
 from fedactors.study.statistics import Interval
@@ -34,6 +35,7 @@ _REACHED = (
 )  # an accuracy of the server's model
 _OF_THE_CLOCK = ("heard", "partial", "gini", "staleness", "rounds", "seconds", "bytes")  # where nothing was trained
 _NONE = "-"
+_MIXED = "; but test samples differ by seed, and those of one seed may be validation samples of another"
 _BY_TESTS = (
     "Ranked by the test samples, so the figure of the best one is too good: to report it, choose by others"
     " (task.validation)."
@@ -187,7 +189,8 @@ def notes(comparison: Compared) -> list[str]:
     found += _target(comparison)
     if any(map(learned, columns(comparison))):
         found.append(averaged(comparison.window))
-    found += ranked_by(columns(comparison)[0], len(comparison.variants), validated=comparison.validated)
+    first, mixed = columns(comparison)[0], tests_mixed(comparison.rows)
+    found += ranked_by(first, len(comparison.variants), validated=comparison.validated, mixed=mixed)
     found += _directions(comparison)
     failed = [f"{one.failure.splitlines()[0]} ({one.folder})" for one in comparison.rows if one.failure]
     return [*found, *_plans(comparison), *(f"Not finished: {why}" for why in failed)]
@@ -224,14 +227,17 @@ def _plans(comparison: Compared) -> list[str]:
     return ["All variants faced the same devices, seconds and cut-offs: their plans have one digest per seed."]
 
 
-def ranked_by(measure: str, variants: int, *, validated: bool) -> list[str]:
-    """Return by which samples the best of several variants is chosen, as a sentence; none if that is no question."""
+def ranked_by(measure: str, variants: int, *, validated: bool, mixed: bool = False) -> list[str]:
+    """Return by which samples the best of several variants is chosen, as a sentence; none if that is no question.
+
+    `mixed`: test samples of one seed may be samples for validation of another.
+    """
     if not learned(measure) or variants < 2:
         return []
     if measure in AT_CLIENTS:
         return [_BY_TESTS_OF_CLIENTS]
     if validated and measure.startswith(VALIDATION):
-        return [f"Ranked by {measure_of(measure).name}: no test sample was used for the choice."]
+        return [f"Ranked by {measure_of(measure).name}: no test sample was used for the choice{_MIXED * mixed}."]
     aside = "the test samples, although there are others for validation"
     return [f"Ranked by {aside}." if validated else _BY_TESTS]
 

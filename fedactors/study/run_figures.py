@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedactors.errors import ScenarioError
 from fedactors.metric_names import VALIDATION, is_share
 from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
+from fedactors.scenario.yaml_text import parse
 from fedactors.simulation.record.learning_curve import first_at
 from fedactors.study.run_folders import failure
 from fedactors.study.statistics import Interval, interval, share_interval
@@ -21,6 +24,8 @@ from fedactors.study.study_cells import SEED, Label, StudyCell
 
 _LEAST, _MOST = 0.01, 1e6  # of values that are written with three decimals
 _ROUNDING = 1e-12  # differences below are no more than errors of rounding
+_MADE_BY_SEED = ("synthetic", "languages", "clustered_ratings")  # data sets with other test samples for each seed
+_CUT_BY_PLACE = "texts"  # the data set whose `test_share` is the same samples for each seed
 Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
 
 
@@ -116,6 +121,14 @@ class StudyRow:
     def plans(self) -> str:
         """Digest of its plans."""
         return str(self.records.summary.get("digests", {}).get("plans", ""))
+
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario; empty if the run left none that can be read."""
+        try:
+            return parse(self.records.scenario, str(self.folder))[0] if self.records.scenario else {}
+        except ScenarioError:
+            return {}
 
 
 def row(cell: StudyCell, folder: Path) -> StudyRow:
@@ -229,3 +242,22 @@ def validated(rows: Sequence[StudyRow]) -> bool:
     """Return whether all runs that did not fail were evaluated on samples for validation too, and there is one."""
     finished = [one.records.validated for one in rows if not one.failure]
     return bool(finished) and all(finished)
+
+
+def tests_mixed(rows: Sequence[StudyRow]) -> bool:
+    """Return whether test samples of one seed may be samples for validation of another.
+
+    They may where a share of the test samples is put aside, and these are drawn or made by the seed of a run.
+    """
+    if len({one.seed for one in rows}) < 2:
+        return False
+    tasks = [task for one in rows if isinstance(task := one.scenario.get("task"), dict)]
+    return any(task.get("validation") is not None and _by_seed(task.get("dataset")) for task in tasks)
+
+
+def _by_seed(dataset: Any) -> bool:
+    """Whether the test samples of a data set, as a resolved scenario has it, depend on the seed."""
+    if not isinstance(dataset, dict):
+        return dataset in _MADE_BY_SEED
+    shared = dataset.get("test_share") is not None and dataset.get("name") != _CUT_BY_PLACE
+    return shared or dataset.get("name") in _MADE_BY_SEED

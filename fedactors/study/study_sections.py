@@ -7,7 +7,6 @@ from itertools import islice
 from statistics import mean
 from typing import Any
 
-from fedactors.errors import ScenarioError
 from fedactors.plan import Outcome
 from fedactors.report.html_page import Section
 from fedactors.report.measures import GroupShare, by_group
@@ -15,7 +14,6 @@ from fedactors.report.page_sections import PageTable, Part, TableCell, scenario_
 from fedactors.report.palette import OUTCOME, label
 from fedactors.report.variant_names import flat, variant_of
 from fedactors.run_files.records import read
-from fedactors.scenario.yaml_text import parse
 from fedactors.study.incompleteness import ALWAYS, NOTE, places
 from fedactors.study.run_figures import StudyRow
 
@@ -54,7 +52,7 @@ def participation(rows: Sequence[StudyRow]) -> list[Section]:
 
 def settings(rows: Sequence[StudyRow], baseline: str) -> list[Section]:
     """Return which settings of each variant are not those of the `baseline`, as its resolved scenario has them."""
-    flats = {variant: flat(_data(one)) for variant, one in _firsts(rows).items()}
+    flats = {variant: flat(one.scenario) for variant, one in _firsts(rows).items()}
     base = flats.pop(baseline, {})
     lines = [
         (variant, key, _shown(base.get(key, "")), _shown(mine.get(key, "")))
@@ -140,14 +138,6 @@ def _firsts(rows: Sequence[StudyRow]) -> dict[str, StudyRow]:
     for one in rows:
         found.setdefault(variant_of(one.labels), one)
     return found
-
-
-def _data(one: StudyRow) -> dict[str, Any]:
-    """Return the resolved scenario of a run; empty if it left none that can be read."""
-    try:
-        return parse(one.records.scenario, str(one.folder))[0] if one.records.scenario else {}
-    except ScenarioError:
-        return {}
 
 
 def _shown(value: Any) -> str:

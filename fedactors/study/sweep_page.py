@@ -17,7 +17,7 @@ from fedactors.study.answer import Beside, best_variant
 from fedactors.study.comparison_tables import averaged, counted, ranked_by, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import learned, measure_of, validated
+from fedactors.study.run_figures import learned, measure_of, tests_mixed, validated
 from fedactors.study.sweep import CONFIDENCE, Swept
 from fedactors.text_tables import aligned
 
@@ -35,10 +35,15 @@ def text(found: Swept) -> str:
     target = [] if found.target is None else [f"Target: {of} {found.target:g}."]
     held = sentences(found)
     averages = [averaged(found.window)] if learned(found.measure) else []
-    by = ranked_by(found.measure, len(found.places()), validated=validated(found.rows))
+    by = _ranked_by(found)
     told = [*best(found), *averages, *by, *(target if found.measure.endswith("_to") else []), *failed]
     below = ["", NOTE, *held] if held else []
     return "\n".join([title(found), answer(found), "", *lines, "", *told, *below]).rstrip()
+
+
+def _ranked_by(found: Swept) -> list[str]:
+    rows = found.rows
+    return ranked_by(found.measure, len(found.places()), validated=validated(rows), mixed=tests_mixed(rows))
 
 
 def answer(found: Swept) -> str:
@@ -105,7 +110,7 @@ def write(found: Swept, path: Path) -> Path:
     charts = tuple(_chart(found, one, k, limits) for k, one in enumerate(maps))
     heads = tuple(_heads(found))
     right = tuple(range(len(found.axes), len(heads)))
-    by = " ".join(ranked_by(found.measure, len(found.places()), validated=validated(found.rows)))
+    by = " ".join(_ranked_by(found))
     sheet = PageTable(heads, tuple(tuple(map(TableCell, line)) for line in _lines(found)), right, "", by)
     held = PageTable(("what holds",), tuple((TableCell(said),) for said in sentences(found)), (), "", NOTE)
     first = variant_of(found.rows[0].labels) if found.rows else ""

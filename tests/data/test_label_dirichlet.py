@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from fedactors.data.base import Data, Info
 from fedactors.data.partitions.dirichlet import DirichletPartition
 from fedactors.data.partitions.label_dirichlet import alike, cut
-from fedactors.errors import ScenarioError
+from fedactors.errors import DataError, ScenarioError
 from fedactors.simulation.checks.check import check
 from fedactors.streams import Purpose, stream
 from tests.data.user.scenes import scene
@@ -135,6 +135,23 @@ def test_what_cannot_be_reached_is_said():
         ScenarioError, match=r"task\.partition\.least: 2,000 samples .* have 1,797 \(accepted: at most 8\)"
     ):
         split_of(LABELS, 200, 0, alpha=0.5)
+
+
+def test_a_least_that_is_named_is_accepted():
+    with pytest.raises(ScenarioError, match=r"had at most 0 samples \(accepted: alpha above 0\.01, or fewer clients\)"):
+        split_of(LABELS, 60, 0, alpha=0.01)
+    with pytest.raises(ScenarioError, match=r"accepted: least: [1-9]\d*, alpha above 0\.3, or fewer"):
+        split_of(LABELS, 10, 0, alpha=0.3, least=179)
+
+
+def test_labels_that_are_not_those_announced_are_refused():
+    """Nine of the 182 samples of label 1 turn out to be of label 0, which was announced 178 times."""
+    partition = DirichletPartition(by="label", alpha=0.5)
+    sizes = partition.sizes(info_of(LABELS), 10, 0)
+    other = LABELS.copy()
+    other[np.flatnonzero(np.equal(other, 1))[:9]] = 0
+    with pytest.raises(DataError, match=r"task\.partition: labels found \[187, 173, .*accepted: as announced"):
+        partition.split(other, 10, sizes, 0)
 
 
 def test_test_samples_are_held_out_in_the_same_proportions_of_each_label():

@@ -40,8 +40,8 @@ def named(page):
 
 LONG = {  # two seconds and more
     "asynchronous.md", "attackers.md", "compare.md", "edges.md", "faults.md", "json.md", "losses-and-metrics.md",
-    "own-algorithm.md", "own-behaviour.md", "own-data.md", "own-model.md", "own-traces.md", "personal-models.md", "plugins.md", "reproduce.md", "schedules.md",
-    "selection.md", "traces.md", "traffic.md",
+    "own-algorithm.md", "own-behaviour.md", "own-data.md", "own-model.md", "own-traces.md", "personal-models.md",
+    "plugins.md", "reproduce.md", "schedules.md", "selection.md", "traces.md", "traffic.md",
 }  # fmt: skip
 MARKED = [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES]
 

@@ -76,6 +76,35 @@ def test_the_variant_that_is_best_on_validation_is_chosen_though_second_on_test(
     assert "validation accuracy" in comparison_files.latex(found)
 
 
+MIXED = "; but test samples differ by seed, and those of one seed may be validation samples of another."
+
+
+@pytest.mark.parametrize(
+    ("task", "seeds", "mixed"),
+    [
+        ({"validation": 0.2, "dataset": {"name": "synthetic"}}, (0, 1), True),
+        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": 0.2}}, (0, 1), True),
+        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": 0.2}}, (0,), False),
+        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": None}}, (0, 1), False),
+        ({"validation": None, "dataset": {"name": "csv", "test_share": 0.2, "validation": "a.csv"}}, (0, 1), False),
+        ({"validation": 0.2, "dataset": {"name": "texts", "test_share": 0.1}}, (0, 1), False),
+        ({"validation": 0.2, "dataset": {"name": "digits"}}, (0, 1), False),
+    ],
+    ids=str,
+)
+def test_a_note_says_where_test_samples_of_a_seed_are_for_validation_of_another(tmp_path, task, seeds, mixed):
+    rows = rows_of(tmp_path)
+    for one in tmp_path.glob("*/scenario.yaml"):
+        one.write_text(yaml.safe_dump({"name": "made", "task": {"metrics": [], **task}}))
+    rows = {
+        name: [replace(one, records=read(one.folder, tables=False)) for one in runs if one.seed in seeds]
+        for name, runs in rows.items()
+    }
+    said = "Ranked by validation accuracy: no test sample was used for the choice" + (MIXED if mixed else ".")
+    assert said in comparison_tables.notes(comparison(rows))
+    assert said in sweep_page.text(swept(rows, "accuracy"))
+
+
 def test_without_validation_the_test_samples_choose_and_a_note_says_so(tmp_path):
     found = comparison(rows_of(tmp_path, validation=False))
     assert comparison_tables.columns(found)[:2] == ["accuracy", "loss"]

@@ -202,9 +202,10 @@ def test_departures_take_what_was_kept_along(tmp_path):
 
 
 @pytest.mark.parametrize("uplink", [[{"name": "clip", "norm": 0.05}], ["signs"], []], ids=["clip", "signs", "none"])
+@pytest.mark.parametrize("attack", [{}, {"attack": "sign-flip"}], ids=["honest", "attacked"])
 @pytest.mark.parametrize(("name", "upload", "mean"), [("scaffold", "control", "c"), ("feddyn", "moved", "r")])
 def test_means_over_the_population_are_those_of_what_arrived_of_its_members(
-    name, upload, mean, uplink, monkeypatch, tmp_path
+    name, upload, mean, attack, uplink, monkeypatch, tmp_path
 ):
     """Also when some have left: the sum over those that stay of all that arrived of them, over their number."""
     from fedactors.learning.traffic import uploads
@@ -219,7 +220,7 @@ def test_means_over_the_population_are_those_of_what_arrived_of_its_members(
 
     monkeypatch.setattr(uploads, "sent", remember)
     stay, leave = ({"name": name, "count": 4, "compute": {"per_sample": "10ms"}} for name in ("stay", "leave"))
-    base = {**BASE, "population": [stay, {**leave, "depart": "3s"}]}
+    base = {**BASE, "population": [stay, {**leave, "depart": "3s", **attack}]}
     server = {**BASE["server"], "cohort": "all", "rounds": 6, "algorithm": name, "uplink": uplink}
     scenario = Scenario.model_validate({**base, "server": server})
     result = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False)
@@ -227,6 +228,23 @@ def test_means_over_the_population_are_those_of_what_arrived_of_its_members(
     assert len(arrived) == 8
     total = sum(arrived[client] for client in range(4))
     torch.testing.assert_close(torch.from_numpy(result.state[mean]).double(), total / 4, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "feddyn"])
+def test_a_clip_that_cuts_nothing_changes_nothing_where_attackers_depart(algorithm, tmp_path):
+    """The server takes back what arrived of attackers, not what they keep, with transforms and without."""
+    groups = [{"name": name, "count": 4, "compute": {"per_sample": "10ms"}} for name in ("honest", "attackers")]
+    groups[1] |= {"depart": "3s", "attack": "sign-flip"}
+    states = []
+    for uplink in ([], [{"name": "clip", "norm": 1e6}]):
+        server = {**BASE["server"], "cohort": "all", "rounds": 6, "algorithm": algorithm, "uplink": uplink}
+        scenario = Scenario.model_validate({**BASE, "population": groups, "server": server})
+        result = fedactors.run(scenario, tmp_path / f"run{len(uplink)}", fleet="local", report=False)
+        assert result.summary["outcomes"]["departed"] > 0
+        states.append(result.state)
+    plain, clipped = states
+    assert set(plain) == set(clipped)
+    assert all(np.array_equal(plain[name], clipped[name]) for name in plain)
 
 
 def test_models_with_statistics_send_them_as_they_are(tmp_path):

@@ -12,7 +12,7 @@ from typing_extensions import Self
 from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split, assign
 from fedactors.data.partitions.label_dirichlet import LEAST, alike, label_shares
-from fedactors.data.partitions.partition import AssignedPartition, one_pool, refuse_other_labels
+from fedactors.data.partitions.partition import AssignedPartition, check_announced, one_pool, refuse_other_labels
 from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose, stream
@@ -87,7 +87,9 @@ class DirichletPartition(AssignedPartition):
         if self.of == "quantities":
             return one_pool(labels, sizes, seed, replace=self.replace, purpose=self._purpose)
         if self.by == "label":
-            shares = self._by_label(np.bincount(labels, minlength=classes), len(sizes), seed)
+            counts = np.bincount(labels, minlength=classes)
+            shares = self._by_label(counts, len(sizes), seed)
+            check_announced(counts, shares, sizes)
             return self._assigned(labels, shares, seed)
         draws = stream(seed, Purpose.PARTITION)
         left = np.bincount(labels, minlength=classes)

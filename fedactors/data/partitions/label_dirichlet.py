@@ -43,9 +43,10 @@ def label_shares(alpha: float, counts: Int64, clients: int, least: int, seed: in
         if smallest >= least:
             return shares
         best = max(best, smallest)
+    least_there = f"least: {best}, " if best else ""
     raise ScenarioError(
         f"{_WHERE}.least: in {tries:,} draws the smallest of {clients:,} clients had at most {best:,} samples"
-        f" (accepted: least: {best}, alpha above {alpha:g}, or fewer clients)"
+        f" (accepted: {least_there}alpha above {alpha:g}, or fewer clients)"
     )
 
 

@@ -82,6 +82,15 @@ def refuse_other_labels(info: Info, name: str) -> None:
         )
 
 
+def check_announced(counts: Int64, shares: Int64, sizes: Int64) -> None:
+    """Refuse labels, `(labels,)` of each, of which clients get other sizes than those announced, `(clients,)`.
+
+    `shares` are what clients get of each label, `(clients, labels)`. Raises DataError.
+    """
+    if not np.array_equal(shares.sum(axis=1), sizes):
+        raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
+
+
 def one_pool(labels: Int64, sizes: Int64, seed: int, *, replace: bool, purpose: Purpose) -> Split:
     """Return the split in which every client draws from all data alike."""
     pool, hosted = np.zeros_like(labels), np.zeros((len(sizes), 1), dtype=np.int64)
@@ -187,8 +196,7 @@ class ClassPartition(AssignedPartition):
         hosted = self.hosted(classes, len(sizes), seed)
         counts = np.bincount(labels, minlength=classes)
         shares = self._shares(counts, hosted, sizes)
-        if not np.array_equal(shares.sum(axis=1), sizes):
-            raise DataError(f"{_WHERE}: labels found {counts.tolist()} times, accepted: as announced by the data set")
+        check_announced(counts, shares, sizes)
         return assign(labels, hosted, shares, seed, replace=self.replace, purpose=self._purpose)
 
     def check_rounds(self, info: Info, sizes: Int64, asked: int) -> None:

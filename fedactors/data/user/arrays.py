@@ -38,6 +38,13 @@ def is_text(value: Any) -> bool:
     return isinstance(first, (str, bytes)) or getattr(getattr(value, "dtype", None), "kind", "") in ("U", "S")
 
 
+def word(value: Any) -> str:
+    """Return a name as text, the same for equal values of unlike types: 2 and 2.0, text and its bytes."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
 def stacked(values: Sequence[Any], where: str, name: str = "") -> AnyArray:
     """Return the values of all samples as one array, `(samples, ...)`. Raises DataError if their shapes differ."""
     said = f", {name}" if name else ""

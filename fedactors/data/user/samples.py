@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked
+from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked, word
 from fedactors.data.user.raw_part import RawPart
 from fedactors.data.user.repeated_reading import COMPARED, compare_again
 from fedactors.errors import DataError, suggestion
@@ -240,7 +240,10 @@ def _check_length(said: str, column: Any, labels: AnyArray, where: str) -> None:
 
 
 def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArray | None:
-    """Return whose each sample is, as int64 or else as texts. Raises DataError if one belongs to nobody."""
+    """Return whose each sample is, as int64 or else as texts: 2 and 2.0 are one client, and so are text and its bytes.
+
+    Raises DataError if a sample belongs to nobody.
+    """
     if owners is None:
         return None
     plain = [owner.item() if hasattr(owner, "item") else owner for owner in owners]
@@ -249,9 +252,10 @@ def owner_column(owners: Sequence[Any] | AnyArray | None, where: str) -> AnyArra
             raise DataError(
                 f"{where} sample {number}: belongs to no client: found {owner!r} (accepted: a client's key)"
             )
-    if all(map(_is_int64, plain)):
-        return np.array(plain, dtype=np.int64)
-    return np.array([owner.decode() if isinstance(owner, bytes) else str(owner) for owner in plain])
+    whole = [int(owner) if isinstance(owner, float) and owner.is_integer() else owner for owner in plain]
+    if all(map(_is_int64, whole)):
+        return np.array(whole, dtype=np.int64)
+    return np.array(list(map(word, plain)))
 
 
 def _is_int64(owner: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.data.user.arrays import AnyArray
+from fedactors.data.user.arrays import AnyArray, word
 from fedactors.errors import DataError
 
 Unknown = Literal["error", "zeros"]
@@ -39,6 +39,13 @@ class ReadTable(NamedTuple):
         """Return the type of a column."""
         return str(self.table.schema.field(name).type)
 
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers."""
+        import pyarrow as pa
+
+        kind = self.table.schema.field(name).type
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column of numbers, `(rows,)`. Raises DataError if it holds something else, or nothing in a row."""
         import pyarrow as pa
@@ -59,7 +66,7 @@ class ReadTable(NamedTuple):
 
     def words(self, name: str) -> AnyArray:
         """Return a column as texts, `(rows,)`. Raises DataError if a row has nothing there."""
-        return np.array([_word(value) for value in self.filled(name).to_pylist()])
+        return np.array([word(value) for value in self.filled(name).to_pylist()])
 
     def plain(self, name: str) -> AnyArray:
         """Return a column of integers, floats or texts, as it is. Raises DataError if it is of another type."""
@@ -82,13 +89,6 @@ class ReadTable(NamedTuple):
                 " (accepted: a value in every row, or without that column)"
             )
         return column
-
-
-def _word(value: Any) -> str:
-    """Return a category as text, the same for equal values of unlike types: 2 and 2.0, text and its bytes."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def encoded(tables: Sequence[ReadTable], rules: ColumnRules) -> list[AnyArray]:

@@ -97,14 +97,15 @@ class TableData(UserData):
     def _tables(self, keys: Keys) -> list[ReadTable]:
         """Return the files. Columns whose values are names are texts where a CSV file looks otherwise than another.
 
-        01 is 1 in a file of numbers, and stays 01 beside A1.
+        01 is 1 in a file of numbers, and stays 01 beside A1. Integers and floats are compared by their values.
         """
         files = [file for file in (self.train, self.test, self.validation) if file is not None]
         tables = [self._table(file) for file in files]
         if self.name == "parquet" or len(files) == 1:
             return tables
-        names = {*self.categorical, *filter(None, (keys.owner,))}
-        texts = _of_several_types(names, tables)
+        by_client = tables[:1] if self.test is None else tables[:2]  # nobody asks whose validation samples are
+        texts = _of_several_types(set(self.categorical), tables)
+        texts += _of_several_types({keys.owner} if keys.owner else set(), by_client)
         return [self._table(file, texts) for file in files] if texts else tables
 
     def _rules(self, table: ReadTable, keys: Keys) -> ColumnRules:
@@ -156,9 +157,10 @@ class TableData(UserData):
 
 
 def _of_several_types(names: set[str], tables: Sequence[ReadTable]) -> list[str]:
-    """Return the columns, of those `names` that all tables have, whose type is not the same in all of them."""
+    """Return the columns, of those `names` that all tables have, of several types that are not all numbers."""
     shared = names.intersection(*(table.names for table in tables))
-    return sorted(name for name in shared if len({table.kind(name) for table in tables}) > 1)
+    mixed = [name for name in shared if not all(table.is_number(name) for table in tables)]
+    return sorted(name for name in mixed if len({table.kind(name) for table in tables}) > 1)
 
 
 def _check_columns(table: ReadTable, wanted: Sequence[str]) -> None:

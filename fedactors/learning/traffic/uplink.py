@@ -37,7 +37,7 @@ def sent(
     """
     chain = task.uplink
     if chain is None:
-        return uploads, {}
+        return uploads, _arrived(task, uploads, kept) if kept and task.attackers else {}
     found, fresh = dict(uploads), Named()
     draws = SenderDraws(task.seed, Purpose.UPLINK, chunk.clients, chunk.trips)
     told, counts = _told(task, public), _counts(task)

@@ -41,10 +41,11 @@ def remarks_on_test_clients(prepared: Prepared) -> list[str]:
         return []
     count = len(found.untrained)
     plural = count > 1
+    aside = " or for validation" if prepared.scenario.task.validation is not None else ""
     return [
         f"{count:,} of {count + found.known:,} test clients {'have' if plural else 'has'} no training samples"
         f" ({_named(found.untrained)}): {'their' if plural else 'its'} {found.samples:,} test samples are in the test"
-        " set of the server, and no client is evaluated on them"
+        f" set of the server{aside}, and no client is evaluated on them"
     ]
 
 

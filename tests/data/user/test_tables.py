@@ -96,6 +96,19 @@ def test_categories_and_clients_are_texts_where_one_file_looks_like_numbers(tmp_
         assert data.test_x.tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
+@pytest.mark.parametrize(("first", "second"), [("2", "2.0"), ("2.0", "2")])
+def test_numbers_of_csv_files_are_the_same_where_their_values_are(tmp_path, given, first, second):
+    """Categories and clients; 10 comes after 9 also where one file has decimal points."""
+    rows = "zip,user,y\n{0},{0},a\n{1},{1},b\n{2},{2},a\n"
+    for name, two in {"people.csv": first, "test.csv": second}.items():
+        point = two[1:]
+        (tmp_path / name).write_text(rows.format(two, f"9{point}", f"10{point}"))
+    _, data = read(given(BY_USER, 3, label="y", categorical=["zip"]))
+    assert data.client_names == ("2", "9", "10")
+    assert np.diff(data.test_clients).tolist() == [1, 1, 1]
+    assert np.array_equal(data.x, data.test_x)
+
+
 def test_clients_that_are_numbers_in_both_files_come_by_number(tmp_path, given):
     (tmp_path / "people.csv").write_text("age,user,y\n1,10,a\n2,9,b\n")
     (tmp_path / "test.csv").write_text("age,user,y\n1,9,a\n")

@@ -101,6 +101,13 @@ def test_nothing_is_said_where_all_train_or_clients_are_others(given):
     assert check(given("one_more", "iid"))["notes"] == []
 
 
+def test_with_samples_for_validation_the_remark_says_that_theirs_may_be_among_these(given):
+    scenario = given("one_more")
+    scenario = scenario.model_copy(update={"task": scenario.task.model_copy(update={"validation": 0.5})})
+    said = check(scenario)["notes"][0]
+    assert "its 6 test samples are in the test set of the server or for validation, and no client is" in said
+
+
 def test_samples_for_validation_are_put_aside_of_theirs_too(given):
     """A half of the test samples of each client, and of those of no client."""
     data = with_validation(given("one_more").task.load(0, 3), 0.5)

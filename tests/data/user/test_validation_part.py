@@ -173,6 +173,17 @@ def test_a_table_has_a_file_for_validation(tmp_path, test, partition):
         assert ages[0] == pytest.approx((10 - 40) / np.sqrt(200), rel=1e-5)
 
 
+def test_clients_of_a_file_for_validation_do_not_change_the_order_of_those_that_train(tmp_path):
+    """Numbers stay numbers, 9 before 10, also where validation samples belong to z."""
+    for name, users in {"people.csv": (10, 9), "test.csv": (10, 9), "aside.csv": ("z", "z")}.items():
+        (tmp_path / name).write_text("age,user,y\n1,{},a\n2,{},b\n".format(*users))
+    dataset = {"name": "csv", "train": "people.csv", "test": "test.csv", "label": "y", "validation": "aside.csv"}
+    task = {"dataset": dataset, "model": "logistic", "partition": {"name": "natural", "by": "user"}}
+    _, data = read(scene(tmp_path, task, 2))
+    assert data.client_names == ("9", "10")
+    assert np.diff(data.test_clients).tolist() == [1, 1]
+
+
 def test_a_table_for_validation_must_have_the_columns(tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
     (tmp_path / "aside.csv").write_text("age,user,income\n10,z,low\n")
