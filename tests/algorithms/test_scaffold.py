@@ -113,6 +113,7 @@ def test_linear_losses():
             close(one.trip(client, 4, sent).delta, -0.1 * 4 * sum(slopes) / 3)
 
 
+@pytest.mark.slow
 def test_it_reaches_the_optimum_and_fedavg_does_not():
     """I-SC6: heterogeneous quadratics, K = 5, constant rate."""
     gradients, matrices, targets = problem(4, spread=3.0)

@@ -10,6 +10,7 @@ from tests.data.test_datasets import SHARED
 from tests.data.test_images import pictures, real_cifar
 
 
+@pytest.mark.slow
 @real_cifar
 def test_the_real_cifar10_is_decoded_in_colour():
     option = Cifar10(root=str(SHARED / "cifar10"), train_limit=10_100, test_limit=50)

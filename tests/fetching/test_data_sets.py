@@ -65,6 +65,7 @@ def test_an_faulty_server_is_one_message(fault, home, mnist):
     assert not [path for path in contents(home) if not path.endswith(".gz")], "nothing was unpacked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["cut", "other bytes"])
 def test_a_second_try_is_enough(fault, home, mnist):
     with serving(mnist, fault, faulty_times=2) as server:  # torchvision asks twice: for redirections, and for the file

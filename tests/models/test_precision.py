@@ -113,6 +113,7 @@ def test_switches_are_those_of_the_run_and_then_as_before(precision):
         assert [switch.allow_tf32 for switch in switches] == before
 
 
+@pytest.mark.slow
 @real_mnist
 def test_bfloat16_learns_real_digits_as_float32_does():
     """Four clients, 180 steps each, then the mean: 3 of 4 digits are known, by both within two points."""

@@ -315,6 +315,7 @@ def test_weights_that_do_not_fit_are_one_message(net, tmp_path):
             net("Plain", weights=tmp_path / name)
 
 
+@pytest.mark.slow
 def test_torchvision_models_have_as_many_outputs_as_there_are_labels():
     model = TorchvisionModel(arch="resnet18").build((3, 32, 32), 10)
     assert model.output_shape == (10,)

@@ -86,6 +86,7 @@ def test_axes_are_switched_by_the_keyboard(finished):
     assert visit(write(finished), look).trouble == []
 
 
+@pytest.mark.slow
 def test_the_timeline_moves_and_zooms_by_the_keyboard(tmp_path):
     path = write(made_up(tmp_path / "run", rounds=60, cohort=8, devices=30))
     window = "[fedactors.shown.view.start, fedactors.shown.view.end].map((time) => time * fedactors.shown.second)"

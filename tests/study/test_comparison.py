@@ -260,6 +260,7 @@ def test_mistakes_are_told(scenario, more, named, capsys):
     assert named in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BINARY is None, reason="no chromium on this machine (Debian: apt install chromium)")
 def test_the_page_is_drawn(comparison, tmp_path):
     path = page.write(comparison, tmp_path / "page.html")

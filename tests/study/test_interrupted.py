@@ -52,6 +52,7 @@ def test_progress_is_told_as_a_person_reads_it():
     assert str(StudyPace(10, 10, 0.0)) == "10 of 10 done"
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_tells_of_the_seeds_that_are_complete(scenario, tmp_path, monkeypatch, capsys):
     """Of three variants with three seeds, seven runs are done: those of two seeds, and one of the third."""
     stopped_after(7, monkeypatch)
