@@ -12,10 +12,9 @@ z are outputs, one for each class. A client whose data lack classes forgets them
 down. L_NTD holds what the global model says of all classes but the label's, and leaves the label's own to L_CE.
 beta = 0 is FedAvg.
 
-The factor tau^2 is that of Hinton et al. (2015), which keeps gradients from shrinking as tau grows. The authors' code
-leaves it out and has beta = tau = 1, the defaults here, with which it is 1. Their global model answers as in training,
-here as it is evaluated: models without dropout and BatchNorm do the same in both. A client's loss in records is L_CE
-alone.
+The factor tau^2 is that of Hinton et al. (2015), which keeps gradients from shrinking as tau grows; the authors' code
+has it, too, and its settings beta = tau = 1 are the defaults here. The global model answers as it is evaluated, without
+dropout and with BatchNorm's running averages. A client's loss in records is L_CE alone.
 """
 
 from __future__ import annotations

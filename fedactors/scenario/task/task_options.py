@@ -1,4 +1,4 @@
-"""What a scenario learns: its data, its model, what is made small and what is measured."""
+"""What a scenario learns: its data, its model, its loss and what is measured."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TaskOptions(Options):
     model: ModelBuilder
     partition: Partition
     loss: TaskLoss | None = None
-    """What training makes small; by default what the model's paper has, mostly cross entropy."""
+    """What training minimises; by default what the model's paper has, mostly cross entropy."""
     metrics: list[Annotated[Metric, BeforeValidator(named, json_schema_input_type=str | Metric)]] = Field(
         default_factory=list
     )
