@@ -12,7 +12,7 @@ from typing import Any
 
 from fedactors.cli import planned_files, shared_options
 from fedactors.durations import SECOND
-from fedactors.text_tables import aligned
+from fedactors.plain_text import aligned
 
 
 def extend(command: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Sized
 from html import escape
 
 from fedactors.metric_names import VALIDATION, chooser
+from fedactors.plain_text import aligned
 from fedactors.report.measures import BEST_ROUND
 from fedactors.study.answer import Beside, best_variant
 from fedactors.study.compared import Compared, Estimate
@@ -22,7 +23,6 @@ from fedactors.study.run_figures import (
     titled,
 )
 from fedactors.study.statistics import Interval
-from fedactors.text_tables import aligned
 
 _OF_MODEL = ("accuracy", "loss")
 _AT_CLIENTS = ("client_accuracy",)

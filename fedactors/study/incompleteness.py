@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
+from fedactors.plain_text import aligned
 from fedactors.plan import Outcome
 from fedactors.study.exports.comparison_files import sheet
 from fedactors.study.run_figures import StudyRow
 from fedactors.study.study_cells import Label
-from fedactors.text_tables import aligned
 
 ALWAYS = (Outcome.COMPLETE, Outcome.PARTIAL, Outcome.LATE, Outcome.TOO_SLOW, Outcome.OFFLINE, Outcome.DEPARTED)
 NOTE = (

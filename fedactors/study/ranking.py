@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.metric_names import TEST, VALIDATION, chooser
+from fedactors.plain_text import listed
 from fedactors.report.measures import BEST_ROUND
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.default_weights import listed
 from fedactors.simulation.prepare import prepare
 from fedactors.study.run_figures import AT_CLIENTS, MEASURES, StudyRow, chooses, learned, validated
 from fedactors.study.study_cells import StudyAxis

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedactors.plain_text import aligned
 from fedactors.report.figure import Chart
 from fedactors.report.heat import heat
 from fedactors.report.html_page import Page, Section, save
@@ -19,7 +20,6 @@ from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
 from fedactors.study.run_figures import learned, measure_of, tests_mixed, validated
 from fedactors.study.sweep import CONFIDENCE, Swept
-from fedactors.text_tables import aligned
 
 NOTE = (
     "What holds, by differences in pairs (same seed, same place; 95% confidence over seeds, Student's t; of many"

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "fedactors"
 LEAVES = {
     "plan", "errors", "extras", "streams", "options", "registry", "builtin_names", "paths", "workload", "version",
     "bits", "clip", "metric_names", "packaged", "home", "durations", "option_texts", "in_place", "arguments",
-    "text_tables", "own_code", "job_limits",
+    "plain_text", "own_code", "job_limits",
 }  # fmt: skip
 ROOMS = {
     "run_files": set(),

@@ -12,8 +12,8 @@ from fedactors.papers.campaign.campaign_file import distinct
 from fedactors.papers.campaign.campaign_runs import duration
 from fedactors.papers.experiment import Experiment
 from fedactors.papers.verdicts import ClaimVerdict
+from fedactors.plain_text import aligned
 from fedactors.run_files.files import object_of
-from fedactors.text_tables import aligned
 from fedactors.version import ENGINE
 
 SIZES = {"full": catalogue.FULL, "reduced": catalogue.REDUCED}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fedactors.plain_text import listed
 from fedactors.scenario.model import Scenario
 
 _FEDAVG = "samples"  # that of federated averaging by default
@@ -65,8 +66,3 @@ def weights_of_one(scenario: Scenario) -> str:
     if found is None or found.participation == _FEDAVG:
         return ""
     return f", and one server.participation for both (by default {found.participation}, fedavg's is {_FEDAVG})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a part of a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -7,8 +7,9 @@ from math import sqrt
 from typing import NamedTuple
 
 from fedactors.clock.timings.base import Asynchronous
+from fedactors.plain_text import listed
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.default_weights import listed, weights_of_one
+from fedactors.simulation.checks.default_weights import weights_of_one
 from fedactors.simulation.prepare import cohort_of
 
 _FEDAVG = 1.0  # that of federated averaging by default

@@ -1,4 +1,4 @@
-"""Tables as lines of text, in columns that are aligned."""
+"""Texts for a person: tables in columns that are aligned, and names as a part of a sentence."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = 1) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a part of a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

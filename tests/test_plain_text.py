@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedactors.text_tables import aligned
+from fedactors.plain_text import aligned, listed
 
 ROWS = [["", "steps", "share"], ["phones", "1,200", "5%"], ["tablets", "30", "12.5%"]]
 
@@ -17,3 +17,7 @@ ROWS = [["", "steps", "share"], ["phones", "1,200", "5%"], ["tablets", "30", "12
 )
 def test_columns_are_flush(left, expected):
     assert aligned(ROWS, left) == expected
+
+
+def test_names_are_a_part_of_a_sentence():
+    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
