@@ -168,6 +168,7 @@ def test_without_central_data_the_central_learner_rests():
             close(run.round(), plain.round())
 
 
+@pytest.mark.slow
 def test_gradient_transfer_finds_the_minimiser_and_parallel_training_does_not():
     """I-M6: identical clients, quadratics, full gradients, K = 5."""
     _, matrices, targets = problem(2)
@@ -184,6 +185,7 @@ def test_gradient_transfer_finds_the_minimiser_and_parallel_training_does_not():
     assert parallel > 1e-2
 
 
+@pytest.mark.slow
 def test_a_fixed_point_of_one_way_is_one_of_two_way():
     """I-M6, second half, for clients unlike each other: gc = grad f_c(x), gf = -gc."""
     gradients, *_ = problem(4)

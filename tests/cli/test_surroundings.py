@@ -54,6 +54,7 @@ def test_a_small_address_space(megabytes, tmp_path):
     assert_works_or_one_message(found)
 
 
+@pytest.mark.slow
 def test_a_check_needs_little_address_space():
     assert started("check", str(QUICKSTART), "--quick", limit=(resource.RLIMIT_AS, 400 * MB))[0] == 0
 
@@ -81,6 +82,7 @@ def test_ray_makes_do_with_a_limited_address_space(gigabytes, tmp_path):
     assert b"Ray" not in said
 
 
+@pytest.mark.slow
 def test_too_little_address_space_for_ray_is_told_before_it_starts(tmp_path):
     words = ["run", str(QUICKSTART), "--set", "server.rounds=2", "--actors", "1", "--out", str(tmp_path / "run")]
     code, _, said = started(*words, limit=(resource.RLIMIT_AS, 4500 * MB), seconds=60)

@@ -207,6 +207,7 @@ def populations(draw):
     return people, draw(rulebooks(len(people)))
 
 
+@pytest.mark.slow
 @drawn(200)
 @given(populations(), st.integers(0, 5))
 def test_every_run_ends_with_a_reason_and_loses_nobody(found, seed):

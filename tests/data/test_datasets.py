@@ -57,6 +57,7 @@ def test_mnist_is_what_it_announces():
     assert data.test_y[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
 
 
+@pytest.mark.slow
 @real_mnist
 def test_mnist_is_found_through_the_environment_and_pools(monkeypatch):
     monkeypatch.setenv(VARIABLE, str(SHARED))

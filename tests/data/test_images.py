@@ -126,6 +126,7 @@ def small_emnist(tmp_path_factory):
     return str(root)
 
 
+@pytest.mark.slow
 @real_emnist
 def test_the_real_cut_of_emnist_is_upright_and_found_below_the_root(monkeypatch):
     monkeypatch.setenv(VARIABLE, str(SHARED))

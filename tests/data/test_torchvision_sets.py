@@ -15,6 +15,7 @@ from fedactors.errors import DataError
 NAMES = ("fashion_mnist", "kmnist", "cifar100", "svhn", "stl10")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fashion_mnist", "kmnist"])
 def test_idx_files_are_read_as_mnist_s_are(shared, tmp_path, name):
     folder = {"fashion_mnist": "FashionMNIST", "kmnist": "KMNIST"}[name]

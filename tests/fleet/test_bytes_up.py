@@ -52,6 +52,7 @@ def check(tmp_path, monkeypatch, clients, **server):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
 def test_a_round_moves_a_model_for_each_host(tmp_path, monkeypatch, algorithm):
     check(tmp_path, monkeypatch, 1_000, algorithm=algorithm)

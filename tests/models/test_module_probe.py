@@ -297,6 +297,7 @@ def test_other_outputs_in_training_are_one_message(wrong, found):
         model_of(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("torchvision") is None, reason="no torchvision")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_classifier_of_torchvision_with_further_heads_is_told_how_to_go_without():

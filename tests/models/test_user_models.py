@@ -332,6 +332,7 @@ def test_a_scenario_names_a_module(tmp_path):
     assert describe(model.origin.maker, model.origin.inputs).maker == model.origin.maker
 
 
+@pytest.mark.slow
 def test_resnet9_with_batch_norm_is_the_chain_of_the_paper():
     """In evaluation its first statistics, means 0 and variances 1, leave activations as they are up to 1e-5."""
     batch = ResNet9(norm="batch").build((3, 32, 32), 10)

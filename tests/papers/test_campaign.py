@@ -100,6 +100,7 @@ def test_several_runs_at_a_time_find_the_same(folder, tmp_path_factory):
     assert [without_cost(path) for path in cells(other)] == [without_cost(path) for path in cells(folder)]
 
 
+@pytest.mark.slow
 def test_another_machine_goes_on_from_the_results_alone(folder, tmp_path_factory, counted):
     play(folder)
     other = tmp_path_factory.mktemp("other-machine")
@@ -147,6 +148,7 @@ def test_a_run_that_another_engine_began_is_known_as_such_and_set_aside_on_reque
     assert [path.name for path in campaign.runs.glob("*.unfinished-*")] == [f"{run.name}.unfinished-1"]
 
 
+@pytest.mark.slow
 def test_claims_that_look_into_runs_stay_only_for_the_cells_that_they_were_found_from(folder):
     """Without the runs, a cell of another machine in place of one of them leaves the old verdicts without a ground."""
     play(folder)
@@ -207,6 +209,7 @@ def test_no_budget_runs_nothing_and_says_what_is_there(folder, counted):
     assert not counted
 
 
+@pytest.mark.slow
 def test_results_of_another_engine_are_told_and_computed_again_on_request(folder, counted):
     play(folder)
     first = cells(folder)[0]

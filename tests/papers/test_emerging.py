@@ -47,6 +47,7 @@ def population(links):
     return f"population=[{', '.join(groups)}]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "links"), [("synthetic", "links-610.csv"), ("mnist", "links-1970.csv")])
 def test_moments_of_table_2_emerge(data, links):
     if data == "mnist" and "FEDACTORS_DATA" not in os.environ:

@@ -79,6 +79,7 @@ def test_noise_has_the_same_bits_everywhere(uplink):
     assert verify(scenario_of(uplink, PRIVATE, "server.rounds=3"), [("local", 1), ("ray", 2)])["equal"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), BUFFERED], ids=["rounds", "buffered"])
 def test_epsilon_is_that_of_the_device_heard_most_as_recorded(more, tmp_path):
     """Equal weights: as many Gaussian mechanisms as the orders table says that it was heard."""

@@ -111,6 +111,7 @@ def test_the_timeline_moves_and_zooms_by_the_keyboard(tmp_path):
     assert visit(path, look).trouble == []
 
 
+@pytest.mark.slow
 def test_a_comparison_is_drawn(finished, replayed, tmp_path):
     async def look(page, state):
         assert state == "2"

@@ -37,6 +37,7 @@ def made(tmp_path_factory):
         yield read(folder), shown.js
 
 
+@pytest.mark.slow
 def test_columns_come_back_from_text_as_they_were(made):
     draw = np.random.default_rng(3)
     columns = {

@@ -38,6 +38,7 @@ def ranges(shown):
     return [*tied, shown.js(view)]
 
 
+@pytest.mark.slow
 def test_what_one_chart_zooms_to_all_show(shown, finished):
     """Rounds 2 to 4 by their ends: bars 2.5 to 4.5, and the virtual times at which these rounds were over."""
     rows = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]

@@ -157,6 +157,7 @@ def test_a_million_orders_fit(tmp_path):
     assert "500 of 100,000 devices drawn" in text
 
 
+@pytest.mark.slow
 def test_trips_that_do_not_fit_are_cut_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr("fedactors.report.timeline.device_timeline.BYTES", 100_000)
     page = write(made_up(tmp_path / "busy", rounds=3_000, cohort=10, devices=10))

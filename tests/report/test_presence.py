@@ -126,6 +126,7 @@ def test_what_it_took_is_a_line_for_each_accuracy():
     assert costs.milestones(SimpleNamespace(summary={})) is None
 
 
+@pytest.mark.slow
 def test_decisions_are_marked_with_their_numbers(tmp_path):
     folder = made_up(tmp_path / "run", rounds=20, cohort=4, devices=9)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

@@ -196,6 +196,7 @@ def test_a_changed_weight_or_client_is_found(copy):
     assert not unsound(copy)
 
 
+@pytest.mark.slow
 def test_a_changed_figure_in_any_line_or_in_the_summary_is_found(copy):
     path = copy / "metrics.jsonl"
     *lines, last = path.read_text().splitlines()

@@ -39,6 +39,7 @@ def test_windows_of_a_second_are_drawn_for_a_part_of_the_time():
     assert found["rounds"]["replayed"] == 20
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_what_it_estimates():
     changes = ("population.0.availability={name: synthetic, mean_on: 30s, mean_off: 30s}", "population.0.count=40")
     scenario = Scenario.load(QUICKSTART, changes)

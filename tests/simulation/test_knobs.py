@@ -265,6 +265,7 @@ def test_a_regression_on_labels_learns_and_has_no_accuracy(tmp_path):
     assert final["r2"] > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pages")
 def test_reports_and_comparisons_can_do_without_an_accuracy(tmp_path, capsys):
     fedactors.run(scenario(KNOBS["regression"]), tmp_path / "run", fleet="local")

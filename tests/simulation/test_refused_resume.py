@@ -56,6 +56,7 @@ class Impatient(Silent):
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupt_before_a_run_goes_on_leaves_it_as_it_was(ended):
     folder, _ = ended
     before = contents(folder)

@@ -32,6 +32,7 @@ def orders(row):
     return pq.read_table(row.folder / "orders.parquet").drop_columns(["down", "up"])
 
 
+@pytest.mark.slow
 def test_variants_with_equal_traffic_face_the_same_trips_to_the_nanosecond(comparison):
     for fedavg, fsl, scaffold in zip(*comparison.variants.values(), strict=True):
         assert orders(fedavg).equals(orders(fsl))

@@ -68,6 +68,7 @@ def test_what_becomes_of_the_clients_by_hand(files):
     assert half.gini == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_line_for_each_recording(files, capsys):
     assert main(["replay", "scenario.yaml", "--traces", "*.csv", "--out", "found", *QUICK]) == 0
     lines = capsys.readouterr().out.splitlines()

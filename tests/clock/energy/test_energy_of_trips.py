@@ -102,6 +102,7 @@ TIMINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timing", TIMINGS)
 def test_energies_add_up_and_are_the_same_event_by_event(timing):
     columns, events = (

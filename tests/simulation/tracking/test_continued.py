@@ -29,6 +29,7 @@ def test_tensorboard_shows_each_round_once(tmp_path, capsys):
     assert [event.step for event in logged.Scalars("heard")] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # mlflow's own
 @pytest.mark.parametrize("forgotten", [False, True], ids=["known", "deleted there"])
 def test_mlflow_goes_on_with_the_run(forgotten, tmp_path, capsys, monkeypatch):
