@@ -28,6 +28,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "mixed-2w": "fedactors.algorithms.two_way:TwoWay",
         "mixed-et": "fedactors.algorithms.example_transfer:ExampleTransfer",
         "mixed-pt": "fedactors.algorithms.parallel_training:ParallelTraining",
+        "qfedavg": "fedactors.algorithms.qfedavg:QFedAvg",
         "scaffold": "fedactors.algorithms.scaffold:Scaffold",
     },
     "optimizers": {

@@ -1,4 +1,4 @@
-"""Gradients at a fixed model: over whole data sets, for measures of dissimilarity, and of one step of training."""
+"""Gradients and losses at a fixed model: over whole data sets, and of one step of training."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ def full_gradient(dataset: DeviceDataset, held: Tensor, x: Tensor) -> Tensor:
         with rounding(dataset.model.precision, dataset.device):
             found = _terms(dataset, tensors, rows, None, 0)
             total += torch.autograd.grad(found.added.sum(), flat, retain_graph=True)[0]
+        counted += _count(found)
+    return total / max(counted, LEAST)
+
+
+@torch.no_grad()
+def full_loss(dataset: DeviceDataset, held: Tensor, x: Tensor) -> float:
+    """Return the loss whose gradient `full_gradient` returns; 0 if there are no samples."""
+    tensors = views(dataset.model, x)
+    total = counted = 0.0
+    for rows in torch.split(held.to(x.device), _BATCH):
+        with rounding(dataset.model.precision, dataset.device):
+            found = _terms(dataset, tensors, rows, None, 0)
+        total += float(found.added.double().sum())
         counted += _count(found)
     return total / max(counted, LEAST)
 

@@ -45,12 +45,15 @@ class BatchPlanner:
         """Return the samples that each of some clients holds."""
         return [self._split.of(client) for client in clients]
 
-    def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
-        """Return the samples of all steps of each trip."""
+    def held(self, chunk: Chunk) -> list[NDArray[np.int64]]:
+        """Return the samples that each client of `chunk` has in its round."""
         split = self._split
         held: Holdings = split.among(chunk.version, chunk.active) if isinstance(split, ReassignedSplit) else split
-        samples = [held.of(client) for client in chunk.clients]
-        return self._drawn(chunk.clients, chunk.trips, samples, chunk.steps)
+        return [held.of(client) for client in chunk.clients]
+
+    def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
+        """Return the samples of all steps of each trip."""
+        return self._drawn(chunk.clients, chunk.trips, self.held(chunk), chunk.steps)
 
     def _drawn(
         self, clients: Sequence[int], trips: Sequence[int], held: Sequence[NDArray[np.int64]], steps: Sequence[int]

@@ -1,20 +1,21 @@
-"""Gradients of clients at a model that all of them are given, as sums over clients."""
+"""Gradients of clients at a model that all of them are given, as sums over clients; and their losses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from fedactors.engines.client_batch import DeviceDataset
-from fedactors.engines.full_gradient import full_gradient
+from fedactors.engines.full_gradient import full_gradient, full_loss
 from fedactors.learning.batch_planner import BatchPlanner
 from fedactors.learning.dissimilarity import GradientSum, gradient_sum
-from fedactors.learning.training_task import Vectors
+from fedactors.learning.training_task import Chunk, Vectors
 
 
 class ClientGradients:
-    """Computes gradients of the clients' mean losses; dropout is off."""
+    """Computes the clients' mean losses, and their gradients; dropout is off."""
 
     def __init__(self, dataset: DeviceDataset, planner: BatchPlanner) -> None:
         self._dataset = dataset
@@ -31,3 +32,12 @@ class ClientGradients:
         x = torch.from_numpy(sent["x"]).to(self._dataset.x.device)
         first = (torch.from_numpy(self._planner.first_batch(client, version)) for client in clients)
         return gradient_sum(full_gradient(self._dataset, samples, x).cpu().numpy() for samples in first)
+
+    def start_losses(self, chunk: Chunk, starts: Tensor) -> Tensor:
+        """Return the loss of all samples of each client of `chunk` at its row of `starts`, (clients, 1).
+
+        `starts` are `(clients, parameters)`. Clients are evaluated one by one: no loss depends on its neighbours.
+        """
+        held = map(torch.from_numpy, self._planner.held(chunk))
+        found = [full_loss(self._dataset, samples, x) for samples, x in zip(held, starts, strict=True)]
+        return starts.new_tensor(found)[:, None]

@@ -22,6 +22,11 @@ def own_tensors(vectors: Mapping[str, NDArray[np.float32]], device: torch.device
     return {name: value.to(device, copy=True) for name, value in as_tensors(vectors).items()}
 
 
+def column(values: Sequence[int], device: torch.device) -> Tensor:
+    """Return a number of each row, `(rows, 1)`."""
+    return torch.tensor(values, dtype=torch.float32, device=device)[:, None]
+
+
 def gathered(bases: list[dict[str, Tensor]], chosen: Sequence[int]) -> dict[str, Tensor]:
     """Return what was sent to each row: one vector for all if all started from the same version."""
     if len(bases) == 1:

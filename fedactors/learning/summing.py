@@ -54,6 +54,16 @@ def finite(sums: Vectors) -> bool:
     return all(bool(np.isfinite(total).all()) for total in sums.values())
 
 
+def mean_losses(losses: Tensor, steps: Tensor) -> Tensor:
+    """Return the mean loss of each row's local steps, `(rows, 1)`, from those of all, `(rows, most steps)`.
+
+    `steps` are how many each row took, `(rows, 1)`; a row without any has 0. Losses are added one after the other, so
+    that what stands behind a row's last step, zeros, changes no bit.
+    """
+    sums = losses.double().cumsum(1)[:, -1:]
+    return (sums / steps.clamp(min=1.0)).to(losses.dtype)
+
+
 def client_losses(chunk: Chunk, losses: Tensor) -> tuple[ClientLoss, ...]:
     """Return the loss of each client that took a step."""
     exact = losses.double()

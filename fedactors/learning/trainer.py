@@ -23,9 +23,9 @@ from fedactors.learning.client_gradients import ClientGradients
 from fedactors.learning.device_samples import on_device
 from fedactors.learning.own_models import own_rows
 from fedactors.learning.personal_parts import PersonalParts
-from fedactors.learning.row_vectors import gathered, kept_rows, own_tensors, parts_of, shares
+from fedactors.learning.row_vectors import column, gathered, kept_rows, own_tensors, parts_of, shares
 from fedactors.learning.sent_examples import SentExamples
-from fedactors.learning.summing import client_losses, finite
+from fedactors.learning.summing import client_losses, finite, mean_losses
 from fedactors.learning.traffic.downlink import as_sent
 from fedactors.learning.traffic.uploads import uploaded
 from fedactors.learning.training_task import (
@@ -177,16 +177,27 @@ class Trainer:
             deltas, losses, state, gradients = self._batching.train(self._dataset, rows)
         if following is not None:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
-        steps = torch.tensor(chunk.steps, dtype=torch.float32, device=self._device)[:, None]
+        steps = column(chunk.steps, self._device)
         gradient = self._first_gradient(rows) if self._task.algorithm.wants_gradient else None
         start = given["x"].expand_as(deltas)
         own = self._own(rows, start, kept)
         changes = self._personal.shared(deltas)
         gradients = None if gradients is None else self._personal.shared(gradients)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
+        result = result._replace(
+            loss=mean_losses(losses, steps),
+            start_loss=self._start_loss(chunk, rows),
+            samples=column([work.held for work in rows.works], self._device),
+            buffers=self._task.model.buffer_values,
+        )
         mine = self._personal.of(rows.starts, deltas)
         done = uploaded(self._task, chunks, result, losses, mine, kept)
         return [self._learned(*one) for one in done]
+
+    def _start_loss(self, chunk: Chunk, rows: ClientBatch) -> Tensor | None:
+        """Return the loss of all samples of each client where its trip begins, (clients, 1), if that is used."""
+        wants = self._task.algorithm.wants_start_loss
+        return self.gradients.start_losses(chunk, rows.starts) if wants else None
 
     def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""

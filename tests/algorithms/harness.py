@@ -1,8 +1,9 @@
 """Drives the halves of an algorithm in double precision, with any losses: what host and server do, without a fleet.
 
 `gradients[i](y, step)` is the gradient that client i meets at y in local step `step` of the round; the server's own is
-`central(y, step)`. Local steps are the engine's own (`descend`, `Descent`), and calls are made as the hosts and the
-server make them, so a test of an algorithm here is a test of what runs.
+`central(y, step)`, and `losses[i](x)` is the loss that a trip of client i begins with. Local steps are the engine's own
+(`descend`, `Descent`), and calls are made as the hosts and the server make them, so a test of an algorithm here is a
+test of what runs.
 """
 
 from types import MappingProxyType
@@ -73,10 +74,11 @@ class Federation:
 
     def __init__(
         self, algorithm, x, gradients, *, steps=1, lr=0.1, central=None, own=1, setting=None, members=None,
-        layers=WHOLE, shares=None,
+        layers=WHOLE, shares=None, losses=None,
     ):  # fmt: skip
         self.algorithm, self.gradients, self.steps, self.lr = algorithm, gradients, steps, lr
-        self.central, self.layers, self.shares = Central(central), layers, shares
+        self.central, self.layers = Central(central), layers
+        self.shares, self.losses = shares, losses
         count = len(gradients) if members is None else members
         base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
         self.setting = TaskSetting(**{**base, **(setting or {})})
@@ -141,7 +143,8 @@ class Federation:
             start = self.kept[client]["own"] if client in self.kept else x
             pull = {"correction": algorithm.own_pull * (start - x), "prox": algorithm.own_pull}
             own = start + local_sgd(start, self.lr, steps, self.met_by(client), **pull)
-        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state, None, own)
+        loss = vector(self.losses[client](x)) if algorithm.wants_start_loss else None
+        return ClientResult(x, delta, sent, steps, self.lr, kept, gradient, state, None, own, start_loss=loss)
 
     def met_by(self, client):
         """Return the gradient that a client follows: its own, weighted, and the central one if it was sent samples."""

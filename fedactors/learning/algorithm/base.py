@@ -114,6 +114,11 @@ class Algorithm(Options):
         return False
 
     @property
+    def wants_start_loss(self) -> bool:
+        """Whether `ClientResult.start_loss` is used; each trip then begins with a forward pass over all samples."""
+        return False
+
+    @property
     def wants_sgd(self) -> str:
         """Why the clients' steps must be plain SGD; empty if any optimiser will do."""
         return ""
@@ -157,9 +162,13 @@ class Algorithm(Options):
     def effort(self, setting: TaskSetting) -> float:
         """Return how much longer a client's step takes than its own samples do: as long, unless it does more.
 
-        With an `added_loss` it has one more forward pass, about a third of a step.
+        A forward pass takes about a third of a step. With an `added_loss` each step has one more; with
+        `wants_start_loss` a trip has one over all samples of the client, which is spread over its steps.
         """
-        return 4 / 3 if self.has_added_loss else 1.0
+        passes = 1.0 if self.has_added_loss else 0.0
+        if self.wants_start_loss and setting.clients:
+            passes += setting.samples / setting.clients / max(setting.steps * setting.batch, 1.0)
+        return 1.0 + passes / 3
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """Return what the central learner works out in a round, under the names of `finds`; none is in the state.

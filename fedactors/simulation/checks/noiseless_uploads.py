@@ -1,23 +1,34 @@
-"""Finds what clients of a user's algorithm upload besides the changes that noise is added to."""
+"""Finds what clients upload besides the changes that noise is added to."""
 
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import ClientResult
+from fedactors.learning.algorithm import Algorithm, ClientResult
 from fedactors.privacy.unnoised import says_of_uploads
 from fedactors.simulation.prepared import Prepared
 
 
 def refuse_noiseless_uploads(prepared: Prepared) -> None:
-    """Raise ScenarioError if an algorithm of the user's has uploads without noise; those built in are known."""
+    """Raise ScenarioError if an algorithm has uploads without noise.
+
+    Those built in have none, but for those that use losses of clients.
+    """
     algorithm = prepared.scenario.server.algorithm
-    if type(algorithm).__module__.startswith("fedactors.") or not (names := noiseless_uploads(prepared)):
+    if not (is_own(algorithm) or algorithm.wants_start_loss) or not (names := noiseless_uploads(prepared)):
         return
+    own = (
+        "; or, where no sample of a device can change it, as a number of steps,"
+        f' data_independent = ("{names[0]}",) in its class'
+    )
     raise ScenarioError(
         f'server.privacy: "{algorithm.name}" uploads {", ".join(names)} besides its changes'
-        f" ({', '.join(algorithm.changes)}), without noise (accepted: without; or, where no sample of a device can"
-        f' change it, as a number of steps, data_independent = ("{names[0]}",) in its class)'
+        f" ({', '.join(algorithm.changes)}), without noise (accepted: without{own if is_own(algorithm) else ''})"
     )
+
+
+def is_own(algorithm: Algorithm) -> bool:
+    """Whether an algorithm is the user's."""
+    return not type(algorithm).__module__.startswith("fedactors.")
 
 
 def noiseless_uploads(prepared: Prepared) -> list[str]:
@@ -53,4 +64,8 @@ def _idle_trip(prepared: Prepared) -> ClientResult:
         state={name: row.clone() for name in algorithm.optimizer(prepared.setting).vectors},
         gradients=row.clone() if algorithm.wants_gradient_sum else None,
         own=None if algorithm.own_pull is None else row.clone(),
+        loss=torch.ones(1, 1),
+        start_loss=torch.ones(1, 1) if algorithm.wants_start_loss else None,
+        samples=torch.ones(1, 1),
+        buffers=prepared.model.buffer_values,
     )
