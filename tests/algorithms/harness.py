@@ -78,7 +78,8 @@ class Federation:
     ):  # fmt: skip
         self.algorithm, self.gradients, self.steps, self.lr = algorithm, gradients, steps, lr
         self.central, self.layers = Central(central), layers
-        self.shares, self.losses = shares, losses
+        self.shares = shares
+        self.losses = [lambda x: 1.0] * len(gradients) if losses is None else losses
         count = len(gradients) if members is None else members
         base = {"clients": count, "cohort": count, "samples": count, "central": own, "epochs": None, "steps": steps}
         self.setting = TaskSetting(**{**base, **(setting or {})})
