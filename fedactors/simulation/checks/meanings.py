@@ -72,7 +72,7 @@ def _plain_mean(scenario: Scenario) -> list[str]:
 def _lost_digits(scenario: Scenario) -> list[str]:
     """Return a sentence about gradients that are worked out from differences of models at a low rate."""
     server, local = scenario.server, scenario.server.local
-    lowest = min(server.schedule.at(1), server.schedule.at(server.rounds))
+    lowest = min(server.schedule.at(1), server.schedule.at(server.timing.scheduled(server.rounds)))
     if not server.algorithm.wants_gradient_sum or lowest > _LOW:
         return []
     own_engine = scenario.engine is not None and scenario.engine not in BUILTIN["engines"]
