@@ -100,7 +100,8 @@ class Weighting(Options):
 
     def counts(self, work: CohortWork) -> Int64:
         """Return what clients count for their edge at the cloud, `(clients,)`, in any unit: here their samples."""
-        return work.held
+        held: Int64 = work.held
+        return held
 
 
 class SampleWeights(Weighting):

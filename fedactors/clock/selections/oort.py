@@ -30,6 +30,7 @@ from math import log, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fedactors.clock.availability import Int64
@@ -128,11 +129,12 @@ class OortSelector:
         return _drawn(clients[admitted], count, utility[admitted], random)
 
 
-def _scaled(utility: np.ndarray) -> np.ndarray:
+def _scaled(utility: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what is about 0 for the least and 1 for the largest `utility`, cut at the 95th percentile."""
     cut = int(len(utility) * 0.95)
     top, low, high = np.partition(utility, cut)[cut], utility.min() * 0.999, utility.max()
-    return (np.minimum(utility, top) - low) / max(high - low, 1e-4)
+    scaled: NDArray[np.float64] = (np.minimum(utility, top) - low) / max(high - low, 1e-4)
+    return scaled
 
 
 def _drawn(clients: Int64, count: int, odds: np.ndarray, random: np.random.Generator) -> Int64:
