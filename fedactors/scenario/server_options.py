@@ -100,9 +100,8 @@ def _over_all_rounds(schedule: Any, checked: ValidationInfo) -> Any:
     rounds, timing = checked.data.get("rounds"), checked.data.get("timing")
     if rounds is None or timing is None:  # they have errors of their own, which are reported
         return schedule
-    rounds = timing.scheduled(rounds)
-    lasting = schedule.lasting(rounds)
-    if problem := lasting.problem(rounds):
+    lasting = schedule.lasting(timing.scheduled(rounds))
+    if problem := lasting.problem(timing.scheduled(rounds)):
         raise ValueError(problem)
     return lasting
 

@@ -51,10 +51,11 @@ def task_of(
     counting = weights != 0.0
     counted = Counted(plan.heard().take(counting), weights[counting])
     bases = tuple(sorted({*np.unique(counted.orders.base).tolist(), *_shares(plan)}))
+    rates = [float(server.schedule.at(_scheduled_round(plan, base, objective_state))) for base in bases]
     return RoundTask(
         _facts(plan, prepared, counted, bases, objective_state)._replace(heard_before=heard_before),
         bases,
-        _chunks(plan, prepared, device, counted, bases, objective_state),
+        _chunks(plan, prepared, device, counted, bases, rates),
         evaluate=last or _is_evaluated(plan, server.evaluate_every),
         oldest=plan.oldest,
         measured=_measured(plan, prepared),
@@ -218,20 +219,17 @@ def _mixed(plan: Plan, counted: Counted, bases: Sequence[int]) -> tuple[float, .
 
 
 def _chunks(
-    plan: Plan,
-    prepared: Prepared,
-    device: str,
-    counted: Counted,
-    bases: tuple[int, ...],
-    objective_state: ObjectiveState | None,
+    plan: Plan, prepared: Prepared, device: str, counted: Counted, bases: tuple[int, ...], rates: Sequence[float]
 ) -> tuple[Chunk, ...]:
-    """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once."""
-    schedule = prepared.scenario.server.schedule
+    """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once.
+
+    `rates` are those of trips that begin from each of `bases`.
+    """
     ends = accumulate(chunk_sizes(len(counted.orders), prepared.model, device))
     active = tuple(np.unique(plan.orders.client).tolist()) if prepared.reallocates else ()
     base_of = np.searchsorted(bases, counted.orders.base)
-    rates = np.array([float(schedule.at(_scheduled_round(plan, base, objective_state))) for base in bases])[base_of]
-    runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rates, first, end)]
+    rate_of = np.array(rates)[base_of]
+    runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rate_of, first, end)]
     columns = (counted.orders.client, base_of, counted.orders.base, counted.orders.steps, counted.weights)
     clients, places, trips, steps, weights = (column.tolist() for column in columns)
     return tuple(
@@ -242,7 +240,7 @@ def _chunks(
             tuple(trips[first:end]),
             tuple(steps[first:end]),
             tuple(weights[first:end]),
-            float(rates[first]),
+            float(rate_of[first]),
             active,
             place,
             len(runs),

@@ -132,8 +132,9 @@ class OortSelector:
 def _scaled(utility: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what is about 0 for the least and 1 for the largest `utility`, cut at the 95th percentile."""
     cut = int(len(utility) * 0.95)
-    top, low, high = np.partition(utility, cut)[cut], utility.min() * 0.999, utility.max()
-    scaled: NDArray[np.float64] = (np.minimum(utility, top) - low) / max(high - low, 1e-4)
+    low = utility.min() * 0.999
+    clipped = np.minimum(utility, np.partition(utility, cut)[cut])
+    scaled: NDArray[np.float64] = (clipped - low) / max(utility.max() - low, 1e-4)
     return scaled
 
 
