@@ -185,6 +185,7 @@ class Tier(NamedTuple):
     mixed: tuple[tuple[int, float], ...]  # versions whose mean is the model to which updates are added, with shares
     moved: int = 0  # bytes between edges and cloud since its last Plan
     number: int = 0  # of the cloud's aggregations, from 1
+    edge_round: int = 0  # round of an edge by which rates go, from 1; of the cloud: the last one before it
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.options import Options
+from fedactors.workload import CohortWork
 
 Int64 = NDArray[np.int64]
 
@@ -97,6 +98,11 @@ class Weighting(Options):
         """Return one weight per update, in order."""
         raise TypeError(f"{type(self).__name__} does not say how it weighs")
 
+    def counts(self, work: CohortWork) -> Int64:
+        """Return what clients count for their edge at the cloud, `(clients,)`, in any unit: here their samples."""
+        held: Int64 = work.held
+        return held
+
 
 class SampleWeights(Weighting):
     """n_k over the sum of those heard: McMahan's weights."""
@@ -117,6 +123,10 @@ class UniformWeights(Weighting):
         """Return one weight per update, in order."""
         return _normalised(np.ones(len(updates), np.int64))
 
+    def counts(self, work: CohortWork) -> Int64:
+        """Return what clients count for their edge at the cloud, `(clients,)`: all alike."""
+        return np.ones_like(work.held)
+
 
 class ExampleWeights(Weighting):
     """Samples really processed over their sum: the weights of mixed federated learning."""
@@ -126,6 +136,10 @@ class ExampleWeights(Weighting):
     def weigh(self, updates: Sequence[Update], members: Members) -> list[float]:
         """Return one weight per update, in order."""
         return _normalised(Updates.of(updates).examples)
+
+    def counts(self, work: CohortWork) -> Int64:
+        """Return what clients count for their edge at the cloud, `(clients,)`: the samples that a whole trip is of."""
+        return work.samples(work.wanted)
 
 
 class Scheme(Weighting):

@@ -59,11 +59,6 @@ class CohortPlanner:
         if population.flows is not None:
             self._plain &= ~population.flows.varying
 
-    @property
-    def everybody(self) -> Int64:
-        """Every client there is, ascending."""
-        return np.arange(len(self._p), dtype=np.int64)
-
     def plan(self, clients: Int64, base: int, start: Time, deadline: Time) -> Cohort:
         """Return the trips of `clients` from `start` if they may take until `deadline` (NEVER: no limit)."""
         self._trip_planner.ask(clients, base)
@@ -97,6 +92,16 @@ class CohortPlanner:
         """Return which clients depart by `deadline` and stop in time for it."""
         departs = self._p.depart[clients]
         return self._p.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
+
+    @property
+    def everybody(self) -> Int64:
+        """Every client there is, ascending."""
+        return np.arange(len(self._p), dtype=np.int64)
+
+    @property
+    def work(self) -> CohortWork:
+        """What all clients are asked to do."""
+        return self._workload_table.all()
 
     def work_of(self, client: int) -> Workload:
         """Return what a client is asked to do."""

@@ -25,6 +25,7 @@ from fedactors.plan import NEVER, SECOND, Orders, Phase, Plan, Tier, Time
 from fedactors.scenario.model import Scenario
 
 CLOUD = -1
+_NOBODY = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TierRules:
     deadlines: list[Time | None]  # of each edge's rounds
     links: Population  # of the edges to the cloud
     size: int  # bytes of a model between edges and cloud
-    samples: Int64  # of each client
+    counts: Int64  # what each client counts for its edge at the cloud
     among: str
     until: Time | None
     selection: Selection
@@ -93,7 +94,7 @@ class _Cloud:
             opened = world.now
             for edge in self.edges:
                 edge.model = self.version
-                edge.heard = 0
+                edge.reached = _NOBODY
             asked = [edge.asked for edge in self.edges]
             yield simpy.AllOf(world.env, [world.env.process(edge.play()) for edge in self.edges])
             yield world.at(world.now, Phase.CLOSE)
@@ -114,7 +115,7 @@ class _Cloud:
         """Put the Plan of the cloud into the queue that mixes its model with that of an edge."""
         self.rounds += 1
         mixed = ((self.model, 1 - mixing), (edge.model, mixing))
-        tier = Tier(CLOUD, mixed if edge.heard else ((self.model, 1.0),), 2 * self.rules.size, self.rounds)
+        tier = self._tier(mixed if edge.heard else ((self.model, 1.0),), 2 * self.rules.size)
         edge.model = self.model = self.version + 1
         self.add(Orders.of(()), opened, tier)
 
@@ -125,13 +126,16 @@ class _Cloud:
         return "virtual time limit" if until is not None and self.world.now >= until else ""
 
     def _aggregate(self, opened: Time) -> None:
-        """Put the Plan of the cloud into the queue: the mean of the edges' models, by the samples that they heard."""
+        """Put the Plan of the cloud into the queue: the mean of the edges' models, by the clients that they heard."""
         heard = [edge for edge in self.edges if edge.heard and edge.present]
         total = sum(edge.heard for edge in heard)
         mixed = tuple((edge.model, edge.heard / total) for edge in heard)
         self.rounds += 1
         moved = (2 * self.rules.size) * sum(edge.present for edge in self.edges)
-        self.add(Orders.of(()), opened, Tier(CLOUD, mixed or ((self.version, 1.0),), moved, self.rounds))
+        self.add(Orders.of(()), opened, self._tier(mixed or ((self.version, 1.0),), moved))
+
+    def _tier(self, mixed: tuple[tuple[int, float], ...], moved: int) -> Tier:
+        return Tier(CLOUD, mixed, moved, self.rounds, self.rounds * self.rules.edge_rounds)
 
     def add(self, orders: Orders, opened: Time, tier: Tier) -> int:
         """Put a Plan into the queue that closes now; return the version of its model."""
@@ -158,7 +162,7 @@ class _EdgeServer:
         self.cloud = cloud
         self.number = number
         self.model = 0  # version
-        self.heard = 0  # samples of clients heard in this cloud round
+        self.reached = _NOBODY  # clients heard in this cloud round, ascending
         self.asked = 0  # clients, in all
         self.present = True  # whether its link is ever up again
         self._left: Time = 0  # when its last round ended
@@ -181,16 +185,22 @@ class _EdgeServer:
         )
         return EdgeSelector(started(rules.selection, known))
 
+    @property
+    def heard(self) -> int:
+        """What the clients heard in this cloud round count, each of them once."""
+        return int(self.cloud.rules.counts[self.reached].sum())
+
     def play(self) -> Waits:
         """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""
         world, rules = self.cloud.world, self.cloud.rules
+        before = self.cloud.rounds * rules.edge_rounds
         yield from self._transfer(self._down)
         self._apart += world.now - self._left
-        for _ in range(rules.edge_rounds if self.present else 0):
+        for number in range(rules.edge_rounds if self.present else 0):
             clients = yield from self._drawn()
             if not len(clients):
                 break
-            yield from self._round(clients)
+            yield from self._round(clients, before + number + 1)
         self._left = world.now
         if self.present:
             yield from self._transfer(self._up)
@@ -202,7 +212,7 @@ class _EdgeServer:
         while self.present and self.asked > asked and cloud.begins():
             opened, asked = cloud.world.now, self.asked
             self.model = cloud.model
-            self.heard = 0
+            self.reached = _NOBODY
             yield from self.play()
             if self.present:
                 yield cloud.world.at(cloud.world.now, Phase.CLOSE)
@@ -232,7 +242,7 @@ class _EdgeServer:
                 return members[places]
             yield from world.until(max(back, world.now + 1), Phase.DISPATCH)
 
-    def _round(self, clients: Int64) -> Waits:
+    def _round(self, clients: Int64, edge_round: int) -> Waits:
         """Play a round of the edge with its clients, and put its Plan into the queue."""
         world, rules = self.cloud.world, self.cloud.rules
         opened, limit = world.now, rules.deadlines[self.number]
@@ -241,10 +251,10 @@ class _EdgeServer:
         yield from trips.wait(None, early=True)
         orders = trips.settle(early=world.now < deadline and not trips.over())
         self.asked += len(orders)
-        self.heard += int(rules.samples[orders.client[orders.is_heard]].sum())
+        self.reached = np.union1d(self.reached, orders.client[orders.is_heard])
         base = self.model
         self.model = self.cloud.version + 1
-        self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),)))
+        self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),), edge_round=edge_round))
 
 
 def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int, clients: Clients) -> TierRules:
@@ -265,19 +275,12 @@ def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int, 
         deadlines=[edge.deadline or server.deadline for edge in timing.edges],
         links=links,
         size=size,
-        samples=_samples(world),
+        counts=server.participation.counts(world.cohort_planner.work),
         among=server.among,
         until=server.until,
         selection=server.selection,
         clients=clients,
     )
-
-
-def _samples(world: World) -> Int64:
-    """Return the samples that each client trains on."""
-    planner = world.cohort_planner
-    works = map(planner.work_of, planner.everybody.tolist())
-    return np.array([work.held if work.wanted else 0 for work in works], np.int64)
 
 
 def _place(timing: Hierarchical, name: str | None) -> int:

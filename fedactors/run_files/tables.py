@@ -25,7 +25,7 @@ CLIENT_COLUMNS = ("client", "group", "samples", "arrive", "depart")
 CLIENT_METRIC_COLUMNS = ("round", "client", "samples")  # and a measure in each further one
 ENERGY_COLUMNS = ("joules", "co2_grams")  # of a client, where they are counted, once the run has ended
 STAGE_COLUMNS = ("version", "client", *StageTimes._fields)
-TIER_COLUMNS = ("version", "edge", "model", "share", "bytes_backhaul", "cloud_round")
+TIER_COLUMNS = ("version", "edge", "model", "share", "bytes_backhaul", "cloud_round", "edge_round")
 WEIGHT_COLUMNS = ("version", "client", "base", "weight")
 
 

@@ -16,7 +16,7 @@ from fedactors.run_files.tables import TIER_COLUMNS, rows_of
 
 def rows_of_tier(version: int, tier: Tier) -> list[tuple[Any, ...]]:
     """Return a row of TIER_COLUMNS for each model of the mixture from which a Plan starts."""
-    return [(version, tier.edge, model, share, tier.moved, tier.number) for model, share in tier.mixed]
+    return [(version, tier.edge, model, share, tier.moved, tier.number, tier.edge_round) for model, share in tier.mixed]
 
 
 def tiers_of(run: Path) -> Iterator[tuple[int, Tier]]:
@@ -46,7 +46,7 @@ def with_tiers(run: Path, plans: Iterable[Plan]) -> Iterator[Plan]:
 
 def _tier(path: Path, rows: list[tuple[Any, ...]]) -> Tier:
     """Return the tier of one Plan from its rows. Raises RunFolderError if they are of several aggregators."""
-    if len({(edge, moved, number) for _, edge, _, _, moved, number in rows}) > 1:
+    if len({(edge, *further) for _, edge, _, _, *further in rows}) > 1:
         raise damaged(path, f"several aggregators in round {rows[0][0] + 1}")
-    _, edge, _, _, moved, number = rows[0]
-    return Tier(edge, tuple((model, share) for _, _, model, share, _, _ in rows), moved, number)
+    _, edge, _, _, *further = rows[0]
+    return Tier(edge, tuple((model, share) for _, _, model, share, *_ in rows), *further)

@@ -97,11 +97,11 @@ def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
 
 def _over_all_rounds(schedule: Any, checked: ValidationInfo) -> Any:
     """Return a schedule that has a rate above 0 for every round of the run."""
-    rounds = checked.data.get("rounds")
-    if rounds is None:  # it has an error of its own, which is reported
+    rounds, timing = checked.data.get("rounds"), checked.data.get("timing")
+    if rounds is None or timing is None:  # they have errors of their own, which are reported
         return schedule
-    lasting = schedule.lasting(rounds)
-    if problem := lasting.problem(rounds):
+    lasting = schedule.lasting(timing.scheduled(rounds))
+    if problem := lasting.problem(timing.scheduled(rounds)):
         raise ValueError(problem)
     return lasting
 

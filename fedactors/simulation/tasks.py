@@ -51,10 +51,11 @@ def task_of(
     counting = weights != 0.0
     counted = Counted(plan.heard().take(counting), weights[counting])
     bases = tuple(sorted({*np.unique(counted.orders.base).tolist(), *_shares(plan)}))
+    rates = [float(server.schedule.at(_scheduled_round(plan, base, objective_state))) for base in bases]
     return RoundTask(
         _facts(plan, prepared, counted, bases, objective_state)._replace(heard_before=heard_before),
         bases,
-        _chunks(plan, prepared, device, counted, bases, _scheduled_round(plan, objective_state) - plan.version),
+        _chunks(plan, prepared, device, counted, bases, rates),
         evaluate=last or _is_evaluated(plan, server.evaluate_every),
         oldest=plan.oldest,
         measured=_measured(plan, prepared),
@@ -68,19 +69,18 @@ def _facts(
 ) -> Round:
     """Return what the server has to know of a round to aggregate."""
     server = prepared.scenario.server
-    number = _scheduled_round(plan, objective_state)
     return Round(
         plan.version,
         len(counted.orders),
         math.fsum(counted.weights.tolist()),
-        server.schedule.at(number),
+        server.schedule.at(_scheduled_round(plan, plan.version, objective_state)),
         prepared.setting,
         *_moved(plan, prepared, objective_state),
         mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
         updates=_aged(plan, counted) if server.timing.deviation else (),
         exact=plan.tier is not None,
         steps=int(counted.orders.steps.sum()),
-        server_lr=server.server_schedule.at(plan.version + 1) if server.server_schedule else None,
+        server_lr=server.server_schedule.at(_scheduled_round(plan, plan.version)) if server.server_schedule else None,
         largest=float(counted.weights.max(initial=0.0)),
     )
 
@@ -91,9 +91,14 @@ def _aged(plan: Plan, counted: Counted) -> tuple[tuple[float, int], ...]:
     return tuple(zip(counted.weights.tolist(), ages, strict=True))
 
 
-def _scheduled_round(plan: Plan, objective_state: ObjectiveState | None) -> int:
-    """Return which round of the clients' schedule a plan is; an objective counts from when it last shifted."""
-    return objective_state.round if objective_state else plan.version + 1
+def _scheduled_round(plan: Plan, base: int, objective_state: ObjectiveState | None = None) -> int:
+    """Return which round of a schedule trips of a plan have that begin from model `base`.
+
+    It is that of this model, counted from when an objective last shifted; at edges it is that of the edge.
+    """
+    if plan.tier is not None:
+        return plan.tier.edge_round
+    return base + (objective_state.round - plan.version if objective_state else 1)
 
 
 def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
@@ -214,15 +219,17 @@ def _mixed(plan: Plan, counted: Counted, bases: Sequence[int]) -> tuple[float, .
 
 
 def _chunks(
-    plan: Plan, prepared: Prepared, device: str, counted: Counted, bases: tuple[int, ...], shift: int
+    plan: Plan, prepared: Prepared, device: str, counted: Counted, bases: tuple[int, ...], rates: Sequence[float]
 ) -> tuple[Chunk, ...]:
-    """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once."""
-    schedule = prepared.scenario.server.schedule
+    """Return the chunks of a round: consecutive trips of one learning rate, as many as an engine trains at once.
+
+    `rates` are those of trips that begin from each of `bases`.
+    """
     ends = accumulate(chunk_sizes(len(counted.orders), prepared.model, device))
     active = tuple(np.unique(plan.orders.client).tolist()) if prepared.reallocates else ()
     base_of = np.searchsorted(bases, counted.orders.base)
-    rates = np.array([float(schedule.at(base + shift)) for base in bases])[base_of]
-    runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rates, first, end)]
+    rate_of = np.array(rates)[base_of]
+    runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rate_of, first, end)]
     columns = (counted.orders.client, base_of, counted.orders.base, counted.orders.steps, counted.weights)
     clients, places, trips, steps, weights = (column.tolist() for column in columns)
     return tuple(
@@ -233,7 +240,7 @@ def _chunks(
             tuple(trips[first:end]),
             tuple(steps[first:end]),
             tuple(weights[first:end]),
-            float(rates[first]),
+            float(rate_of[first]),
             active,
             place,
             len(runs),

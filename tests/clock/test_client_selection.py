@@ -153,9 +153,9 @@ def test_a_few_late_clients_do_not_stop_power_of_choice():
 def test_oort_by_hand():
     """Of four known clients, all utility and no exploration, one is asked.
 
-    U = |B| sqrt(square) = (1 * 2, 2 * 1, 3 * 3, 4 * 0) = (2, 2, 9, 0); the ninth is three times as slow as the others:
-    9 / 3^2 = 1. At the second selection the bonus is sqrt(0.1 log 2 / 1) = 0.263 for all. The best are clients 0 and
-    1, 2.263 each; client 2, of 9.263 / 9 = 1.03, is below 95 % of that.
+    U = |B| sqrt(square) = (1 * 2, 2 * 1, 3 * 3, 4 * 0) = (2, 2, 9, 0), from 0 to 1 (2/9, 2/9, 1, 0). At the second
+    selection the bonus is sqrt(0.1 log 2 / 1) = 0.263 for all. Client 2 is three times as slow as the others: 1.263 /
+    3^2 = 0.140. The best are clients 0 and 1, 0.485 each; client 3, of 0.263, is below 95 % of that.
     """
     clients = Clients(np.array([1, 2, 3, 4]), np.array([100, 100, 300, 100]))
     found = set()
@@ -166,6 +166,48 @@ def test_oort_by_hand():
         selector.learned(PLAN, {client: Loss(0.0, square) for client, square in enumerate(squares)})
         found |= set(selector.choose(np.arange(4), 1, 1, lot(round)).tolist())
     assert found == {0, 1}
+
+
+def asked_by_oort(unit, rounds=400):
+    """Return how often each of 100 known clients is asked, five at a time: 20 of loss 2, 60 of 1.5, 20 of 1."""
+    losses = unit * np.repeat([2.0, 1.5, 1.0], [20, 60, 20])
+    selector = Oort(exploration=0.0, least_exploration=0.0).start(Clients(np.full(100, 50), np.full(100, 10)))
+    everybody = chosen = np.arange(100)
+    times = np.zeros(100, int)
+    for round in range(rounds):
+        selector.learned(PLAN, {int(client): Loss(0.0, losses[client] ** 2) for client in chosen})
+        chosen = selector.choose(everybody, 5, round, lot(round))
+        times[chosen] += 1
+    return times
+
+
+def test_oort_asks_those_again_of_whom_it_has_not_heard_for_long():
+    """From 0 to 1 the utilities are 1, 0.5 and 0. Whoever was just heard has hardly more than that: the best have 1.
+
+    At selection 12, a client of 0.5 that was heard after the first one alone has 0.5 + sqrt(0.1 log 12 / 1) = 1, too.
+    A client of 0 would have as much at selection e^10. Whatever the unit of losses, choices are the same.
+    """
+    times = asked_by_oort(1.0)
+    assert times[:20].min() > 20
+    assert times[20:80].min() >= 1
+    assert times[80:].max() == 0
+    assert (asked_by_oort(1000.0) == times).all()
+
+
+def test_oort_cuts_off_outliers():
+    """Of the utilities 1, 2, ..., 99 and 10^6 the 96th is the most that counts: 96 to 99 and 10^6 are alike.
+
+    At the first selection there is no bonus. Admitted are 95 % of that: from 92 on, nine clients.
+    """
+    squares = np.append(np.arange(1.0, 100.0), 1e6) ** 2
+    losses = dict(enumerate(Loss(0.0, square) for square in squares.tolist()))
+    found = []
+    for round in range(200):
+        selector = Oort(exploration=0.0, least_exploration=0.0).start(Clients(np.ones(100, int), np.full(100, 10)))
+        selector.learned(PLAN, losses)
+        found += selector.choose(np.arange(100), 1, round, lot(round)).tolist()
+    assert set(found) == set(range(91, 100))
+    assert found.count(99) < 50
 
 
 def test_oort_explores_the_fast_first_and_less_with_time():

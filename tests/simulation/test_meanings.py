@@ -146,3 +146,13 @@ def test_weights_that_a_timing_has_in_place_of_the_algorithm_s_are_told():
     assert meanings(timed(FEDBUFF, participation="samples")) == []
     assert meanings(timed(FEDBUFF, "fed-sgd")) == []  # uniform in rounds, too
     assert meanings(timed({"name": "fedasync", "concurrency": 2})) == []
+
+
+@pytest.mark.parametrize("selection", ["samples", {"name": "power-of-choice", "candidates": 2}])
+def test_samples_that_count_twice_are_told(selection):
+    """They are drawn by, and weigh; the papers take the plain mean. Who draws alike may weigh by samples."""
+    [said] = meanings(scenario_of("fedavg", selection=selection))
+    name = selection if isinstance(selection, str) else selection["name"]
+    assert said.startswith(f"selection {name} draws by samples, and participation samples weighs by them again")
+    assert meanings(scenario_of("fedavg", selection=selection, participation="uniform")) == []
+    assert meanings(scenario_of("fedavg", selection="round-robin")) == []

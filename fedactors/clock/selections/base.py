@@ -1,7 +1,8 @@
 """Which clients the server asks, of those it could ask: a policy of its own, chosen as `server.selection`.
 
     uniform        at random, every client with the same probability
-    samples        at random, with odds proportional to sample counts (McMahan et al. 2017's weights as odds)
+    samples        at random, with odds proportional to sample counts (McMahan et al. 2017's weights as odds); with
+                   `participation: samples` beside it, clients count about as their samples squared
     round-robin    one after the other by number, so that no client is asked twice before all others are asked once
 
 Others are in files of their own. power_of_choice, oort and tifl use the losses of training: they `steer`, and a run
@@ -125,6 +126,8 @@ class Selection(Options):
     """Whether it looks at losses, so that a run has to wait for them."""
     even: ClassVar[bool] = False
     """Whether clients that can be asked are asked as often as each other."""
+    draws_by_samples: ClassVar[bool] = False
+    """Whether clients are drawn with odds of their samples, so that a plain mean of updates weighs them by samples."""
 
     name: str
 
@@ -166,6 +169,8 @@ class UniformSelection(Selection):
 
 class SampleSelection(Selection):
     """Chances are proportional to sample counts."""
+
+    draws_by_samples: ClassVar[bool] = True
 
     name: Literal["samples"] = "samples"
 

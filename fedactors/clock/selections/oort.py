@@ -4,11 +4,14 @@ Algorithm 1, with E the clients heard before, U(i) their statistical utility, L(
 after, D(i) their duration, T the preferred duration, and R the number of this selection:
 
     if sum U over the last W selections < sum U over the W before:  T <- T + Delta            # pacer
-    for i in E:  Util(i) <- U(i) + sqrt(0.1 log R / L(i)) ;  if T < D(i): Util(i) <- Util(i) (T / D(i))^alpha
+    for i in E:  Util(i) <- u(i) + sqrt(0.1 log R / L(i)) ;  if T < D(i): Util(i) <- Util(i) (T / D(i))^alpha
     admit those of E with Util >= c Util of the ((1 - eps) K)-th ; draw (1 - eps) K of them, odds Util
     draw eps K of those not in E, odds 1 / D                                                  # exploration
     U(i) = |B_i| sqrt( (1/|B_i|) sum_{k in B_i} Loss(k)^2 )                                   # section 4.2
+    u(i) = (min(U(i), top) - low) / max(high - low, 1e-4)                                     # the authors' code
 
+with top the 95th percentile of the U of those of E that can be asked, at which section 4.4 cuts them, high the largest
+and low 0.999 of the least: U itself, which grows with samples and losses, would leave the second term without effect.
 eps begins at 0.9 and is multiplied by 0.98 per selection down to 0.2; alpha = 2, W = 20, c = 95 %. As in the authors'
 code T is a percentile of all durations and the pacer moves the percentile. A client that was heard `most` times is no
 longer preferred (section 4.4).
@@ -27,6 +30,7 @@ from math import log, sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fedactors.clock.availability import Int64
@@ -117,12 +121,21 @@ class OortSelector:
         if not count:
             return clients[:0]
         preferred = float(np.percentile(self._clients.times, self._percentile))
-        utility = self._utility[clients] + np.sqrt(0.1 * log(self._number) / self._last[clients])
+        utility = _scaled(self._utility[clients]) + np.sqrt(0.1 * log(self._number) / self._last[clients])
         slow = self._clients.times[clients] > preferred
         utility[slow] *= (preferred / self._clients.times[clients][slow]) ** self._o.penalty
         enough = np.sort(utility)[-count] * self._o.cut_off
         admitted = utility >= enough
         return _drawn(clients[admitted], count, utility[admitted], random)
+
+
+def _scaled(utility: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is about 0 for the least and 1 for the largest `utility`, cut at the 95th percentile."""
+    cut = int(len(utility) * 0.95)
+    low = utility.min() * 0.999
+    clipped = np.minimum(utility, np.partition(utility, cut)[cut])
+    scaled: NDArray[np.float64] = (clipped - low) / max(utility.max() - low, 1e-4)
+    return scaled
 
 
 def _drawn(clients: Int64, count: int, odds: np.ndarray, random: np.random.Generator) -> Int64:

@@ -7,6 +7,9 @@ Of the paper's three ways to know the losses this is pi_rpow-d, the one that cos
 client's loss is the mean over its last trip's local steps, and one never asked is taken before all others. Of those
 with equal losses the first drawn are asked.
 
+The paper then takes the plain mean, `participation: uniform`; with weights by samples, as they are by default, clients
+count about as their samples squared.
+
 Deviation: a client that was asked, but of which no loss is known, because it was never heard, counts as the mean of all
 losses known (0 if there are none). In the paper everybody who is asked answers.
 """
@@ -29,6 +32,7 @@ class PowerOfChoice(Selection):
     """Of some candidates, ask those with the highest loss."""
 
     steers: ClassVar[bool] = True
+    draws_by_samples: ClassVar[bool] = True
 
     name: Literal["power-of-choice"] = "power-of-choice"
     candidates: int = Field(ge=1, le=10_000_000)

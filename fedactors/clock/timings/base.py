@@ -49,6 +49,10 @@ class Timing(Options):
             if edge is not None:
                 raise ValueError(f'population.{number}.edge: timing "{self.name}" has none (accepted: hierarchical)')
 
+    def scheduled(self, rounds: int) -> int:
+        """Return how many rounds of a schedule there are in so many aggregations."""
+        return rounds
+
     def weight(self, staleness: int) -> float:
         """Return what an update of this staleness counts, on top of its participation weight."""
         return 1.0

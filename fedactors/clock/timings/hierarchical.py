@@ -7,12 +7,14 @@
 
 kappa_1 is the scenario's `local` (steps or epochs), kappa_2 is `edge_rounds`. Each aggregation of an edge and of the
 cloud is a Plan of its own, with the next version: `rounds` counts them all, and no cloud round begins that would exceed
-it. n_e are the samples of the clients that the edge has heard in the cloud round. Edges work at the same time, each
-with the deadline, link and windows of its own; the cloud waits for all of them.
+it. n_e are the samples of the clients that the edge has heard in the cloud round, each client once; with another
+participation policy, what its `counts` says of them. Edges work at the same time, each with the deadline, link and
+windows of its own; the cloud waits for all of them. Rates follow the rounds of an edge: the j-th one of the t-th cloud
+round has the rate of round (t - 1) kappa_2 + j at every edge.
 
 With `mixing` edges are asynchronous: w <- (1 - alpha) w + alpha w_e whenever an edge is there, and that edge goes on
 from the new w at once (Xie et al., Asynchronous Federated Optimization, 2019, with edges as workers and a constant
-alpha).
+alpha). Then t - 1 are the cloud's aggregations behind the w with which the edge began.
 
 Deviation: the paper's n_e are the samples of all clients of an edge, who all take part there.
 """
@@ -89,6 +91,10 @@ class Hierarchical(Timing):
         """Aggregations of one round of the cloud: of all edges, or with `mixing` of one, and its own."""
         edges = len(self.edges) if self.mixing is None else 1
         return edges * self.edge_rounds + 1
+
+    def scheduled(self, rounds: int) -> int:
+        """Return how many rounds of a schedule there are in so many aggregations: one after the other of an edge."""
+        return max(1, rounds // self._least) * self.edge_rounds
 
     def check_edges(self, of_groups: Sequence[str | None], server: Any) -> None:
         """Raise ValueError if groups and edges do not name each other, or the server has what edges have not."""

@@ -25,6 +25,8 @@ _WHERE = "task.partition"
 class DirichletPartition(AssignedPartition):
     """Every client draws its proportions of labels from a symmetric Dirichlet law (Hsu et al. 2019).
 
+    `alpha` is that of each label; Hsu et al.'s, Dir(alpha p) with p the shares of labels, is this one times the number
+    of labels.
     The smaller `alpha`, the fewer labels a client has. Clients draw their samples in random order and without
     replacement; where a label has run out, its share falls to the client's other labels in proportion. So
     sizes are kept exactly, and the last clients get what is left.

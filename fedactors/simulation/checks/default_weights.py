@@ -1,10 +1,11 @@
-"""The weights of updates where a scenario names none: algorithms differ in them, and a comparison compares weights."""
+"""The weights of updates that are easily missed: those where a scenario names none, and those that count twice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fedactors.algorithms.participation import SampleWeights, Scheme
 from fedactors.plain_text import listed
 from fedactors.scenario.model import Scenario
 
@@ -57,6 +58,18 @@ def weights_of_timing(scenario: Scenario) -> list[str]:
     return [
         f"participation is by default {found.participation} under timing {found.of}, and {in_rounds} with {name} in"
         f" rounds: to compare the two, give both the same, such as --set server.participation={found.participation}"
+    ]
+
+
+def weights_drawn(scenario: Scenario) -> list[str]:
+    """Return a sentence about a selection whose odds are the samples, by which updates are weighed as well."""
+    selection, participation = scenario.server.selection, scenario.server.participation
+    if not selection.draws_by_samples or not isinstance(participation, SampleWeights | Scheme):
+        return []
+    return [
+        f"selection {selection.name} draws by samples, and participation {participation.name} weighs by them again, so"
+        " that a client counts about as its samples squared: papers that draw so take the plain mean,"
+        " server.participation=uniform"
     ]
 
 

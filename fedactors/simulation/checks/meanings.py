@@ -6,7 +6,7 @@ from fedactors.algorithms.participation import Scheme
 from fedactors.privacy.guarantee import sentences
 from fedactors.registry import BUILTIN
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.checks.default_weights import weights_of_timing
+from fedactors.simulation.checks.default_weights import weights_drawn, weights_of_timing
 from fedactors.simulation.checks.server_rates import rate_of_one
 
 _LOW = 1e-3  # a rate at which it is 7e-5
@@ -23,10 +23,10 @@ def meanings(scenario: Scenario) -> list[str]:
 
     About attackers, schemes that meet a cohort of not all members, weights that do not say what is minimised, digits
     lost in mean gradients, decisions on too few losses, what noise guarantees, a server's rate that is not that of
-    federated averaging, and weights by default that are not those of the algorithm.
+    federated averaging, weights by default that are not those of the algorithm, and samples that count twice.
     """
     found = [*_attackers(scenario), *_shares(scenario), *_plain_mean(scenario)]
-    found += [*_lost_digits(scenario), *_losses(scenario)]
+    found += [*_lost_digits(scenario), *_losses(scenario), *weights_drawn(scenario)]
     return [*found, *sentences(scenario.server), *rate_of_one(scenario), *weights_of_timing(scenario)]
 
 
@@ -72,7 +72,7 @@ def _plain_mean(scenario: Scenario) -> list[str]:
 def _lost_digits(scenario: Scenario) -> list[str]:
     """Return a sentence about gradients that are worked out from differences of models at a low rate."""
     server, local = scenario.server, scenario.server.local
-    lowest = min(server.schedule.at(1), server.schedule.at(server.rounds))
+    lowest = min(server.schedule.at(1), server.schedule.at(server.timing.scheduled(server.rounds)))
     if not server.algorithm.wants_gradient_sum or lowest > _LOW:
         return []
     own_engine = scenario.engine is not None and scenario.engine not in BUILTIN["engines"]

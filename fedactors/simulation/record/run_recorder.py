@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -146,8 +148,18 @@ def _steps(task: RoundTask) -> int:
     return sum(chunk.cost for chunk in task.chunks)
 
 
+def _rate(task: RoundTask) -> float:
+    """Return the mean of the clients' rates over the trips that count; the round's own where there are none."""
+    trips: Counter[float] = Counter()
+    for chunk in task.chunks:
+        trips[chunk.lr] += len(chunk.clients)
+    if len(trips) < 2:
+        return next(iter(trips), task.facts.lr)
+    return fsum(lr * number for lr, number in trips.items()) / trips.total()
+
+
 def _learned(outcomes: Outcomes, task: RoundTask) -> dict[str, Any]:
     """Return the columns of a metrics row that come from training."""
     steps = _steps(task)
-    row: dict[str, Any] = {"lr": task.facts.lr, "train_loss": outcomes.loss / steps if steps else None}
+    row: dict[str, Any] = {"lr": _rate(task), "train_loss": outcomes.loss / steps if steps else None}
     return row | (outcomes.evaluated or {}) | (outcomes.dissimilarity or {})
