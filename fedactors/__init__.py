@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from fedactors.version import VERSION
 
 if TYPE_CHECKING:
-    from fedactors.report.notebook import load_run
     from fedactors.scenario import Scenario
+    from fedactors.simulation.record.trained_run import load_run
     from fedactors.simulation.replay import replay
     from fedactors.simulation.runner import resume, run
     from fedactors.study.comparison import compare
@@ -29,7 +29,7 @@ __version__ = VERSION
 _HOMES = {
     "Scenario": "fedactors.scenario",
     "compare": "fedactors.study.comparison",
-    "load_run": "fedactors.report.notebook",
+    "load_run": "fedactors.simulation.record.trained_run",
     "replay": "fedactors.simulation.replay",
     "resume": "fedactors.simulation.runner",
     "run": "fedactors.simulation.runner",

@@ -1,9 +1,10 @@
-"""`fedactors report`, `audit` and `diff`: commands that read run folders."""
+"""`fedactors report`, `audit`, `diff` and `export`: commands that read run folders."""
 
 from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
+from pathlib import Path
 
 from fedactors.cli import shared_options
 from fedactors.errors import RunFolderError, ScenarioError
@@ -65,4 +66,24 @@ def diff(options: argparse.Namespace) -> int:
 
     found = diff(*options.runs)
     print(shared_options.as_text("diff", found) if options.json else text(found))
+    return 0
+
+
+def extend_export(command: argparse.ArgumentParser) -> None:
+    """Declare the options of `export`."""
+    command.add_argument("run", metavar="RUN", help="run folder")
+    command.add_argument("--out", required=True, type=Path, metavar="FILE", help=".safetensors, or .pt of torch.save")
+    command.add_argument("--best", action="store_true", help="the model of the best round, where server.stop keeps it")
+    command.add_argument("--client", type=int, metavar="N", help="the model of client N, where clients have their own")
+    command.add_argument("--run-code", action="store_true", help="use the Python files of the user in the folder")
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the tensors of a run's model under torch's names, and print the file. Raises UsageError if it cannot."""
+    from fedactors.own_code.user_code import copies_allowed
+    from fedactors.simulation.record.trained_run import export, load_run
+
+    with copies_allowed() if options.run_code else nullcontext():
+        export(load_run(options.run), options.out, best=options.best, client=options.client)
+    print(options.out)
     return 0

@@ -145,6 +145,7 @@ _COMMANDS: dict[str, _Command] = {
     "watch": (follow.run, "follow a run in the terminal", follow.extend),
     "timeline": (follow.timeline, "write a run's timelines for Perfetto", follow.extend_timeline),
     "audit": (folder.audit, "compute the records of a run again from its folder alone", folder.extend_audit),
+    "export": (folder.export, "write the trained model of a run under torch's names", folder.extend_export),
     "report": (folder.report, "draw run folders as one HTML page", folder.extend_report),
     "compare": (study.run_compare, "run variants with several seeds and compare them in pairs", study.extend_compare),
     "sweep": (study.run_sweep, "run the grid or list of a scenario's sweep and draw heat maps", study.extend_sweep),

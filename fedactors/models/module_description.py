@@ -16,6 +16,7 @@ from fedactors.models.layers import Model, Shape, TensorSpec
 from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.recognised import Chain, chain_of
 from fedactors.models.torch_modules import adapted, as_taken, made, raw_module
+from fedactors.models.trained_weights import load_weights
 
 
 def described(
@@ -87,7 +88,7 @@ def describe(
     inputs = as_taken(module, inputs)
     _refuse_lazy(module, maker)
     if weights is not None:
-        _load(module, maker, weights)
+        load_weights(module, maker, weights)
     module = adapted(module, maker)
     parameters = dict(module.named_parameters())
     _freeze(maker, parameters, trainable)
@@ -155,26 +156,3 @@ def _freeze(maker: ModuleMaker, parameters: dict[str, nn.Parameter], trainable: 
 
 def _spec(name: str, value: Tensor) -> TensorSpec:
     return TensorSpec(name, tuple(value.shape), max(1, value.shape[1:].numel() if value.dim() > 1 else 1))
-
-
-def _load(module: nn.Module, maker: ModuleMaker, weights: Path) -> None:
-    """Load saved weights. Raises DataError if the file cannot be read, or has other names or shapes."""
-    try:
-        if weights.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            state = load_file(weights)
-        else:
-            state = torch.load(weights, weights_only=True, map_location="cpu")
-    except FileNotFoundError:
-        raise DataError(f"{maker}: no file of weights {weights}") from None
-    except Exception as error:
-        found = type(error).__name__
-        raise DataError(
-            f"{weights}: no weights: {found} (accepted: safetensors, or torch.save of a state_dict)"
-        ) from None
-    try:
-        module.load_state_dict(state)
-    except (RuntimeError, AttributeError, TypeError) as error:
-        text = " ".join(str(error).split())[:400]
-        raise DataError(f"{weights}: does not fit {maker}: {text}") from None

@@ -174,13 +174,23 @@ def loaded(layer: ModuleLayer) -> nn.Module:
 
 def _loaded(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
     """Return a new module in training mode; what is frozen says so, as its `train` may ask for that."""
-    module = new_module(maker, 0)
+    module = _with_constants(new_module(maker, 0), constants)
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        tensor.requires_grad_(name in trained)
+    return module.train()
+
+
+def as_written(layer: ModuleLayer) -> nn.Module:
+    """Return a new module of a description as the user's code makes it, with its own dropout and counters."""
+    return _with_constants(raw_module(layer.maker, 0), layer.constants)
+
+
+def _with_constants(module: nn.Module, constants: ModuleConstants) -> nn.Module:
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if name in constants.arrays:
             with torch.no_grad():
                 tensor.copy_(torch.from_numpy(np.array(constants.arrays[name])))
-        tensor.requires_grad_(name in trained)
-    return module.train()
+    return module
 
 
 def initial(layer: ModuleLayer, seed: int) -> NDArray[np.float32]:

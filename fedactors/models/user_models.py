@@ -28,7 +28,8 @@ class _Module(Options):
     """What models of both kinds may say."""
 
     weights: ScenarioPath | None = None
-    """Trained weights to start from, a file relative to the scenario: safetensors, or a state_dict of torch.save."""
+    """Trained weights to start from, relative to the scenario: a file of safetensors, or of torch.save with a
+    state_dict; or the folder of a run, whose last model it is."""
     buffers: BufferPolicy = "average"
     """What becomes of buffers such as BatchNorm's statistics: averaged like parameters; kept as they are on the server;
     or each client's own."""

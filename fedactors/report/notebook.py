@@ -201,16 +201,3 @@ def _plots() -> Any:
     from fedactors.report import run_plots
 
     return run_plots
-
-
-@dataclass(frozen=True)
-class RecordedRun(RunPlots):
-    """A run folder that was written before."""
-
-    folder: Path
-    summary: Mapping[str, Any]
-
-
-def load_run(folder: str | Path) -> RecordedRun:
-    """Return a run folder of `run` or `replay`. Raises RunFolderError if it is none, or is damaged."""
-    return RecordedRun(Path(folder), read(folder, tables=False).summary)

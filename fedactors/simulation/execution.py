@@ -38,6 +38,7 @@ from fedactors.simulation.progress import Progress
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.record.eras import Era, Eras
 from fedactors.simulation.record.metric_rows import MetricRows
+from fedactors.simulation.record.model_layout import write_layout
 from fedactors.simulation.record.run_folder import RunFolder, finite
 from fedactors.simulation.record.run_recorder import RunRecorder
 from fedactors.simulation.record.stop_rule import StopRule
@@ -119,6 +120,7 @@ class Execution:
         folder = self._recorder.folder
         folder.begin()
         folder.clients(self._prepared)
+        write_layout(folder.path, self._prepared.model)
         discard_after(folder.path, self._start)
         self._stop.settled(self._recorder.plans, self._state_now)
 
@@ -276,7 +278,7 @@ class Execution:
             self._recorder.folder.model(state)
         self._recorder.conclude_clients(self._planned.tasks.prepared)
         self._recorder.folder.summary(summary)
-        return Result(self._recorder.folder.path, summary, self._recorder.rows, state)
+        return Result(self._recorder.folder.path, summary, self._recorder.rows, state, scenario)
 
     def _state_now(self) -> dict[str, NDArray[np.float32]]:
         """Return the server's state after the rounds that are recorded. Raises FleetError if it is lost."""

@@ -12,6 +12,7 @@
     faults.jsonl                   real faults that were met and mended
     ray.log                        what Ray said of them, if it did
     checkpoint/model.safetensors   the server's state
+    checkpoint/model.json          which tensors lie one after the other in its `x`
     checkpoint/best.safetensors    the same after the best round, where `server.stop` says what is good
     checkpoint/round-N/            what the run can be resumed from, see `fedactors.simulation.resume.checkpoint`
     wall.parquet                   when each actor worked, by the wall clock
@@ -81,7 +82,7 @@ _AT_THE_END = (
     "plans.parquet", "orders.parquet", "weights.parquet", STAGES, TIERS, client_metrics.TABLE, "wall.parquet",
     "windows.parquet", SUMMARY, "report.html",
 )  # fmt: skip
-_WRITTEN = (SCENARIO, "clients.parquet", _MODEL, BEST, *_AT_THE_END)
+_WRITTEN = (SCENARIO, "clients.parquet", _MODEL, f"{CHECKPOINT}/model.json", BEST, *_AT_THE_END)
 
 
 class RunFolder:
