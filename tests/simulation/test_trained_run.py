@@ -204,14 +204,23 @@ def test_layout_says_how_the_vector_is_split(played):
 
 def test_the_best_model_and_those_of_clients(played):
     stop = "server.stop={metric: loss, patience: 5}"
-    result = played(torch_model("Reordered"), stop, "server.personal=[last.*]", "server.rounds=3")
+    result = played(
+        torch_model("Reordered"), stop, "server.personal=[last.*]", "server.rounds=3", "server.schedule.lr=1"
+    )
     best, last = result.state_dict(best=True), result.state_dict()
-    same = result.summary["best"]["round"] == 3
-    assert all(torch.equal(best[name], last[name]) for name in last) == same
+    assert result.summary["best"]["round"] < 3
+    kept = load_file(result.folder / "checkpoint/best.safetensors")["x"]
+    assert torch.equal(best["first.weight"].flatten(), kept[:4096])
+    assert not torch.equal(best["first.weight"], last["first.weight"])
     models = [load_run(result.folder).state_dict(client=client) for client in range(4)]
     assert all(torch.equal(one["first.weight"], last["first.weight"]) for one in models)
     taken = set(result.frames.orders.client)
     assert {n for n, one in enumerate(models) if not torch.equal(one["last.bias"], last["last.bias"])} == taken
+    ditto = played({"name": "logistic"}, "server.algorithm={name: ditto, pull: 0.5}", "server.rounds=1")
+    (absent,) = {*range(4)} - set(ditto.frames.orders.client)
+    last, own, none = (ditto.state_dict(client=n)["1.weight"] for n in (None, (absent + 1) % 4, absent))
+    assert torch.equal(none, last)
+    assert not torch.equal(own, last)
     for wrong, said in (({"client": 4}, "no client 4"), ({"client": 0, "best": True}, "one of them")):
         with pytest.raises(RunFolderError, match=said):
             result.module(**wrong)
