@@ -72,16 +72,28 @@ class SecondLoss:
         return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
 
 
+class PhaseStep(NamedTuple):
+    """A step of rows in which some of the values move."""
+
+    moving: Tensor  # (rows, parameters) bool, or (parameters,) for one row
+    number: Tensor  # (rows, 1) or (1,), float64: of the step in its phase, from 1
+
+    def part(self, vectors: Tensor) -> Tensor:
+        """Return vectors with zeros where nothing moves."""
+        return torch.where(self.moving, vectors, 0.0)
+
+
 class Phases(NamedTuple):
     """Which values of a model move when: its personal part in the first steps of a trip, all others in further ones."""
 
     personal: Tensor  # (parameters,) bool
     steps: Tensor  # (rows, 1) of the first phase, or (1,) for one row
 
-    def moving(self, number: int, rows: slice) -> Tensor:
-        """Return which values of `rows` move in step `number`, from 1."""
+    def step(self, number: int, rows: slice) -> PhaseStep:
+        """Return step `number` of a trip, from 1, of `rows`."""
         steps = self.steps[rows] if self.steps.dim() == 2 else self.steps
-        return (number <= steps) == self.personal
+        first = number <= steps
+        return PhaseStep(first == self.personal, torch.where(first, number, number - steps).double())
 
     def take(self, rows: Tensor) -> Phases:
         """Return those of these rows."""

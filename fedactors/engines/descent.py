@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedactors.clip import Clip
-from fedactors.engines.client_batch import ClientBatch, Phases
+from fedactors.engines.client_batch import ClientBatch, Phases, PhaseStep
 from fedactors.models.layers import Layers, Model
 from fedactors.models.network import views
 from fedactors.optim.client_optimizers import WHOLE, Optimizer
@@ -90,24 +90,39 @@ class Descent:
         """Move `y` and `state` by local step `number`, from 1, along `grad`; of a cohort, its first `rows` rows."""
         some = slice(rows)
         y = self.y[some]
-        grad = clipped(grad, self._clip)
-        if isinstance(self._prox, Tensor):
-            grad = grad.add((y - self._start[some]) * self._prox[some])
-        elif self._prox:
-            grad = grad.add(y - self._start[some], alpha=self._prox)
-        if self._correction is not None:
-            grad = grad + self._correction[some]
         given = {name: vector[some] for name, vector in self.state.items()}
-        moved, renewed = self._optimizer.step(y, grad, given, self._lr, number, self._layers)
-        if self._phases is not None:
-            moving = self._phases.moving(number, some)
-            moved = torch.where(moving, moved, y)
-            renewed = {name: torch.where(moving, vector, given[name]) for name, vector in renewed.items()}
+        if self._phases is None:
+            along = self._along(grad, some)
+            moved, renewed = self._optimizer.step(y, along, given, self._lr, number, self._layers)
+        else:
+            moved, renewed = self._part_moved(y, grad, given, self._phases.step(number, some), some)
         y.copy_(moved)
         for name, vector in renewed.items():
             if vector is not given[name]:
                 rest = self.state[name][len(vector) :]
                 self.state[name] = torch.cat([vector, rest]) if len(rest) else vector
+
+    def _along(self, grad: Tensor, some: slice) -> Tensor:
+        """Return the clipped gradient of the rows `some`, with what is added to it."""
+        grad = clipped(grad, self._clip)
+        if isinstance(self._prox, Tensor):
+            grad = grad.add((self.y[some] - self._start[some]) * self._prox[some])
+        elif self._prox:
+            grad = grad.add(self.y[some] - self._start[some], alpha=self._prox)
+        return grad if self._correction is None else grad + self._correction[some]
+
+    def _part_moved(
+        self, y: Tensor, grad: Tensor, given: Mapping[str, Tensor], step: PhaseStep, some: slice
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return `y` and the state after a step of what moves in it, as if the model had nothing else.
+
+        What does not move counts in no norm and has no step.
+        """
+        along = step.part(self._along(step.part(grad), some))
+        mine = {name: step.part(vector) for name, vector in given.items()}
+        moved, renewed = self._optimizer.step(step.part(y), along, mine, self._lr, step.number, self._layers)
+        state = {name: torch.where(step.moving, vector, given[name]) for name, vector in renewed.items()}
+        return torch.where(step.moving, moved, y), state
 
 
 def _first(parts: Sequence[Tensor], active: int | None) -> Sequence[Tensor]:

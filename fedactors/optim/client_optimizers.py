@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     State = Mapping[str, Tensor]
     Stepped = tuple[Tensor, State]  # params, state
+    Count = int | Tensor  # of steps: one number, or a float64 of each client, (clients, 1)
 
 Decay = Annotated[float, Field(ge=0.0, le=1.0)]  # of a running mean
 Penalty = Annotated[float, Field(ge=0.0)]  # lambda, of lambda / 2 |y|^2
@@ -54,8 +55,8 @@ class Optimizer(Options):
         """The names in `holds` that are used under these options."""
         return self.holds
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
-        """Return (params, state) after local step `number` of the trip, counted from 1, along `grad`."""
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
+        """Return (params, state) after local step `number` of the trip, or of its phase, from 1, along `grad`."""
         raise TypeError(f"{type(self).__name__} does not say how it steps")
 
 
@@ -102,13 +103,13 @@ class SGD(Optimizer):
         """The momentum, if there is one."""
         return self.holds if self.momentum else ()
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """Return params - lr (grad + lambda params), or along the new m."""
         if self.weight_decay:
             grad = grad.add(params, alpha=self.weight_decay)
         if not self.momentum:
             return params.add(grad, alpha=-lr), state
-        new = grad.mul(1 - self.dampening) if self.dampening and number > 1 else grad
+        new = grad.mul(1 - self.dampening * (number > 1)) if self.dampening else grad
         return _with_momentum(params, grad, new, state, lr, self.momentum, nesterov=self.nesterov)
 
 
@@ -123,7 +124,7 @@ class ClientMomentum(Optimizer):
     nesterov: bool = False
     """Look ahead: step along g + beta m."""
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """Return params - lr m, with the new m."""
         return _with_momentum(params, grad, grad, state, lr, self.beta, nesterov=self.nesterov)
 
@@ -153,7 +154,7 @@ class Adaptive(Optimizer):
         v = state["v"].mul(self.beta2).addcmul(grad, grad, value=1 - self.beta2)
         return m, v
 
-    def ratio(self, m: Tensor, v: Tensor, number: int) -> Tensor:
+    def ratio(self, m: Tensor, v: Tensor, number: Count) -> Tensor:
         """Return mh / (sqrt(vh) + eps) with both means corrected for their start from zero."""
         root = v.sqrt().div_(_seen(self.beta2, number) ** 0.5)
         return m.div(root.add_(self.eps)).div_(_seen(self.beta1, number))
@@ -168,7 +169,7 @@ class ClientAdam(Adaptive):
     weight_decay: Penalty = 0.0
     """Weight of the parameters in every gradient (lambda), as in torch.optim.Adam."""
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """Return params - lr mh / (sqrt(vh) + eps), the means being of grad + lambda params."""
         if self.weight_decay:
             grad = grad.add(params, alpha=self.weight_decay)
@@ -185,7 +186,7 @@ class ClientAdamW(Adaptive):
     weight_decay: Penalty = 0.01
     """What part of the parameters each step takes away, times lr (lambda)."""
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """Return (1 - lr lambda) params - lr mh / (sqrt(vh) + eps)."""
         m, v = self.moments(grad, state)
         kept = params.mul(1 - lr * self.weight_decay)
@@ -199,7 +200,7 @@ class AMSGrad(Adaptive):
 
     name: Literal["amsgrad"] = "amsgrad"
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """vhat <- max(vhat, v) ; return params - lr mh / (sqrt(vhat / (1 - b2^t)) + eps)."""
         m, v = self.moments(grad, state)
         vhat = state["vhat"].maximum(v)
@@ -245,7 +246,7 @@ class Lamb(Layerwise, Adaptive):
 
     name: Literal["lamb"] = "lamb"
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """Return th - lr phi(|th|) u / |u| layer by layer, with u = mh / (sqrt(vh) + eps) + lambda th."""
         m, v = self.moments(grad, state)
         along = self.scaled(params, self.ratio(m, v, number), layers)
@@ -268,10 +269,10 @@ def layerwise(params: Tensor, along: Tensor, layers: Sequence[int], phi: Callabl
     return torch.cat(parts, -1)
 
 
-def _seen(beta: float, number: int) -> float:
+def _seen(beta: float, number: Count) -> float | Tensor:
     """Return the weight of all gradients in a running mean of `number` of them; 1 for a mean that takes none."""
-    seen: float = 1 - beta**number
-    return seen or 1.0
+    seen: float | Tensor = 1 - beta**number
+    return seen + (seen == 0)
 
 
 PLAIN = SGD()

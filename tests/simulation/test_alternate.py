@@ -10,8 +10,12 @@ from torch import nn
 
 from fedactors import Scenario, run
 from fedactors.cli.main import main
+from fedactors.clip import Clip
+from fedactors.engines.client_batch import Phases
+from fedactors.engines.descent import Descent
 from fedactors.learning.own_models import OWN
 from fedactors.models.network import initial, views
+from fedactors.optim.client_optimizers import SGD, AMSGrad, ClientAdam, ClientAdamW, Lamb
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load, resume
 from fedactors.simulation.verify import verify
@@ -55,14 +59,25 @@ def played(scenario, folder, **options):
     return run(scenario, folder, fleet="local", report=False, **options)
 
 
+MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01}
+
+
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [("sgd", {}), ("{name: sgd, momentum: 0.9, weight_decay: 0.01}", {"momentum": 0.9, "weight_decay": 0.01})],
+    ("ours", "theirs", "norm"),
+    [
+        ({"name": "sgd"}, {}, None),
+        ({"name": "sgd", **MOMENTUM}, MOMENTUM, None),
+        ({"name": "sgd", "momentum": 0.9, "dampening": 0.5}, {"momentum": 0.9, "dampening": 0.5}, None),
+        ({"name": "sgd"}, {}, 0.05),
+        ({"name": "adam"}, {}, None),
+    ],
 )
 @pytest.mark.parametrize("engine", ["sequential", "vmap"])
-def test_a_client_alone_learns_what_torch_learns_part_by_part(scenario, tmp_path, ours, theirs, engine):
+def test_a_client_alone_learns_what_torch_learns_part_by_part(scenario, tmp_path, ours, theirs, norm, engine):
     """Two trips of three steps of the head, then two of the body; whole batches, so that the order does not count."""
-    chosen = scenario(f"server.local.optimizer={ours}", f"task.engine={engine}")
+    made, lr = (torch.optim.Adam, 0.01) if ours["name"] == "adam" else (torch.optim.SGD, 0.5)
+    local = {**BASE["server"]["local"], "optimizer": ours, "clip": norm and {"norm": norm}}
+    chosen = scenario(f"server.local={json.dumps(local)}", f"server.schedule.lr={lr}", f"task.engine={engine}")
     found = played(chosen, tmp_path / "run")
     prepared = prepare(chosen)
     task, data, _, _ = load(prepared)
@@ -74,16 +89,47 @@ def test_a_client_alone_learns_what_torch_learns_part_by_part(scenario, tmp_path
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
     for _ in range(2):
         for part, steps in ((net[1], 3), (net[0], 2)):
-            optimizer = torch.optim.SGD(part.parameters(), lr=0.5, **theirs)
+            optimizer = made(part.parameters(), lr=lr, **theirs)
             for _ in range(steps):
                 optimizer.zero_grad()
                 nn.functional.cross_entropy(net(x), y).backward()
+                nn.utils.clip_grad_norm_(part.parameters(), norm or torch.inf)
                 optimizer.step()
     shared = torch.cat([value.detach().flatten() for value in net[0].parameters()]).numpy()
     np.testing.assert_allclose(found.state["x"][: len(shared)], shared, atol=1e-5)
     head = initial(prepared.model, 3)[len(shared) :]
     assert np.array_equal(found.state["x"][len(shared) :], head), "the server's head is the initial one"
     assert OWN not in task.algorithm.keeps
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [ClientAdam(weight_decay=0.1), ClientAdamW(), AMSGrad(), Lamb(layer="module"), SGD(momentum=0.9, dampening=0.5)],
+    ids=lambda one: one.name,
+)
+def test_each_part_moves_as_a_model_of_its_own(optimizer):
+    """Two clients, with one and three first steps; the parts share a layer, whose norms LAMB would take as one."""
+    draws = torch.Generator().manual_seed(1)
+    start, correction = torch.randn(2, 2, 5, generator=draws)
+    grads = torch.randn(6, 2, 5, generator=draws)
+    personal = torch.tensor([True, False, True, False, False])
+
+    def walk(x, along, phases=None):
+        state = {name: torch.zeros_like(x) for name in optimizer.vectors}
+        given = {"lr": 0.1, "correction": along, "prox": 0.5, "clip": Clip(norm=1.0), "phases": phases}
+        return Descent(optimizer, x, state, **given)
+
+    whole = walk(start, correction, Phases(personal, torch.tensor([[1], [3]])))
+    for number, grad in enumerate(grads, 1):
+        whole.step(grad, number)
+    for row, first in enumerate((1, 3)):
+        for part, chosen in ((personal, grads[:first]), (~personal, grads[first:])):
+            alone = walk(start[row, part], correction[row, part])
+            for number, grad in enumerate(chosen, 1):
+                alone.step(grad[row, part], number)
+            torch.testing.assert_close(whole.y[row, part], alone.y)
+            for name, vector in alone.state.items():
+                torch.testing.assert_close(whole.state[name][row, part], vector)
 
 
 def test_passes_are_counted_client_by_client(scenario):
