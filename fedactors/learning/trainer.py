@@ -180,7 +180,7 @@ class Trainer:
         steps = column(chunk.steps, self._device)
         gradient = self._first_gradient(rows) if self._task.algorithm.wants_gradient else None
         start = given["x"].expand_as(deltas)
-        own = self._own(rows, start, kept)
+        own = self._own(rows, kept)
         changes = self._personal.shared(deltas)
         gradients = None if gradients is None else self._personal.shared(gradients)
         result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
@@ -199,12 +199,12 @@ class Trainer:
         wants = self._task.algorithm.wants_start_loss
         return self.gradients.start_losses(chunk, rows.starts) if wants else None
 
-    def _own(self, rows: ClientBatch, x: Tensor, kept: Sequence[Vectors | None]) -> Tensor | None:
+    def _own(self, rows: ClientBatch, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
         pull = self._task.algorithm.own_pull
         if pull is None:
             return None
-        further = own_rows(rows, x, kept, pull)
+        further = own_rows(rows, kept, pull)
         return further.starts + self._batching.train(self._dataset, further).deltas
 
     def _directed(self, rows: ClientBatch, given: Mapping[str, Tensor], held: Mapping[str, Tensor]) -> ClientBatch:

@@ -131,6 +131,18 @@ def test_a_second_step_of_ditto_is_pulled_from_where_it_is():
     assert learned.kept[0]["own"] == pytest.approx(expected, rel=1e-5)
 
 
+def test_ditto_pulls_a_personal_part_towards_the_clients_own():
+    """By hand: p and v are kept, x is sent; at P v is pulled towards p, and never towards what the server has there."""
+    from fedactors.algorithms.ditto import Ditto
+
+    v, x, p = np.array([0.5, -0.25]), np.array([0.25, 0.125]), 0.75
+    expected = v - 0.1 * (np.array(gradient(*v.tolist(), 2.0)) + 2.0 * (v - [x[0], p]))
+    kept = [{"own": v.astype(np.float32), PERSONAL: np.array([p], np.float32)}]
+    chunk = CHUNK._replace(clients=(1,), bases=(0,), trips=(0,), steps=(1,), weights=(1.0,))
+    learned = regression(Ditto(pull=2.0), [1]).learn(chunk, [{"x": x.astype(np.float32)}], kept)
+    assert learned.kept[0]["own"] == pytest.approx(expected, rel=1e-5)
+
+
 def test_with_nothing_personal_it_is_fedavg_to_the_bit(scenario, tmp_path):
     plain, none = scenario(), scenario("server.personal=[]")
     one, other = played(plain, tmp_path / "one"), played(none, tmp_path / "other")
