@@ -5,6 +5,8 @@
     clients:  y <- x ; K_i times: y <- y - eta ( g_i(y; B_i) + gc ) ; D_i <- y - x
     server:   x <- SERVEROPT(x, -sum pw_i D_i / sum pw_i, eta_s)
 
+gc is the gradient of a step of training, as g_i is: with dropout, and BatchNorm by the statistics of the batch.
+
 No central steps and nothing to merge: SERVEROPT may be FedAdam. 2 models down, 1 up, and the broadcast waits for the
 gradient. A round without updates changes nothing: no client has applied gc.
 """

@@ -185,7 +185,7 @@ class CentralHost(Worker):
         """Return the gradient of the central loss on the first batch of a round, at the model in `public`."""
         x = torch.from_numpy(public["x"])
         work = self._algorithm.central_work(facts.setting)
-        found: np.ndarray = self._central.sample(x, work, facts.version).numpy()
+        found: np.ndarray = self._central.first_batch_gradient(x, work, facts.version).numpy()
         return found
 
 

@@ -85,8 +85,11 @@ class CentralLearner:
         return self._descend(x, lr, work, _ROUNDS, version, weight, correction)
 
     def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
-        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
-        return self._gradient(self._batches(work, version, 1)[0], x)
+        """Return the gradient at x along which the first step of round `version` goes, `(parameters,)`.
+
+        The model is in training: dropout with the masks of that step, BatchNorm by the statistics of the batch.
+        """
+        return self._trained(self._batches(work, version, 1)[0], x, self._key(_ROUNDS, version), 0)[0]
 
     def pretrain(self, x: Tensor, lr: float, work: Workload) -> Tensor:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
@@ -103,6 +106,10 @@ class CentralLearner:
     def gradient(self, x: Tensor) -> Tensor:
         """Return the gradient of the mean loss over all of D_0 at x, `(parameters,)`; dropout is off."""
         return self._gradient(torch.arange(len(self._dataset.y)), x)
+
+    def first_batch_gradient(self, x: Tensor, work: Workload, version: int) -> Tensor:
+        """Return what `gradient` does over the first batch of round `version`."""
+        return self._gradient(self._batches(work, version, 1)[0], x)
 
     def _gradient(self, rows: Tensor, x: Tensor) -> Tensor:
         return full_gradient(self._dataset, rows, x.to(self._device)).to(x.device)

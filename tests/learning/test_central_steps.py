@@ -64,3 +64,19 @@ def test_sgd_as_an_optimiser_is_the_rate_alone(models, name, count, batch):
         other = central.learn(start, 9.0, work, 5, weight=0.4, correction=correction, optimizer=Sgd(lr=0.2))
         torch.testing.assert_close(other, plain, rtol=1e-4, atol=1e-5)
     assert not torch.allclose(plain, central.learn(start, 0.2, work, 6, weight=0.4, correction=along))
+
+
+@pytest.mark.parametrize(("name", "batch"), [("plain", 700), ("dropout", 700), ("module", 9)])
+def test_a_gradient_that_is_sent_is_that_of_the_first_step(models, name, batch):
+    """I-M1 rests on it: the step of PT and the gradient of 1-W have one batch, its statistics and dropout masks."""
+    model, draws = models[name], np.random.default_rng(1)
+    count = 2 * batch
+    x, y = draws.normal(size=(count, *model.input_shape)).astype(np.float32), draws.integers(0, 3, count)
+    central = CentralLearner(model, 3, LabelledSamples(x, y))
+    start, work = torch.from_numpy(initial(model, 1)), workload(count, batch, epochs=None, steps=1)
+    trained = model.parameters - model.buffer_values
+    stepped, gradient = central.learn(start, 1.0, work, 5), central.sample(start, work, 5)
+    torch.testing.assert_close((start - gradient)[:trained], stepped[:trained], rtol=1e-4, atol=1e-5)
+    assert not gradient[trained:].any()
+    same = torch.allclose(central.first_batch_gradient(start, work, 5), gradient, rtol=1e-3)
+    assert same == (name == "plain"), "measures are of the model as it is evaluated"

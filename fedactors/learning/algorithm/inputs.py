@@ -111,9 +111,9 @@ class CentralData(Protocol):
         ...
 
     def sample(self, x: Tensor, work: Workload, version: int) -> Tensor:
-        """Return the gradient at x of the mean loss over the first batch of round `version`; dropout is off."""
+        """Return the gradient at x along which the first step of round `version` goes, with the model in training."""
         ...
 
     def gradient(self, x: Tensor) -> Tensor:
-        """Return the gradient of the mean loss over all of D_0 at x."""
+        """Return the gradient of the mean loss over all of D_0 at x; dropout is off."""
         ...
