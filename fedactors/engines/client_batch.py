@@ -17,6 +17,7 @@ from fedactors.clip import Clip
 from fedactors.engines.added_loss import AddedLoss
 from fedactors.models.layers import Model
 from fedactors.models.losses import mean_loss
+from fedactors.models.torch_modules import given_tensors
 from fedactors.optim.client_optimizers import PLAIN, Optimizer
 from fedactors.workload import Workload
 
@@ -48,9 +49,18 @@ class DeviceDataset:
         return self.x.device.type
 
 
+def second_key(key: Tensor) -> Tensor:
+    """Return the key of the dropout masks under a second loss, for the `key` of those under the first; int64."""
+    return ~key
+
+
 @dataclass(frozen=True)
 class SecondLoss:
-    """A second loss in every step, on samples that clients were sent besides their model."""
+    """A second loss in every step, on samples that clients were sent besides their model.
+
+    The model is in training, as under the first loss; its dropout masks are others. Buffers are those that the client's
+    own batch leaves.
+    """
 
     dataset: DeviceDataset  # its model says which loss
     samples: Tensor  # (rows, steps, batch): indices of the samples of each step
@@ -66,10 +76,12 @@ class SecondLoss:
         chosen = self.samples[:rows, step]
         return self.dataset.x[chosen], self.dataset.y[chosen]
 
-    def loss(self, tensors: Sequence[Tensor], row: int, step: int) -> Tensor:
-        """Return the weighted mean loss of one step of a row."""
+    def loss(self, tensors: Sequence[Tensor], row: int, step: int, key: Tensor) -> Tensor:
+        """Return the weighted mean loss of one step of a row, whose dropout masks have a `key`."""
         chosen = self.samples[row, step]
-        return mean_loss(self.dataset.model, tensors, self.dataset.x[chosen], self.dataset.y[chosen]) * self.weight
+        x, y = self.dataset.x[chosen], self.dataset.y[chosen]
+        with given_tensors():
+            return mean_loss(self.dataset.model, tensors, x, y, second_key(key), step) * self.weight
 
 
 class PhaseStep(NamedTuple):

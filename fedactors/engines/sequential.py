@@ -91,7 +91,7 @@ def _take_steps(
         loss, total, written = batch_losses.of(order[first:last], step)
         total = total if rows.weight == 1.0 else total * rows.weight
         if rows.second_loss is not None:
-            total = total + rows.second_loss.loss(tensors, row, step)
+            total = total + rows.second_loss.loss(tensors, row, step, rows.keys[row])
         grads = _filled(torch.autograd.grad(total, tensors, allow_unused=True), tensors)
         found.append(loss.detach())
         with torch.no_grad():

@@ -14,7 +14,7 @@ from torch.func import grad, vmap
 from fedactors.data import batches
 from fedactors.engines.added_loss import added_to_samples, global_outputs, vmappable
 from fedactors.engines.base import LongestFirstEngine
-from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset
+from fedactors.engines.client_batch import BatchResult, ClientBatch, DeviceDataset, second_key
 from fedactors.engines.descent import LocalModels
 from fedactors.engines.local_work import AddedRule, LocalWork
 from fedactors.models.layers import Model
@@ -114,7 +114,8 @@ def gradient_of(
         if second is None:
             return minimised * weight, found
         samples, labels = further
-        return minimised * weight + sample_terms(second[0], tensors, samples, labels).average() * second[1], found
+        more = sample_terms(second[0], tensors, samples, labels, second_key(key), step)
+        return minimised * weight + more.average() * second[1], found
 
     gradient: Any = grad(total, has_aux=True)
 

@@ -20,8 +20,9 @@ SERVER = {
 NET = """
 from torch import nn
 
-def normed():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2))
+def normed(rate):
+    normed = nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU()
+    return nn.Sequential(nn.Flatten(), *normed, nn.Dropout(rate), nn.Linear(8, 2))
 """
 
 
@@ -51,18 +52,17 @@ def test_with_single_steps_on_all_central_data_pt_one_way_and_example_transfer_a
     np.testing.assert_allclose(models[2], models[0], rtol=1e-4, atol=1e-6)
 
 
-def test_pt_and_one_way_are_one_where_training_is_not_evaluation(tmp_path):
-    """I-M1 with BatchNorm and dropout, of parameters: statistics are the clients' after 1-W, and both sides' after PT.
-
-    Clients and centre have the masks of one (round, step) in both; Example Transfer draws others for its batches.
-    """
+@pytest.mark.parametrize(("rate", "names"), [(0.0, ("pt", "1w", "et")), (0.3, ("pt", "1w"))])
+def test_they_are_one_where_training_is_not_evaluation(tmp_path, rate, names):
+    """I-M1 with BatchNorm, of parameters: PT and 1-W have one mask of dropout, each client of ET has another one."""
     (tmp_path / "nets.py").write_text(NET)
-    task = {"model": {"name": "torch", "factory": f"{tmp_path}/nets.py:normed"}}
+    task = {"model": {"name": "torch", "factory": f"{tmp_path}/nets.py:normed", "arguments": {"rate": rate}}}
     one = {"local": {"steps": 1, "batch": 5}, "rounds": 1}
-    made = [scenario(named(f"mixed-{m}", central_batch=10_000), task, **one) for m in ("pt", "1w")]
+    made = [scenario(named(f"mixed-{name}", central_batch=10_000), task, **one) for name in names]
     trained = slice(-prepare(made[0]).model.buffer_values)
-    parallel, one_way = (run_of(tmp_path, each)["x"][trained] for each in made)
-    np.testing.assert_allclose(one_way, parallel, rtol=1e-4, atol=1e-6)
+    first, *others = (run_of(tmp_path, each)["x"][trained] for each in made)
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-4, atol=1e-6)
 
 
 def test_fsl_p_additive_is_parallel_training_on_the_same_batches(tmp_path):
