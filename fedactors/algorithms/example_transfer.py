@@ -5,10 +5,10 @@
     server:   x <- SERVEROPT(x, -sum pw_i D_i / sum pw_i, eta_s)
 
 Each client and step has a central batch of its own. Both gradients are those of a model in training; under dropout each
-has its masks. What `ds` does is different: it pools the samples into one data set
-instead of adding two losses. With a regulariser as central loss no sample travels and every client computes it in every
-step: the baseline of the paper's recommender. 1 model and the samples down (as many as K steps take, whatever the
-client got done), 1 up; a step takes the client as long as both losses need. A round without updates changes nothing.
+has its masks. What `ds` does is different: it pools the samples into one data set instead of adding two losses. With a
+regulariser as central loss no sample travels and every client computes it in every step: the baseline of the paper's
+recommender. 1 model and the samples down (as many as K steps take, whatever the client got done), 1 up; a step takes
+the client as long as both losses need. A round without updates changes nothing.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from math import prod
 from typing import ClassVar, Literal, NamedTuple
 
@@ -225,12 +226,10 @@ class Model:
 
     @cached_property
     def runs(self) -> Layers:
-        """Where its layers lie in the flat parameter vector."""
-        modules: dict[str, int] = {}
-        for tensor in self.tensors:
-            module = tensor.name.rpartition(".")[0]
-            modules[module] = modules.get(module, 0) + prod(tensor.shape)
-        return Layers(tuple(prod(tensor.shape) for tensor in self.tensors), tuple(modules.values()))
+        """Where its layers lie in the flat parameter vector; buffers are apart from the parameters of their layer."""
+        modules = groupby(self.tensors, lambda tensor: (tensor.buffer, tensor.name.rpartition(".")[0]))
+        each = tuple(prod(tensor.shape) for tensor in self.tensors)
+        return Layers(each, tuple(sum(prod(tensor.shape) for tensor in tensors) for _, tensors in modules))
 
     @cached_property
     def parameters(self) -> int:

@@ -37,6 +37,11 @@ def models(tmp_path):
     }
 
 
+def test_buffers_are_apart_from_the_parameters_of_their_layer(models):
+    """They come last in the vector: 12 * 8 + 8 of a dense layer, 2 * 8 of BatchNorm, 8 * 3 + 3, its 2 * 8 buffers."""
+    assert models["module"].runs.module == (104, 16, 27, 16)
+
+
 def test_samples_count_by_their_weights(models):
     """In a batch of all samples, 12 of which weigh 2 and the others nothing, the mean is that of the 12."""
     model, draws = replace(models["plain"], loss=LossDescription("cross_entropy", "class")), np.random.default_rng(2)
