@@ -285,6 +285,7 @@ def test_local_buffers_are_the_clients_own(scenario, tmp_path):
             "divided by what all steps of a trip weigh",
         ),
         ([HEAD, "server.dissimilarity_every=1"], "server.data"),
+        ([HEAD, "server.membership={name: vanilla, departures: auto}"], "decides by losses of the server's model"),
         (["server.personal=3"], "server.personal: "),
         (["server.algorithm=ditto", "server.local.optimizer=adam"], "own models are trained by SGD"),
     ],

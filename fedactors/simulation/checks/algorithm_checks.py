@@ -49,6 +49,12 @@ def refuse_personal(server: ServerOptions, setting: TaskSetting) -> None:
         )
     if server.dissimilarity_every is not None:
         raise ScenarioError("server.dissimilarity_every: compares gradients at one model (accepted: nothing personal)")
+    departures = getattr(server.membership, "departures", "")
+    if departures in ("auto", "lookahead"):
+        raise ScenarioError(
+            f"server.membership.departures: {departures} decides by losses of the server's model, in which parts that"
+            " stay at the clients are never trained (accepted: include or exclude, or nothing personal)"
+        )
 
 
 def _needs_the_whole_model(algorithm: Algorithm, setting: TaskSetting) -> str:
