@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fedactors.learning.algorithm import CentralData, Vectors
-    from fedactors.optim.client_optimizers import State, Stepped
+    from fedactors.optim.client_optimizers import Count, State, Stepped
 
 
 class LocalAMS(Adaptive):
@@ -51,12 +51,12 @@ class LocalAMS(Adaptive):
     corrects: bool
     """Whether m started from zero, so that it is bias-corrected."""
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """th <- th - alpha r."""
         ratio, state = self.adapted(grad, state, number)
         return params.add(ratio, alpha=-lr), state
 
-    def adapted(self, grad: Tensor, state: State, number: int) -> tuple[Tensor, State]:
+    def adapted(self, grad: Tensor, state: State, number: Count) -> tuple[Tensor, State]:
         """Return r = mh / (sqrt(Vhat) + eps), and the state with the moments of this step."""
         m, v = self.moments(grad, state)
         ratio = m.div(state["vhat"].sqrt().add_(self.eps))

@@ -24,7 +24,7 @@ from fedactors.optim.client_optimizers import Layerwise, Optimizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fedactors.optim.client_optimizers import State, Stepped
+    from fedactors.optim.client_optimizers import Count, State, Stepped
 
 
 class LocalLAMB(Layerwise, LocalAMS):
@@ -32,7 +32,7 @@ class LocalLAMB(Layerwise, LocalAMS):
 
     name: Literal["local-lamb"] = "local-lamb"  # type: ignore[assignment]
 
-    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: int, layers: Layers) -> Stepped:
+    def step(self, params: Tensor, grad: Tensor, state: State, lr: float, number: Count, layers: Layers) -> Stepped:
         """th^l <- th^l - alpha phi(|th^l|) u / |u|."""
         ratio, state = self.adapted(grad, state, number)
         return params.add(self.scaled(params, ratio, layers), alpha=-lr), state
