@@ -27,6 +27,8 @@ from fedactors.own_code.user_errors import in_a_line, told
 
 Function = Callable[[Tensor, Tensor], Any]
 
+_CURVES = ("auroc", "average_precision")  # areas under a curve of each class
+
 
 def kind_of(model: Model, y: Tensor) -> str:
     """Return what the labels of a model are: classes, values, or several labels at once."""
@@ -102,22 +104,40 @@ def _of_classes(functions: Any, name: str, seen: Tensor, y: Tensor, *, classes: 
         return (-seen[:, 0].log().sum() / len(y)).exp()
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "accuracy": ("accuracy", {"average": "micro"}),
-        "balanced_accuracy": ("accuracy", {"average": "macro"}),
+        "balanced_accuracy": ("accuracy", {"average": None}),
         "matthews": ("matthews_corrcoef", {}),
         "cohen_kappa": ("cohen_kappa", {}),
         "calibration_error": ("calibration_error", {}),
-        "auroc": ("auroc", {}),
-        "average_precision": ("average_precision", {}),
     }
+    if name in _CURVES:
+        return _of_curves(functions, name, seen.softmax(-1), y, classes)
+    answers = seen[:, 0].long() if view_of(MetricSpec(name), CLASS) == BEST else seen.softmax(-1)
+    if name == "matthews":
+        classes = max(classes, 3)  # of two, torchmetrics has other values than 0 where it is not defined
     called, options = calls.get(name) or _averaged(name)
-    if view_of(MetricSpec(name), CLASS) == BEST:
-        answers = seen[:, 0].long()
-    else:
-        answers = seen.softmax(-1)
-        if name in ("auroc", "average_precision") and classes == 2:
-            function = getattr(functions.classification, f"binary_{name}")
-            return torch.as_tensor(function(answers[:, 1], y))
-    return torch.as_tensor(getattr(functions.classification, f"multiclass_{called}")(answers, y, classes, **options))
+    found = torch.as_tensor(getattr(functions.classification, f"multiclass_{called}")(answers, y, classes, **options))
+    if name == "balanced_accuracy":
+        there = torch.bincount(y, minlength=classes) > 0
+        return (found * there / there.sum()).sum()
+    return found
+
+
+def _of_curves(functions: Any, name: str, answers: Tensor, y: Tensor, classes: int) -> Tensor:
+    """Return the mean over classes of the areas under their curves; of two classes the area of the second one."""
+    if classes == 2:
+        area = getattr(functions.classification, f"binary_{name}")(answers[:, 1], y)
+        return _mean_where_defined(name, area.reshape(1), y.sum().reshape(1), len(y))
+    each = getattr(functions.classification, f"multiclass_{name}")(answers, y, classes, average=None)
+    return _mean_where_defined(name, each, torch.bincount(y, minlength=classes), len(y))
+
+
+def _mean_where_defined(name: str, each: Tensor, positive: Tensor, samples: int) -> Tensor:
+    """Return the mean of the areas under the curves of `each` class, `(classes,)`, that are defined; NaN if none is.
+
+    It takes samples of the class, of which there are `positive`, `(classes,)`, and for the ROC curve others too.
+    """
+    defined = (positive > 0) & (positive < samples) if name == "auroc" else positive > 0
+    return each[defined].mean()
 
 
 def _averaged(name: str) -> tuple[str, dict[str, Any]]:
@@ -132,12 +152,11 @@ def _of_labels(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
         "matthews": ("matthews_corrcoef", {}),
         "exact_match": ("exact_match", {}),
         "hamming": ("hamming_distance", {"average": "micro"}),
-        "auroc": ("auroc", {}),
-        "average_precision": ("average_precision", {}),
     }
-    called, options = calls.get(name) or _averaged(name)
+    called, options = (name, {"average": None}) if name in _CURVES else calls.get(name) or _averaged(name)
     function = getattr(functions.classification, f"multilabel_{called}")
-    return torch.as_tensor(function(outputs, y, outputs.shape[-1], **options))
+    found = torch.as_tensor(function(outputs, y, outputs.shape[-1], **options))
+    return _mean_where_defined(name, found, y.sum(0), len(y)) if name in _CURVES else found
 
 
 def _of_values(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:

@@ -91,6 +91,38 @@ def test_two_classes_have_one_curve():
     assert value("auroc", CLASS, pair, y) == pytest.approx(sk.roc_auc_score(y, OUTPUTS[:, 0]), rel=1e-6)
 
 
+def _at(answers, classes):
+    return 3 * torch.nn.functional.one_hot(torch.as_tensor(answers), classes).float()
+
+
+def test_classes_that_no_sample_has_do_not_count():
+    """Scikit-learn's mean over the classes whose curve is defined; torchmetrics counts the others as 0."""
+    y = torch.tensor([2, 7] * 20)
+    perfect, wrong = _at(y, 10), _at([5] * 4 + [2, 7] * 18, 10)
+    assert value("auroc", CLASS, perfect, y) == value("average_precision", CLASS, perfect, y) == 1
+    assert value("balanced_accuracy", CLASS, wrong, y) == pytest.approx(0.9)  # scikit-learn's, 18 of 20 of both
+    there = [k for k in range(5) if k != 3]
+    some, chances = Y[Y != 3], CHANCES[Y != 3]
+    each = [sk.roc_auc_score(some == k, chances[:, k]) for k in there]
+    assert value("auroc", CLASS, OUTPUTS[Y != 3], some) == pytest.approx(np.mean(each), rel=1e-5)
+    mixed = MANY.clone()
+    mixed[:, 1], mixed[:, 4] = 0, 1
+    each = [sk.roc_auc_score(mixed[:, k], OUTPUTS[:, k]) for k in (0, 2, 3)]
+    assert value("auroc", LABELS, OUTPUTS, mixed) == pytest.approx(np.mean(each), rel=1e-5)
+    each = [sk.average_precision_score(mixed[:, k], OUTPUTS[:, k]) for k in (0, 2, 3, 4)]
+    assert value("average_precision", LABELS, OUTPUTS, mixed) == pytest.approx(np.mean(each), rel=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_where_all_labels_are_equal_there_is_no_roc_curve(classes):
+    y = torch.ones(20, dtype=torch.long)
+    assert math.isnan(value("auroc", CLASS, OUTPUTS.repeat(1, 2)[:20, :classes], y))
+    assert math.isnan(value("auroc", LABELS, OUTPUTS[:20], torch.ones(20, 5)))
+    assert value("average_precision", CLASS, OUTPUTS.repeat(1, 2)[:20, :classes], y) == pytest.approx(1)
+    assert math.isnan(value("average_precision", CLASS, OUTPUTS[:20, :2], torch.zeros_like(y)))
+    assert value("matthews", CLASS, _at([0] * 8 + [1] * 12, classes), y) == 0  # as scikit-learn's, with any classes
+
+
 def test_places_of_sequences_count_one_by_one_and_ignored_ones_not_at_all():
     outputs, y = OUTPUTS.view(20, 10, 5), Y.view(20, 10).clone()
     assert value("perplexity", CLASS, outputs, y) == pytest.approx(math.exp(sk.log_loss(Y, CHANCES)), rel=1e-5)
