@@ -102,9 +102,7 @@ class ModelEvaluator:
         if not some.all():
             chosen = torch.from_numpy(some).to(self._device)
             seen, labels = {name: column[chosen] for name, column in seen.items()}, labels[chosen]
-        loss = self._model.loss
-        ignored = loss.ignored if isinstance(loss, LossDescription) else None
-        found = measured_by(self._metrics, self._kind, seen, classes, labels, ignored)
+        found = measured_by(self._metrics, self._kind, seen, classes, labels, self._model.loss)
         return {prefix + name: value for name, value in found.items()}
 
     def _batch(self, tensors: list[Tensor], x: Tensor, y: Tensor, kept: OutputViews) -> dict[str, Float64]:

@@ -21,7 +21,7 @@ from fedactors.errors import DataError
 from fedactors.extras import needed
 from fedactors.learning.metric_views import view
 from fedactors.metric_names import BEST, CLASS, LABELS, VALUES, MetricSpec, judged_as, view_of, views_of
-from fedactors.models.layers import Model
+from fedactors.models.layers import Loss, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.own_code.user_errors import in_a_line, told
 
@@ -41,14 +41,18 @@ def kind_of(model: Model, y: Tensor) -> str:
 
 
 def measured(
-    specs: Sequence[MetricSpec], kind: str, outputs: Tensor, y: Tensor, ignored: int | None = None
+    specs: Sequence[MetricSpec], kind: str, outputs: Tensor, y: Tensor, loss: Loss | LossDescription = "cross_entropy"
 ) -> dict[str, float]:
     """Return the measures of `outputs`, `(n, …)`, against labels `y`; NaN where a measure is not defined.
+
+    The loss says which labels do not count, and what outputs are: of `poisson_nll` logarithms of the means, which are
+    what values are compared with. Functions of the user are given the outputs as they are.
+
 
     Raises DataError if a function of the user raises or returns no number, and what torch raises where memory lacks.
     """
     views = {name: view(name, outputs, y) for name in views_of(specs, kind)}
-    return measured_by(specs, kind, views, outputs.shape[-1] if outputs.dim() else 0, y, ignored)
+    return measured_by(specs, kind, views, outputs.shape[-1] if outputs.dim() else 0, y, loss)
 
 
 def measured_by(
@@ -57,7 +61,7 @@ def measured_by(
     views: Mapping[str, Tensor],
     classes: int,
     y: Tensor,
-    ignored: int | None = None,
+    loss: Loss | LossDescription = "cross_entropy",
 ) -> dict[str, float]:
     """Return the same of outputs of which there are only the `views` that the measures need; see `view`."""
     found = {}
@@ -66,29 +70,35 @@ def measured_by(
         if spec.factory is not None:
             found[spec.name] = _of_user(spec, seen, y)
         else:
-            found[spec.name] = _of_torchmetrics(spec.name, judged_as(spec.name, kind), seen, y, ignored, classes)
+            found[spec.name] = _of_torchmetrics(spec.name, judged_as(spec.name, kind), seen, y, loss, classes)
     return found
 
 
-def _rows(kind: str, outputs: Tensor, y: Tensor, ignored: int | None) -> tuple[Tensor, Tensor]:
+def _rows(kind: str, outputs: Tensor, y: Tensor, loss: Loss | LossDescription) -> tuple[Tensor, Tensor]:
     """Return outputs and labels with one row for each answer."""
+    named = loss if isinstance(loss, LossDescription) else None
     if kind == VALUES:
-        return outputs.double(), y.to(torch.float64).reshape(outputs.shape)
+        answers = outputs.double()
+        values = answers.exp() if named is not None and named.name == "poisson_nll" else answers
+        return values, y.to(torch.float64).reshape(outputs.shape)
     if kind == LABELS:
         return outputs.double().sigmoid(), y.long()
     places, labels = outputs.flatten(0, -2).double(), y.flatten()
+    ignored = None if named is None else named.ignored
     there = labels >= 0 if ignored is None else labels != ignored
     return (places, labels) if bool(there.all()) else (places[there], labels[there])
 
 
-def _of_torchmetrics(name: str, kind: str, outputs: Tensor, y: Tensor, ignored: int | None, classes: int) -> float:
+def _of_torchmetrics(
+    name: str, kind: str, outputs: Tensor, y: Tensor, loss: Loss | LossDescription, classes: int
+) -> float:
     functions = needed("torchmetrics.functional", "metrics")
     rules: dict[str, Callable[..., Tensor]] = {CLASS: _of_classes, VALUES: _of_values, LABELS: _of_labels}
     rule = partial(rules[kind], classes=classes) if kind == CLASS else rules[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of classes without samples, and of too few samples
         try:
-            value = rule(functions, name, *_rows(kind, outputs, y, ignored))
+            value = rule(functions, name, *_rows(kind, outputs, y, loss))
         except (ValueError, IndexError, RuntimeError) as error:
             if out_of_memory(error):
                 raise

@@ -11,6 +11,7 @@ from sklearn import metrics as sk
 from fedactors.errors import DataError
 from fedactors.learning.metrics import measured
 from fedactors.metric_names import CLASS, LABELS, METRICS, VALUES, MetricSpec, higher_is_better, info_of
+from fedactors.models.loss_description import LossDescription
 from fedactors.own_code.user_code import parse
 
 DRAWS = torch.Generator().manual_seed(0)
@@ -23,8 +24,8 @@ TRUE = VALUE[:, 0] + 0.5 * torch.randn(200, generator=DRAWS) + 3
 MANY = (OUTPUTS + torch.randn(200, 5, generator=DRAWS) > 0).float()
 
 
-def value(name, kind, outputs, y, ignored=None):
-    return measured([MetricSpec(name)], kind, outputs, y, ignored)[name]
+def value(name, kind, outputs, y, loss="cross_entropy"):
+    return measured([MetricSpec(name)], kind, outputs, y, loss)[name]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,17 @@ def test_measures_of_classes(name, wanted):
 )
 def test_measures_of_values(name, wanted):
     assert value(name, VALUES, VALUE, TRUE) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_counts_are_compared_with_the_means_whose_logarithms_a_model_answers(tmp_path):
+    """Means 3, 10 and 2 of counts 3, 10 and 1: |error| 0, 0 and 1. A function of the user is given logarithms."""
+    poisson, y = LossDescription("poisson_nll", "value"), torch.tensor([3.0, 10.0, 1.0])
+    answers = torch.tensor([[3.0], [10.0], [2.0]]).log()
+    for name, wanted in (("mae", 1 / 3), ("rmse", 3**-0.5), ("r2", sk.r2_score(y, [3, 10, 2]))):
+        assert value(name, VALUES, answers, y, poisson) == pytest.approx(wanted, rel=1e-5)
+    (tmp_path / "own.py").write_text("def largest(outputs, labels):\n    return outputs.max()\n")
+    own = MetricSpec("largest", parse("own.py:largest", tmp_path))
+    assert measured([own], VALUES, answers, y, poisson)["largest"] == pytest.approx(math.log(10))
 
 
 SHOWN = (OUTPUTS > 0).numpy()
@@ -129,7 +141,8 @@ def test_places_of_sequences_count_one_by_one_and_ignored_ones_not_at_all():
     y[:, 5:] = -100
     first = np.arange(200).reshape(20, 10)[:, :5].ravel()
     wanted = math.exp(sk.log_loss(Y[first], CHANCES[first], labels=range(5)))
-    assert value("perplexity", CLASS, outputs, y, ignored=-100) == pytest.approx(wanted, rel=1e-5)
+    padded = LossDescription("cross_entropy", "class", (("ignore_index", -100),))
+    assert value("perplexity", CLASS, outputs, y, padded) == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["r2", "pearson"])
