@@ -30,7 +30,7 @@ from fedactors.scenario.costs.secure_options import SecureTraffic
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.assigned_scenario import MemberCount
 from fedactors.transforms.chain import Chain, Way
-from fedactors.transforms.wire import layout_of
+from fedactors.transforms.wire import FLOAT, layout_of
 from fedactors.workload import IDLE, Workload, WorkloadTable, workload
 
 BYTES_PER_PARAMETER = 4  # float32
@@ -209,8 +209,8 @@ class Prepared:
             + self._saved(self.downlink, len(algorithm.sends), shared)
             + len(self.told) * BYTES_PER_PARAMETER / self.model_bytes
             + secure.down / self.model_bytes,
-            up=payload.up * shared * secure.bits / (8 * BYTES_PER_PARAMETER)
-            + self._saved(self.uplink, len(algorithm.changes), shared)
+            up=payload.up * shared * secure.bits / FLOAT
+            + self._saved(self.uplink, len(algorithm.changes), shared, secure.bits)
             + secure.up / self.model_bytes,
             once=payload.once
             + (1 - shared) * bool(self.pretraining.wanted)  # a client's first values, trained
@@ -226,7 +226,7 @@ class Prepared:
         """What secure aggregation adds to a trip; without it nothing, and values of 32 bits."""
         server = self.scenario.server
         if server.secure is None:
-            return SecureTraffic(0, 0, 8 * BYTES_PER_PARAMETER)
+            return SecureTraffic(0, 0, FLOAT)
         return server.secure.traffic(min(server.secure.group, self.setting.cohort + server.over_selection))
 
     @property
@@ -243,12 +243,13 @@ class Prepared:
         whole = chain.layout.size * BYTES_PER_PARAMETER
         return Missed(vectors * chain.bytes, max(0, vectors * (whole - chain.bytes)))
 
-    def _saved(self, chain: Chain | None, vectors: int, shared: float) -> float:
-        """Return by how much transforms change what is sent, in model sizes: below 0 where they save."""
+    def _saved(self, chain: Chain | None, vectors: int, shared: float, bits: int = FLOAT) -> float:
+        """Return by how much transforms change what is sent, in model sizes; a value left out saves its `bits`."""
         if chain is None:
             return 0.0
         message = chain.bytes + self.travelling_buffers * BYTES_PER_PARAMETER
-        return vectors * (message / self.model_bytes - shared)
+        unsent = self.model.parameters - len(self.personal) - self.travelling_buffers - chain.layout.size
+        return vectors * ((message + unsent * (FLOAT - bits) / 8) / self.model_bytes - shared)
 
     @property
     def ahead(self) -> int:

@@ -70,6 +70,13 @@ def test_a_trip_by_hand():
     assert plain.downloaded == 1_100_000_000
 
 
+def test_what_a_mask_leaves_out_costs_the_bits_of_the_group():
+    """Of 610 values 10 are of the bias: 600 values of 18 bits are 1,350 bytes. In the clear it is 2,400 of 2,440."""
+    uplink = [{"name": "mask", "frozen": ["*.bias"]}]
+    assert prepare(scenario(uplink=uplink)).wire["up"] == 1350 + 384
+    assert prepare(scenario(uplink=uplink, secure=None)).wire["up"] == 2400
+
+
 def orders(heard):
     outcomes = (Outcome.COMPLETE if one else Outcome.OFFLINE for one in heard)
     return Orders.of(Order(k, 0, 2, 2, outcome, 0, 1, 2, 3, 1, 1) for k, outcome in enumerate(outcomes))

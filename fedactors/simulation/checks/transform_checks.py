@@ -49,7 +49,7 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
     if server.secure is not None and not chain.sums_whole:
         raise ScenarioError(
             "server.uplink: secure aggregation sums whole vectors, and compressed ones cannot be summed (accepted:"
-            " clip, adaptive-clip and noise; server.secure.bits says how long a value is)"
+            " clip, adaptive-clip, mask and noise; server.secure.bits says how long a value is)"
         )
     if chain.noise is not None and server.aggregation.single:
         raise ScenarioError(
