@@ -27,20 +27,24 @@ class Evaluator(Worker):
         if (validation := evaluation_set.validation) is not None:
             self._validation = ModelEvaluator(task.model, validation, "cpu", task.metrics)
         self._holdout = task.holdout
+        central = evaluation_set.central
+        self._central = np.zeros(0, np.int64) if central is None else np.flatnonzero(central)
         self._personal = task.personal
         self._on_all = task.evaluates_on_all
 
     def evaluate(self, public: Vectors, audience: np.ndarray | None = None) -> dict[str, float]:
         """Return the measures of the model in `public` on the test set, or on the hold-out data of an audience.
 
-        `audience` is a mask, `(clients,)`. An audience without hold-out data has no measures. Those of the samples for
+        `audience` is a mask, `(clients,)`. What is like the central learner's data is no client's, and counts with any
+        audience; one without hold-out data has no measures. Those of the samples for
         validation, where there are some, stand beside those of the test set.
         """
         if audience is None or self._holdout is None:
             validation = {} if self._validation is None else of_validation(self._validation.evaluate(public["x"]))
             return self._evaluator.evaluate(public["x"]) | validation
         held = [self._holdout.of(client) for client in np.flatnonzero(audience).tolist()]
-        return self._evaluator.evaluate(public["x"], np.concatenate([np.zeros(0, np.int64), *held]))
+        further = self._central if any(map(len, held)) else self._central[:0]
+        return self._evaluator.evaluate(public["x"], np.concatenate([*held, further]))
 
     def evaluate_clients(
         self, public: Vectors, version: int, clients: Sequence[int], *kept: Vectors | None

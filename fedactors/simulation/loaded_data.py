@@ -15,6 +15,7 @@ from fedactors.data.base import Data, Info, LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.on_demand import OnDemandSplit
 from fedactors.data.partitions.assignment import Split
+from fedactors.data.partitions.natural import NaturalPartition
 from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.data.validation import with_validation
 from fedactors.errors import DataError, ScenarioError
@@ -23,6 +24,7 @@ from fedactors.learning.training_task import SampleVariants, TrainingData, on_de
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.scenario.server_options import ServerOptions
+from fedactors.simulation.checks.tested_clients import holds_out
 from fedactors.workload import FineTuning
 
 if TYPE_CHECKING:
@@ -121,6 +123,19 @@ def evaluation_set_of(data: Data) -> EvaluationSet:
     if data.validation_x is not None and data.validation_y is not None:
         validation = EvaluationSet(data.validation_x, data.validation_y, data.validation_central)
     return EvaluationSet(data.test_x, data.test_y, data.test_central, validation=validation)
+
+
+def holdout_of(prepared: Prepared, data: Data) -> Split | None:
+    """Return which test samples each client holds out, if clients do: of those that are not like the central data."""
+    scenario = prepared.scenario
+    if not holds_out(scenario.server):
+        return None
+    partition, among = scenario.task.partition, (scenario.devices, scenario.seed)
+    if data.test_central is None or isinstance(partition, NaturalPartition):  # where the data say whose samples are
+        return partition.holdout(data, *among)
+    rows = np.flatnonzero(~data.test_central)
+    held = partition.holdout(replace(data, test_x=data.test_x[rows], test_y=data.test_y[rows]), *among)
+    return Split(held.offsets, rows[held.indices])
 
 
 def own_of(prepared: Prepared, data: Data, split: Split | ReassignedSplit | None) -> LabelledSamples:

@@ -25,7 +25,6 @@ from fedactors.run_files.files import METRICS
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.checks.prepare_task import runs_own_code
-from fedactors.simulation.checks.tested_clients import holds_out
 from fedactors.simulation.fleet_choice import (
     FleetKind,
     has_centre,
@@ -35,7 +34,7 @@ from fedactors.simulation.fleet_choice import (
     refuse_idle,
     refuse_lacking,
 )
-from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, own_of
+from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, holdout_of, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
@@ -251,7 +250,7 @@ def load(prepared: Prepared) -> Loaded:
         tuple(prepared.workloads),
         prepared.setting,
         before,
-        task.partition.holdout(data, scenario.devices, scenario.seed) if holds_out(server) else None,
+        holdout_of(prepared, data),
         server.selection.steers,
         engine=scenario.engine,
         personal=prepared.personal,

@@ -13,10 +13,11 @@ import yaml
 from fedactors import Scenario, load_run, run
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
+from fedactors.fleet.evaluator import Evaluator
 from fedactors.learning.client_evaluation import client_model
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.training_task import ClientMeasures
-from fedactors.models.network import forward, views
+from fedactors.models.network import forward, initial, views
 from fedactors.run_files import client_metrics
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
@@ -54,6 +55,20 @@ def scenario(tmp_path):
         return Scenario.load(file, overrides)
 
     return made
+
+
+def test_clients_hold_out_nothing_that_is_like_the_central_data(scenario):
+    """The whole test set is held out but for labels 0 to 4; these count with the members that the server looks at."""
+    split = ["task.split={name: labels, central: [0, 1, 2, 3, 4]}", "task.partition=iid"]
+    task, _, test, _ = load(prepare(scenario(*split)))
+    assert np.array_equal(np.sort(task.holdout.indices), np.flatnonzero(test.y > 4))
+    audience, evaluator = np.arange(20) < 3, Evaluator(task, test)
+    measures = evaluator.evaluate({"x": initial(task.model, 3)}, audience)
+    own = np.concatenate([task.holdout.of(client) for client in range(3)])
+    rows = np.concatenate([own, np.flatnonzero(test.y < 5)])
+    assert measures == ModelEvaluator(task.model, test).evaluate(initial(task.model, 3), rows)
+    assert "central_loss" in measures
+    assert evaluator.evaluate({"x": initial(task.model, 3)}, np.zeros(20, bool)) == {}
 
 
 def played(scenario, folder, **options):
