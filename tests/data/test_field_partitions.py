@@ -12,6 +12,7 @@ from fedactors.data.partitions.partition import ClassPartition
 from fedactors.data.partitions.quantity import QuantityPartition
 from fedactors.data.partitions.shards import ShardPartition
 from fedactors.data.partitions.sizes import dirichlet_sizes
+from fedactors.data.sets.digits import Digits
 from fedactors.errors import ScenarioError
 from tests.examples import drawn
 
@@ -90,6 +91,32 @@ def test_test_samples_are_held_out_in_the_same_way():
     held = ShardPartition().holdout(data, 5, 0)
     for client in range(5):
         assert set(test_y[held.of(client)]) <= set(y[train.of(client)])
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        ShardPartition(),
+        ShardPartition(shards=1),
+        QuantityPartition(alpha=0.5, least=2),
+        DirichletPartition(alpha=0.1),
+        DirichletPartition(alpha=0.5, samples=3),
+        DirichletPartition(alpha=0.5, samples=40, replace=True),
+        DirichletPartition(alpha=5.0, by="label", least=1),
+        DirichletPartition(alpha=0.5, of="quantities"),
+    ],
+)
+@pytest.mark.parametrize("clients", [40, 400])
+def test_all_test_samples_are_held_out_once_with_labels_that_a_client_learns(partition, clients):
+    """Of 400 clients some hold out nothing, as there are 360 test samples."""
+    data = Digits().load(0, clients)
+    counts = tuple(np.bincount(data.y, minlength=10).tolist())
+    sizes = partition.sizes(Info("digits", len(data.y), len(data.test_y), (64,), 10, counts), clients, 0)
+    train, held = partition.split(data.y, 10, sizes, 0), partition.holdout(data, clients, 0)
+    assert np.array_equal(np.sort(held.indices), np.arange(360))
+    if not isinstance(partition, QuantityPartition) and partition != DirichletPartition(alpha=0.5, of="quantities"):
+        for client in range(clients):
+            assert set(data.test_y[held.of(client)]) <= set(data.y[train.of(client)])
 
 
 @pytest.mark.parametrize(

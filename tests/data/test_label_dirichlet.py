@@ -8,8 +8,9 @@ from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
 from fedactors.data.base import Data, Info
+from fedactors.data.partitions.assignment import Split, assign_alike
 from fedactors.data.partitions.dirichlet import DirichletPartition
-from fedactors.data.partitions.label_dirichlet import alike, cut
+from fedactors.data.partitions.label_dirichlet import cut
 from fedactors.errors import DataError, ScenarioError
 from fedactors.simulation.checks.check import check
 from fedactors.streams import Purpose, stream
@@ -162,7 +163,9 @@ def test_test_samples_are_held_out_in_the_same_proportions_of_each_label():
     assert np.array_equal(np.sort(held.indices), np.arange(len(test)))
     wanted = train / train.sum(0) * np.bincount(test)
     assert (np.abs(table(test, held, 8) - wanted) < 1.01).all()
-    assert np.array_equal(alike(np.array([[0, 3], [0, 1]]), np.array([4, 8])), [[2, 6], [2, 2]])
+    split, trained, test = Split(np.array([0, 3, 4]), np.arange(4)), np.repeat([1], 4), np.repeat([0, 1], [4, 8])
+    by_hand = assign_alike(split, trained, test, 2, 5)  # three of label 1 to one; label 0, which is nobody's, to both
+    assert np.array_equal(table(test, by_hand, 2)[:, :2], [[2, 6], [2, 2]])
 
 
 @pytest.mark.parametrize(

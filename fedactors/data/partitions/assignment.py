@@ -60,6 +60,29 @@ def assign(
     return Split(_offsets(shares.sum(axis=1)), indices)
 
 
+def assign_alike(split: Split, trained: Int64, labels: Int64, classes: int, seed: int) -> Split:
+    """Give all samples of another part, with `labels` `(m,)`, to clients as `split` does those with `trained` `(n,)`.
+
+    Of each label below `classes` a client gets the part that it has in `split`, by shares that are cut in the order of
+    clients, so that no client gets a label that it does not have; a label that nobody has is spread evenly.
+    """
+    clients = len(split.offsets) - 1
+    held = trained[split.indices]
+    by_label = np.argsort(held, kind="stable")  # clients stay in ascending order
+    holders = np.repeat(np.arange(clients, dtype=np.int64), np.diff(split.offsets))[by_label]
+    bounds = _offsets(np.bincount(held, minlength=classes))
+    pools, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for label, count in enumerate(np.bincount(labels, minlength=classes).tolist()):
+        known = holders[bounds[label] : bounds[label + 1]]
+        among = known if len(known) else np.arange(clients, dtype=np.int64)
+        pools.append(_pool(labels, label, count, seed, Purpose.HOLDOUT))
+        ends = np.arange(1, count + 1) * len(among)  # sample j of `count` goes with place ceil(j n / count) of n
+        owners.append(among[-(-ends // count) - 1])
+    owner = np.concatenate(owners)
+    indices = np.concatenate(pools)[np.argsort(owner, kind="stable")]
+    return Split(_offsets(np.bincount(owner, minlength=clients)), indices)
+
+
 def contiguous(sizes: Int64) -> Split:
     """Return the split of samples that already lie client by client."""
     return Split(_offsets(sizes), np.arange(sizes.sum(), dtype=np.int64))

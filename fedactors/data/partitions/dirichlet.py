@@ -11,8 +11,14 @@ from typing_extensions import Self
 
 from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split, assign
-from fedactors.data.partitions.label_dirichlet import LEAST, alike, label_shares
-from fedactors.data.partitions.partition import AssignedPartition, check_announced, one_pool, refuse_other_labels
+from fedactors.data.partitions.label_dirichlet import LEAST, label_shares
+from fedactors.data.partitions.partition import (
+    AssignedPartition,
+    check_announced,
+    held_as_trained,
+    one_pool,
+    refuse_other_labels,
+)
 from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.streams import Purpose, stream
@@ -108,14 +114,14 @@ class DirichletPartition(AssignedPartition):
         return self._assigned(labels, shares, seed)
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
-        """Return which test samples each client holds out; by label, of each label the part that it has in training."""
-        if self.by == "client":
+        """Return which test samples each client holds out: of each label the part that it has in training.
+
+        Where that is not known, as data are assigned anew in every round, or where each client is to have so many
+        `test_samples`, they are drawn by the same law; so they are of quantities, which are of all labels alike.
+        """
+        if self.of == "quantities" or self.reallocate or self.test_samples is not None:
             return super().holdout(data, clients, seed)
-        shares = self._by_label(np.bincount(data.strata, minlength=data.strata_count), clients, seed)
-        labels = data.strata_of(data.test_y)
-        held = self.model_copy()
-        held._purpose = Purpose.HOLDOUT
-        return held._assigned(labels, alike(shares, np.bincount(labels, minlength=data.strata_count)), seed)
+        return held_as_trained(self, data, clients, seed)
 
     def _by_label(self, counts: Int64, clients: int, seed: int) -> Int64:
         return label_shares(self.alpha, counts, clients, self.least or LEAST, seed)

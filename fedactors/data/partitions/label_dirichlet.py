@@ -71,13 +71,3 @@ def cut(shares: Float64, count: int) -> Int64:
     bounds = np.minimum((np.cumsum(shares) * count).astype(np.int64), count)
     bounds[-1] = count
     return np.diff(bounds, prepend=0)
-
-
-def alike(shares: Int64, counts: Int64) -> Int64:
-    """Return how many of other samples with `counts` of each label each client gets, cut as `shares` cut theirs.
-
-    Samples of labels of which `shares` have none are spread evenly.
-    """
-    known = np.where(shares.sum(0) > 0, shares, 1).astype(np.float64)
-    columns = [cut(column / column.sum(), count) for column, count in zip(known.T, counts.tolist(), strict=True)]
-    return np.stack(columns, axis=1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt, PrivateAttr
 
 from fedactors.data.base import Data, Info
-from fedactors.data.partitions.assignment import Split, assign, supplied
+from fedactors.data.partitions.assignment import Split, assign, assign_alike, supplied
 from fedactors.data.partitions.sizes import Samples, drawn, even
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
@@ -71,6 +71,15 @@ def held_out(alike: Spread, data: Data, clients: int, seed: int) -> Split:
     counts = tuple(np.bincount(labels, minlength=data.strata_count).tolist())
     info = Info("test set", len(data.test_y), 0, data.test_x.shape[1:], data.classes, counts, kind=data.kind)
     return alike.split(labels, data.strata_count, alike.sizes(info, clients, seed), seed)
+
+
+def held_as_trained(spread: Spread, data: Data, clients: int, seed: int) -> Split:
+    """Return which test samples each client holds out: of each label the part that it has in training, all once."""
+    trained, classes = data.strata, data.strata_count
+    counts = tuple(np.bincount(trained, minlength=classes).tolist())
+    info = Info("training set", len(trained), 0, data.x.shape[1:], data.classes, counts, kind=data.kind)
+    split = spread.split(trained, classes, spread.sizes(info, clients, seed), seed)
+    return assign_alike(split, trained, data.strata_of(data.test_y), classes, seed)
 
 
 def refuse_other_labels(info: Info, name: str) -> None:

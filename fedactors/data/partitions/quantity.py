@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import PositiveInt, PrivateAttr
+import numpy as np
+from pydantic import PositiveInt
 
 from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split
-from fedactors.data.partitions.partition import held_out, one_pool
+from fedactors.data.partitions.partition import one_pool
 from fedactors.data.partitions.sizes import Concentration, dirichlet_sizes
 from fedactors.errors import ScenarioError
 from fedactors.options import Options
@@ -23,7 +24,6 @@ class QuantityPartition(Options):
     """Concentration: the smaller, the more unequal."""
     least: PositiveInt = 1
     """Samples that every client has at the least."""
-    _purpose: Purpose = PrivateAttr(default=Purpose.PARTITION)
 
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if the data are too few."""
@@ -36,10 +36,10 @@ class QuantityPartition(Options):
 
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
-        return one_pool(labels, sizes, seed, replace=False, purpose=self._purpose)
+        return one_pool(labels, sizes, seed, replace=False, purpose=Purpose.PARTITION)
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
         """Return which test samples each client holds out, as unequally many as training samples."""
-        alike = self.model_copy(update={"least": max(1, min(self.least, len(data.test_y) // clients))})
-        alike._purpose = Purpose.HOLDOUT
-        return held_out(alike, data, clients, seed)
+        tests = len(data.test_y)
+        sizes = dirichlet_sizes(self.alpha, tests, clients, seed, min(self.least, tests // clients))
+        return one_pool(np.zeros(tests, np.int64), sizes, seed, replace=False, purpose=Purpose.HOLDOUT)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import PositiveInt, PrivateAttr
+from pydantic import PositiveInt
 
 from fedactors.data.base import Data, Info, Int64
 from fedactors.data.partitions.assignment import Split
-from fedactors.data.partitions.partition import held_out, refuse_other_labels
+from fedactors.data.partitions.partition import held_as_trained, refuse_other_labels
 from fedactors.data.partitions.sizes import even
 from fedactors.errors import ScenarioError
 from fedactors.options import Options
@@ -26,7 +26,6 @@ class ShardPartition(Options):
     name: Literal["shards"] = "shards"
     shards: PositiveInt = 2
     """Shards of each client."""
-    _purpose: Purpose = PrivateAttr(default=Purpose.PARTITION)
 
     def sizes(self, info: Info, clients: int, seed: int) -> Int64:
         """Return the samples of each client, `(clients,)`. Raises ScenarioError if there are fewer than shards."""
@@ -41,7 +40,7 @@ class ShardPartition(Options):
     def split(self, labels: Int64, classes: int, sizes: Int64, seed: int) -> Split:
         """Return which samples each client holds; see `Partition.split`."""
         clients = len(sizes)
-        shuffled = stream(seed, self._purpose, 1).permutation(len(labels))
+        shuffled = stream(seed, Purpose.PARTITION, 1).permutation(len(labels))
         order = shuffled[np.argsort(labels[shuffled], kind="stable")]
         bounds = np.concatenate([[0], np.cumsum(even(len(labels), self.shards * clients))])
         pieces = np.split(order, bounds[1:-1])
@@ -49,10 +48,8 @@ class ShardPartition(Options):
         return Split(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), indices.astype(np.int64))
 
     def holdout(self, data: Data, clients: int, seed: int) -> Split:
-        """Return which test samples each client holds out: the shards of the same numbers."""
-        alike = self.model_copy()
-        alike._purpose = Purpose.HOLDOUT
-        return held_out(alike, data, clients, seed)
+        """Return which test samples each client holds out: of each label the part that it has in training."""
+        return held_as_trained(self, data, clients, seed)
 
     def _given(self, clients: int, seed: int) -> Int64:
         """Return the shards of each client, `(clients, shards)`."""
