@@ -119,6 +119,16 @@ def test_all_test_samples_are_held_out_once_with_labels_that_a_client_learns(par
             assert set(data.test_y[held.of(client)]) <= set(data.y[train.of(client)])
 
 
+def test_test_samples_of_labels_that_nobody_has_are_nobodys():
+    """Six clients of one label each, 20 samples of it: four labels of ten lie at no client."""
+    data, partition = Digits().load(0, 6), ClassPartition(classes=1, samples=20)
+    held = partition.holdout(data, 6, 0)
+    hosted = partition.hosted(10, 6, 0)[:, 0]
+    assert np.array_equal(np.sort(held.indices), np.flatnonzero(np.isin(data.test_y, hosted)))
+    for client in range(6):
+        assert set(data.test_y[held.of(client)]) == {hosted[client]}
+
+
 @pytest.mark.parametrize(
     ("partition", "kind", "clients", "message"),
     [

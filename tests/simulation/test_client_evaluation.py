@@ -12,7 +12,7 @@ import yaml
 
 from fedactors import Scenario, load_run, run
 from fedactors.cli.main import main
-from fedactors.errors import RunFolderError
+from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.fleet.evaluator import Evaluator
 from fedactors.learning.client_evaluation import client_model
 from fedactors.learning.evaluation import ModelEvaluator
@@ -69,6 +69,16 @@ def test_clients_hold_out_nothing_that_is_like_the_central_data(scenario):
     assert measures == ModelEvaluator(task.model, test).evaluate(initial(task.model, 3), rows)
     assert "central_loss" in measures
     assert evaluator.evaluate({"x": initial(task.model, 3)}, np.zeros(20, bool)) == {}
+
+
+def test_more_test_samples_than_there_are_are_refused_before_a_run(scenario):
+    partition = "task.partition={name: iid, test_samples: 19}"
+    with pytest.raises(
+        ScenarioError, match=r"test_samples: 380 wanted by 20 clients, \"digits\" has 360 \(accepted: f"
+    ):
+        prepare(scenario(partition))
+    assert prepare(scenario(partition, "server.evaluation=null"))
+    assert prepare(scenario(partition, "task.partition.replace=true"))
 
 
 def played(scenario, folder, **options):

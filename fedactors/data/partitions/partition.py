@@ -237,13 +237,16 @@ class ClassPartition(AssignedPartition):
         return hosted
 
     def _shares(self, counts: Int64, hosted: Int64, sizes: Int64) -> Int64:
-        """Return how many samples of each of its labels a client gets, of the shape of `hosted`."""
+        """Return how many samples of each of its labels a client gets, of the shape of `hosted`.
+
+        Test samples of labels that lie at no client are nobody's; no training sample may be lost.
+        """
         if self.samples is not None:
             extra = np.arange(self.classes) < sizes[:, None] % self.classes
             return sizes[:, None] // self.classes + extra
         hosts = np.bincount(hosted.ravel(), minlength=len(counts))
         orphans = np.flatnonzero((hosts == 0) & (counts > 0))
-        if len(orphans):
+        if len(orphans) and self._purpose is Purpose.PARTITION:
             raise ScenarioError(
                 f"{_WHERE}: label {orphans[0]} lies at no client, {counts[orphans[0]]:,} samples are lost"
                 "; accepted: more clients, more classes per client, or a number of samples"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedactors.data.partitions.natural import NaturalPartition
+from fedactors.data.partitions.partition import AssignedPartition
 from fedactors.errors import ScenarioError
 from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.prepared import Prepared
@@ -16,10 +17,13 @@ def holds_out(server: ServerOptions) -> bool:
 
 
 def check_test_clients(prepared: Prepared) -> None:
-    """Refuse to give test samples to clients of which none has any. Raises ScenarioError."""
+    """Refuse to give test samples to clients of which none has any, or more than there are. Raises ScenarioError."""
+    if not holds_out(prepared.scenario.server):
+        return
+    _refuse_too_many(prepared)
     found = prepared.info.test_clients
     natural = isinstance(prepared.scenario.task.partition, NaturalPartition)
-    if not natural or found is None or found.known or not holds_out(prepared.scenario.server):
+    if not natural or found is None or found.known:
         return
     asks = "membership" if prepared.scenario.server.membership is not None else "evaluation"
     if found.untrained:
@@ -31,6 +35,19 @@ def check_test_clients(prepared: Prepared) -> None:
         " (accepted: test samples by client, of clients that train; another partition than natural; or"
         " server.evaluation.on: test, the whole test set)"
     )
+
+
+def _refuse_too_many(prepared: Prepared) -> None:
+    """Refuse more `test_samples` of all clients than there are, unless they are drawn again. Raises ScenarioError."""
+    partition, info = prepared.scenario.task.partition, prepared.info
+    clients = prepared.scenario.devices
+    if not isinstance(partition, AssignedPartition) or partition.test_samples is None or partition.replace:
+        return
+    if (wanted := partition.test_samples * clients) > info.test_size:
+        raise ScenarioError(
+            f'task.partition.test_samples: {wanted:,} wanted by {clients:,} clients, "{info.name}" has'
+            f" {info.test_size:,} (accepted: fewer test samples, fewer clients, or replace: true)"
+        )
 
 
 def remarks_on_test_clients(prepared: Prepared) -> list[str]:
