@@ -56,6 +56,31 @@ def test_a_loss_without_gradients_is_refused(tried):
         tried("cut", weights="w")
 
 
+def test_a_metric_is_tried_at_the_client_with_the_fewest_labels(tmp_path):
+    """Scikit-learn's log_loss wants as many labels as there are columns, and a client of two labels has ten columns."""
+    (tmp_path / "own.py").write_text(
+        "from sklearn.metrics import log_loss\n"
+        "def ll(outputs, labels):\n    return log_loss(labels.numpy(), outputs.softmax(1).numpy())\n"
+    )
+    metrics = [{"name": "ll", "factory": "own.py:ll", "higher_is_better": False}]
+    task = {"dataset": "digits", "model": "logistic", "partition": {"name": "classes", "classes": 2}}
+    check(scene(tmp_path, task | {"metrics": metrics}, 20))
+    judging = {"evaluation": {"every": 2, "clients": "all"}}
+    with pytest.raises(DataError, match=r"own\.py:ll.*line 3.*at client \d+, which .* with 2 labels"):
+        check(scene(tmp_path, task | {"metrics": metrics}, 20, **judging))
+    check(scene(tmp_path, task | {"metrics": metrics, "partition": "iid"}, 4, **judging))
+
+
+def test_a_metric_is_tried_on_what_the_run_gives_it(tmp_path):
+    """Under bce that is two columns, of which the first is 0."""
+    code = CODE + "\ndef right(outputs, labels):\n    return (outputs[:, 0] == 0).all() * (outputs[:, 1] != 0).any()\n"
+    (tmp_path / "own.py").write_text(code)
+    dataset = {"name": "torch", "factory": "own.py:data", "label": "y", "arguments": {"weighted": False}}
+    metrics = [{"name": "right", "factory": "own.py:right", "higher_is_better": True}]
+    task = {"dataset": dataset, "model": "logistic", "partition": "iid", "loss": "bce", "metrics": metrics}
+    assert check(scene(tmp_path, task))
+
+
 def test_check_loads_no_large_data_to_try_a_loss(tmp_path, monkeypatch):
     """What `check` does not try, the run does: `cut` has no gradient."""
     (tmp_path / "own.py").write_text(CODE)

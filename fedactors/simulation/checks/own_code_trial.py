@@ -1,7 +1,8 @@
 """Tries a module, a loss and metrics of the user once, on a few of the data, before anything runs.
 
 The loss of a batch is computed at the first model, in training mode; metrics are computed of as many outputs as
-there are test samples, the outputs of the first few of them over and over.
+there are test samples, the outputs of the first few of them over and over; where clients are
+evaluated on test samples of their own, also of those of one client.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from torch import Tensor
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import DataError, naming
+from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.metrics import kind_of, measured
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.metric_names import MetricSpec
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import returned
-from fedactors.models.losses import outputs_of
+from fedactors.models.losses import outputs_of, scores
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
 from fedactors.own_code.user_code import telling
@@ -37,6 +39,8 @@ def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, 
             _try_step(task.model, samples, task.seed)
         if _own_metrics(task) and len(test.y):
             _try_metrics(task, test)
+            if (evaluation := prepared.scenario.server.evaluation) is not None and evaluation.on == "held_out":
+                _try_at_a_client(task, test)
 
 
 def _trains_by_own_code(model: Model) -> bool:
@@ -100,7 +104,26 @@ def _try_metrics(task: TrainingTask, test: EvaluationSet) -> None:
     """Compute the user's metrics. Raises DataError if one raises, or returns no number."""
     x, _ = _batch(test.x, test.y)
     flat = torch.from_numpy(initial(task.model, task.seed))
-    few = forward(task.model, views(task.model, flat), x)
+    tensors = views(task.model, flat)
+    few = scores(task.model, tensors, forward(task.model, tensors, x))
     y = torch.from_numpy(test.y)
     outputs = few[torch.arange(len(y)) % len(few)]
     measured(_own_metrics(task), kind_of(task.model, y), outputs, y)
+
+
+def _try_at_a_client(task: TrainingTask, test: EvaluationSet) -> None:
+    """Compute the user's metrics as at the client that holds out the fewest labels. Raises DataError if one raises."""
+    assert task.holdout is not None
+    held = ((client, task.holdout.of(client)) for client in range(len(task.workloads)))
+    some = ((len(np.unique(test.y[rows])), len(rows), client) for client, rows in held if len(rows))
+    if (least := min(some, default=None)) is None:
+        return
+    labels, count, client = least
+    evaluator = ModelEvaluator(task.model, test, metrics=_own_metrics(task))
+    try:
+        evaluator.evaluate(initial(task.model, task.seed), task.holdout.of(client))
+    except DataError as error:
+        raise DataError(
+            f"{error}; so it is at client {client}, which is evaluated on {count:,} test samples with {labels:,} labels"
+            " (accepted: a number, such as NaN, for any labels)"
+        ) from error
