@@ -40,8 +40,8 @@ def spending_of(server: ServerOptions) -> Spending | None:
     return spending_on(noise_of(server), clip, server.privacy.delta, plain)
 
 
-def sentences(server: ServerOptions) -> list[str]:
-    """Return what is guaranteed and what is not; nothing where there is no noise."""
+def sentences(server: ServerOptions, devices: int) -> list[str]:
+    """Return what is guaranteed to so many devices, and what is not; nothing where there is no noise."""
     noise = noise_of(server)
     if noise is None:
         return []
@@ -49,7 +49,14 @@ def sentences(server: ServerOptions) -> list[str]:
         return [f"privacy: noise with a {_own(noise)} of its own guarantees nothing (a multiplier behind a clip does)"]
     if server.privacy is None:
         return ["privacy: noise is added, and epsilon is not counted (server.privacy: {delta: 1e-5} counts it)"]
-    return [f"privacy: epsilon at delta {server.privacy.delta:g} holds {_trust(noise)} {_HOLDS}; {_NOT}"]
+    delta = server.privacy.delta
+    found = [f"privacy: epsilon at delta {delta:g} holds {_trust(noise)} {_HOLDS}; {_NOT}"]
+    if delta * devices >= 1 and noise.name != "laplace":  # whose epsilon is pure
+        found.append(
+            f"privacy: delta {delta:g} is not below one over the {devices:,} devices, so that all of one of them may"
+            f" become known (well below it is usual, such as {0.1 / devices:.0e})"
+        )
+    return found
 
 
 def _own(noise: Noise) -> str:

@@ -20,6 +20,7 @@ from fedactors.models.network import initial
 from fedactors.report.html import write as write_report
 from fedactors.simulation import runner
 from fedactors.simulation.checks.check import check
+from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import resume
 from fedactors.simulation.verify import verify
@@ -107,6 +108,16 @@ def test_check_says_what_holds_and_what_does_not():
     assert any("epsilon is not counted" in one for one in found)
     found = check(small(uplink=[{"name": "gaussian", "deviation": 1.0}]))["notes"]
     assert any("guarantees nothing" in one for one in found)
+
+
+@pytest.mark.parametrize(("delta", "name", "said"), [(0.1, "gaussian", 1), (0.09, "gaussian", 0), (0.5, "laplace", 0)])
+def test_a_delta_of_one_over_the_devices_is_too_large(delta, name, said):
+    """Of ten devices; the epsilon of Laplace noise is pure."""
+    clip = {"name": "clip", "norm": 1.0, "order": 1 if name == "laplace" else 2}
+    found = meanings(small(uplink=[clip, {"name": name, "multiplier": 1.0}], privacy={"delta": delta}))
+    notes = [one for one in found if f"delta {delta} is not below one over the 10 devices" in one]
+    assert len(notes) == said
+    assert all("such as 1e-02" in one for one in notes)
 
 
 def test_the_noise_of_a_tree_adds_up_to_that_of_its_nodes():

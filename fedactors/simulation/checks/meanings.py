@@ -27,7 +27,8 @@ def meanings(scenario: Scenario) -> list[str]:
     """
     found = [*_attackers(scenario), *_shares(scenario), *_plain_mean(scenario)]
     found += [*_lost_digits(scenario), *_losses(scenario), *weights_drawn(scenario)]
-    return [*found, *sentences(scenario.server), *rate_of_one(scenario), *weights_of_timing(scenario)]
+    found += sentences(scenario.server, scenario.devices)
+    return [*found, *rate_of_one(scenario), *weights_of_timing(scenario)]
 
 
 def _attackers(scenario: Scenario) -> list[str]:
