@@ -13,6 +13,7 @@ from fedactors.job_limits import usable_cores
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.population import GroupOptions
 from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.training_tasks import training_task_of
 
 FleetKind = Literal["ray", "local"]
 
@@ -130,16 +131,5 @@ def refuse_engine(prepared: Prepared) -> None:
     if scenario.engine is None:
         return
     from fedactors.learning.trainer import check_engine
-    from fedactors.learning.training_task import TrainingTask
 
-    algorithm, workloads = scenario.server.algorithm, tuple(prepared.workloads)
-    task = TrainingTask(
-        prepared.model,
-        algorithm,
-        scenario.seed,
-        workloads,
-        prepared.setting,
-        engine=scenario.engine,
-        clip=scenario.server.local.clip,
-    )
-    check_engine(task, "cuda" if scenario.cluster.gpus_per_actor else "cpu")
+    check_engine(training_task_of(prepared), "cuda" if scenario.cluster.gpus_per_actor else "cpu")

@@ -23,18 +23,10 @@ from fedactors.learning.chunks import most_together
 from fedactors.learning.training_task import SampleVariants, TrainingData, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.scenario.server_options import ServerOptions
 from fedactors.simulation.checks.tested_clients import holds_out
-from fedactors.workload import FineTuning
 
 if TYPE_CHECKING:
     from fedactors.simulation.prepared import Prepared
-
-
-def fine_tuning_of(server: ServerOptions) -> FineTuning | None:
-    """Return what clients do before they are evaluated, if they do anything."""
-    fine = server.evaluation.fine_tune if server.evaluation else None
-    return None if fine is None else FineTuning(fine.epochs, fine.steps, fine.batch or server.local.batch, fine.lr)
 
 
 def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | None, TrainingData]:

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from fedactors import bits
 from fedactors.fleet.base import Fleet
-from fedactors.learning.combining import Aggregation
-from fedactors.learning.traffic.deviation import DeviationWeights
-from fedactors.learning.training_task import (
-    ServerExamples,
-    TrainingTask,
-    share,
-)
+from fedactors.learning.training_task import ServerExamples, share
 from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.run_files.files import METRICS
@@ -34,7 +28,7 @@ from fedactors.simulation.fleet_choice import (
     refuse_idle,
     refuse_lacking,
 )
-from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, fine_tuning_of, holdout_of, own_of
+from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, holdout_of, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
@@ -48,7 +42,7 @@ from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import beginning, past_of, recorded_rows, refuse_others, where_to_go_on
-from fedactors.workload import PretrainingWork
+from fedactors.simulation.training_tasks import training_task_of
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
@@ -234,46 +228,10 @@ def _draw(folder: Path, prepared: Prepared, clock: Clock, progress: Progress, *,
 
 def load(prepared: Prepared) -> Loaded:
     """Load the data, assign them to clients; return (training task, clients' samples, test set, server's samples)."""
-    scenario = prepared.scenario
-    task = scenario.task
-    server = scenario.server
+    server = prepared.scenario.server
     data, split, samples = clients_data(prepared)
     own = own_of(prepared, data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(own, server.algorithm.central_work(prepared.setting).batch))
-    before = PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None
-    evaluation = server.evaluation
-    training_task = TrainingTask(
-        prepared.model,
-        server.algorithm,
-        scenario.seed,
-        tuple(prepared.workloads),
-        prepared.setting,
-        before,
-        holdout_of(prepared, data),
-        server.selection.steers,
-        engine=scenario.engine,
-        personal=prepared.personal,
-        personal_steps=prepared.personal_steps,
-        evaluates_on_all=evaluation is not None and evaluation.on == "test",
-        fine_tuning=fine_tuning_of(server),
-        evaluates_own=evaluation is None or evaluation.model == "own",
-        clip=server.local.clip,
-        metrics=tuple(metric.spec() for metric in task.metrics),
-        aggregation=_single_rule(prepared),
-        given=server.algorithm.given(prepared.model.parameters),
-        uplink=prepared.uplink,
-        downlink=prepared.downlink,
-        attackers=prepared.update_attackers,
-    )
     samples = share(samples, own) if server.algorithm.shares else samples
-    return training_task, samples, evaluation_set_of(data), own
-
-
-def _single_rule(prepared: Prepared) -> Aggregation | None:
-    """Return what combines single updates; None where they are summed."""
-    server = prepared.scenario.server
-    if beta := server.timing.deviation:
-        return DeviationWeights(beta=beta)
-    rule: Aggregation = server.aggregation
-    return rule if rule.single else None
+    return training_task_of(prepared, holdout_of(prepared, data)), samples, evaluation_set_of(data), own

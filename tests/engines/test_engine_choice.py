@@ -1,5 +1,6 @@
 """Which engine a run uses: the first that suits, or the one that the scenario names."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedactors.engines.sequential import SequentialEngine
 from fedactors.engines.vmap import VmapEngine
 from fedactors.errors import ScenarioError
 from fedactors.learning.chunks import chunk_sizes
+from fedactors.learning.trainer import check_engine
 from fedactors.models.layers import Model, TensorSpec
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
 from fedactors.models.paper_models import LambCnn, Logistic, Mlp
@@ -20,6 +22,9 @@ from fedactors.optim.client_optimizers import PLAIN, ClientAdam
 from fedactors.own_code.user_code import Reference
 from fedactors.registry import BUILTIN, lookup
 from fedactors.simulation.checks.check import check
+from fedactors.simulation.fleet_choice import refuse_engine
+from fedactors.simulation.prepare import prepare
+from fedactors.simulation.runner import load
 from fedactors.workload import workload
 from tests.engines.toy_engine import ToyEngine
 
@@ -115,6 +120,27 @@ def test_an_engine_that_does_not_support_the_work_is_refused_before_anything_sta
     assert not (tmp_path / "run").exists()
     with pytest.raises(ScenarioError, match=message):
         check(wrong)
+
+
+@pytest.mark.parametrize(
+    "changes", [(), ('server.personal=["1.*"]', "server.alternate={steps: 2}")], ids=["", "phases"]
+)
+def test_the_check_of_an_engine_and_a_run_accept_the_same(changes):
+    """Not every engine can train the personal part of a model before the shared one."""
+    found = {}
+    for name in BUILTIN["engines"]:
+        prepared = prepare(scenario(f"task.engine={name}", *changes))
+        task = load(prepared)[0]
+        found[name] = _accepts(lambda prepared=prepared: refuse_engine(prepared))
+        assert found[name] == _accepts(lambda task=task: check_engine(task, "cpu"))
+    assert found["dense_gram"] is not bool(changes)
+
+
+def _accepts(call):
+    with suppress(ScenarioError):
+        call()
+        return True
+    return False
 
 
 def test_an_unknown_engine_is_named_with_those_there_are():

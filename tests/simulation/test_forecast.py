@@ -49,8 +49,10 @@ def test_a_round_is_its_longest_path_or_all_its_work():
         ("server.algorithm=scaffold", "server.participation=uniform"),
         ("server.algorithm=fsl", "server.data={name: iid, samples: 20}", "server.participation=uniform"),
         ("task.model={name: mlp, hidden: [16], dropout: 0.5}",),
+        ('server.personal=["1.*"]', "server.alternate={steps: 2}", "server.downlink=[{name: topk, share: 0.1}]"),
+        ("server.aggregation=median", "server.participation=uniform", "population.0.attack=sign-flip"),
     ],
-    ids=["fedavg", "scaffold", "fsl", "dropout"],
+    ids=["fedavg", "scaffold", "fsl", "dropout", "personal", "attacked"],
 )
 def test_every_engine_can_be_timed(change):
     prepared = prepared_with(*change)

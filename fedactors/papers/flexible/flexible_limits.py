@@ -25,7 +25,7 @@ from fedactors.papers.experiment import Measures, ResultTable
 from fedactors.papers.figures import Figure
 from fedactors.papers.verdicts import Claim, Floor
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.participation_laws import laws_of
+from fedactors.simulation.inspect.participation_laws import laws_of
 from fedactors.simulation.resume import checkpoint
 
 Float64 = NDArray[np.float64]

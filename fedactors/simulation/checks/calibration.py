@@ -26,6 +26,7 @@ from fedactors.learning.training_task import Chunk, TrainingData, TrainingTask
 from fedactors.models.network import initial
 from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.training_tasks import training_task_of
 from fedactors.workload import workload
 
 _SECONDS = 0.7  # of timing for each of the engine, the server's learning and an evaluation
@@ -61,18 +62,8 @@ def measure(
     prepared: Prepared, tasks: Sequence[RoundTask], device: str, hosts: int, budget: Budget | None = None
 ) -> Speeds:
     """Time the engine on noise, in chunks as the first rounds have them, as far as the `budget` goes."""
-    server = prepared.scenario.server
     x, y = _noise(prepared.info)
-    training_task = TrainingTask(
-        prepared.model,
-        server.algorithm,
-        prepared.scenario.seed,
-        tuple(prepared.workloads),
-        prepared.setting,
-        engine=prepared.scenario.engine,
-        clip=server.local.clip,
-        uplink=prepared.uplink,
-    )
+    training_task = training_task_of(prepared)
     trainer = Trainer(training_task, TrainingData(x, y, _Noise(prepared.held)), device)
     if (
         found := _unaffordable(prepared, trainer, tasks, budget, lambda: _evaluated(prepared, x, y, device))
