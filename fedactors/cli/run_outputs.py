@@ -65,6 +65,8 @@ class RunOutput(Participation):
     best: NotRequired[dict[str, Any]]
     branched_after: NotRequired[list[int]]  # of a branch: the rounds after which it, and the runs before it, began
     ahead: NotRequired[dict[str, float]]  # spent before the first round, in the columns of metrics
+    loss_function: str  # its name, or file:name of one of the user's
+    tests_by_seed: bool  # whether another seed may have other test samples
     made_with: dict[str, str]
     made_with_before: NotRequired[dict[str, str]]
     cost: NotRequired[float]

@@ -58,6 +58,7 @@ class Info:
     variants: int = 1  # in which each training sample is kept
     test_clients: TestedClients | None = None  # None: not known before the data are loaded, or no data by client
     validation_size: int = 0  # samples by which settings are chosen and runs end; none of them is a test sample
+    tests_by_seed: bool = True  # whether another seed may have other test samples; False where all have the same
 
     @property
     def outputs(self) -> int:

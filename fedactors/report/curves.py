@@ -116,8 +116,10 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
 
 
 def _loss_of(runs: Sequence[Records]) -> str:
-    """Return what the axis of losses says: cross entropy, unless a scenario names a loss."""
-    return "loss" if any("\n  loss:\n" in records.scenario for records in runs) else "cross-entropy"
+    """Return what the axis of losses says: which loss it is, unless runs differ in that, or do not say it."""
+    found = {str(records.summary.get("loss_function", "")).replace("_", " ") for records in runs}
+    name = found.pop() if len(found) == 1 else ""
+    return f"loss ({name})" if name else "loss"
 
 
 def _loss(runs: Sequence[Records], names: Sequence[str]) -> Chart:

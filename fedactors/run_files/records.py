@@ -88,6 +88,11 @@ class Records:
         return self.directions.get(without_part(column)) if known is None else known
 
     @property
+    def tests_by_seed(self) -> bool:
+        """Whether a run with another seed may have other test samples: also where the summary says nothing."""
+        return self.summary.get("tests_by_seed") is not False
+
+    @property
     def validated(self) -> bool:
         """Whether there are samples for validation, on which models were evaluated beside the test samples."""
         return bool(np.isfinite(self.metrics[f"{VALIDATION}loss"]).any())

@@ -24,8 +24,6 @@ from fedactors.study.study_cells import SEED, Label, StudyCell
 
 _LEAST, _MOST = 0.01, 1e6  # of values that are written with three decimals
 _ROUNDING = 1e-12  # differences below are no more than errors of rounding
-_MADE_BY_SEED = ("synthetic", "languages", "clustered_ratings")  # data sets with other test samples for each seed
-_CUT_BY_PLACE = "texts"  # the data set whose `test_share` is the same samples for each seed
 Figures = Mapping[str, float | None]  # by the names of MEASURES; None where there is none, or it was never reached
 
 
@@ -247,17 +245,9 @@ def validated(rows: Sequence[StudyRow]) -> bool:
 def tests_mixed(rows: Sequence[StudyRow]) -> bool:
     """Return whether test samples of one seed may be samples for validation of another.
 
-    They may where a share of the test samples is put aside, and these are drawn or made by the seed of a run.
+    They may where a share of the test samples is put aside, and these may be others for another seed.
     """
     if len({one.seed for one in rows}) < 2:
         return False
-    tasks = [task for one in rows if isinstance(task := one.scenario.get("task"), dict)]
-    return any(task.get("validation") is not None and _by_seed(task.get("dataset")) for task in tasks)
-
-
-def _by_seed(dataset: Any) -> bool:
-    """Whether the test samples of a data set, as a resolved scenario has it, depend on the seed."""
-    if not isinstance(dataset, dict):
-        return dataset in _MADE_BY_SEED
-    shared = dataset.get("test_share") is not None and dataset.get("name") != _CUT_BY_PLACE
-    return shared or dataset.get("name") in _MADE_BY_SEED
+    tasks = [(one, task) for one in rows if isinstance(task := one.scenario.get("task"), dict)]
+    return any(task.get("validation") is not None and one.records.tests_by_seed for one, task in tasks)

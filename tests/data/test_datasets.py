@@ -8,7 +8,11 @@ import pytest
 from fedactors.data.base import Data, Info, verified
 from fedactors.data.sets.digits import Digits
 from fedactors.data.sets.mnist import VARIABLE, Mnist
+from fedactors.data.sets.ratings import ClusteredRatings
+from fedactors.data.sets.synthetic_data import SyntheticData
+from fedactors.data.user.table_data import TableData
 from fedactors.errors import DataError
+from fedactors.starters.starter_dataset import StarterDataset
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("FEDACTORS_SHARED", REPOSITORY.parent / "shared")) / "data"
@@ -26,6 +30,35 @@ def test_digits_are_what_they_announce():
     assert data.y.dtype == data.test_y.dtype == np.int64
     assert (data.x.min(), data.x.max()) == (0, 1)
     assert data.clients is data.test_clients is None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda folder: Digits(),
+        lambda folder: StarterDataset(),
+        lambda folder: SyntheticData(),
+        lambda folder: ClusteredRatings(users=20),
+        lambda folder: rows(folder, test=table(folder, "b.csv", 7)),
+        lambda folder: rows(folder, test_share=0.4),
+    ],
+    ids=["digits", "starter", "synthetic", "ratings", "files", "share of a file"],
+)
+def test_whether_the_seed_makes_other_test_samples_is_known_of_the_data(made, tmp_path):
+    data = made(tmp_path)
+    found = [data.load(seed, 12) for seed in (0, 1)]
+    same = all(np.array_equal(*(getattr(one, part) for one in found)) for part in ("test_x", "test_y"))
+    assert data.info(0, 12).tests_by_seed is not same
+
+
+def table(folder, name, rows):
+    path = folder / name
+    path.write_text("a,label\n" + "".join(f"{k},{k % 2}\n" for k in range(rows)))
+    return str(path)
+
+
+def rows(folder, **test):
+    return TableData(name="csv", train=table(folder, "a.csv", 20), label="label", **test)
 
 
 def test_digits_keep_a_fifth_of_each_class_for_testing():

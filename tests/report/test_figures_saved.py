@@ -74,7 +74,7 @@ def test_the_numbers_of_a_figure_are_those_of_the_run(shown, finished):
     assert [float(row["accuracy on the test set"]) for row in found] == pytest.approx([row["accuracy"] for row in rows])
     series = rows_of(shown, "loss")
     assert [row["series"] for row in series] == ["clients, while they train"] * 6 + ["test set"] * 6
-    assert [float(row["cross-entropy"]) for row in series[6:]] == pytest.approx([row["loss"] for row in rows])
+    assert [float(row["loss (cross entropy)"]) for row in series[6:]] == pytest.approx([row["loss"] for row in rows])
     assert [float(row["virtual time (seconds)"]) for row in found] == pytest.approx(
         [r["virtual_seconds"] for r in rows]
     )

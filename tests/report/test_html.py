@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
+from fedactors.report.curves import learning
 from fedactors.report.html import write, write_many
 from fedactors.report.palette import RUNS
 from fedactors.report.timeline.device_timeline import timeline
@@ -54,6 +56,19 @@ def test_a_run_is_told_whole(finished):
         assert (re.search(rf" {outcome.replace('_', ' ')} +{count:,} ", text) is not None) == (count > 0)
     drawn = [item["target_id"] for item in charts_of(page)]
     assert drawn == ["accuracy", "loss", "rounds", "steps", "clients", "traffic", "timeline"]
+
+
+def test_the_axis_of_losses_names_the_loss_of_all_runs(finished):
+    run = read(finished)
+    squared = replace(run, summary=run.summary | {"loss_function": "squared"})
+    old = replace(run, summary={})
+
+    def label(*runs):
+        return learning(runs, "ab"[: len(runs)])[1].model.yaxis.axis_label
+
+    assert label(run, run) == "loss (cross entropy)"
+    assert label(squared) == "loss (squared)"
+    assert label(run, squared) == label(squared, old) == label(old) == "loss"
 
 
 def test_a_replay_leaves_out_what_was_not_learned(replayed):

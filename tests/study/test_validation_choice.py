@@ -80,22 +80,20 @@ MIXED = "; but test samples differ by seed, and those of one seed may be validat
 
 
 @pytest.mark.parametrize(
-    ("task", "seeds", "mixed"),
+    ("share", "seeds", "by_seed", "mixed"),
     [
-        ({"validation": 0.2, "dataset": {"name": "synthetic"}}, (0, 1), True),
-        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": 0.2}}, (0, 1), True),
-        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": 0.2}}, (0,), False),
-        ({"validation": 0.2, "dataset": {"name": "csv", "test_share": None}}, (0, 1), False),
-        ({"validation": None, "dataset": {"name": "csv", "test_share": 0.2, "validation": "a.csv"}}, (0, 1), False),
-        ({"validation": 0.2, "dataset": {"name": "texts", "test_share": 0.1}}, (0, 1), False),
-        ({"validation": 0.2, "dataset": {"name": "digits"}}, (0, 1), False),
+        (0.2, (0, 1), True, True),
+        (0.2, (0, 1), None, True),  # what is not known may be so
+        (0.2, (0, 1), False, False),
+        (0.2, (0,), True, False),
+        (None, (0, 1), True, False),
     ],
-    ids=str,
 )
-def test_a_note_says_where_test_samples_of_a_seed_are_for_validation_of_another(tmp_path, task, seeds, mixed):
+def test_a_note_says_where_test_samples_of_a_seed_are_for_validation_of_another(tmp_path, share, seeds, by_seed, mixed):
     rows = rows_of(tmp_path)
     for one in tmp_path.glob("*/scenario.yaml"):
-        one.write_text(yaml.safe_dump({"name": "made", "task": {"metrics": [], **task}}))
+        one.write_text(yaml.safe_dump({"name": "made", "task": {"metrics": [], "validation": share}}))
+        one.with_name("summary.json").write_text(json.dumps({} if by_seed is None else {"tests_by_seed": by_seed}))
     rows = {
         name: [replace(one, records=read(one.folder, tables=False)) for one in runs if one.seed in seeds]
         for name, runs in rows.items()

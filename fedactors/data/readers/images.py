@@ -83,7 +83,8 @@ class ImageFiles(Options):
         train, test = labels
         rows, test_size = self._train_rows(train), len(self._test_rows(test))
         counts = tuple(np.bincount(train[rows], minlength=self.kept()).tolist())
-        return Info(self.name, len(rows), test_size, self.published().input_shape, self.kept(), counts)
+        shape = self.published().input_shape
+        return Info(self.name, len(rows), test_size, shape, self.kept(), counts, tests_by_seed=False)
 
     def check(self) -> None:
         """Look for the files. Raises DataError if they are not there."""
@@ -116,6 +117,7 @@ class ImageFiles(Options):
             whole.input_shape,
             kept,
             None if counts is None or shorter else counts[:kept],
+            tests_by_seed=False,
         )
 
     def _train_rows(self, labels: Int64) -> Int64:

@@ -59,7 +59,14 @@ class CelebA(Options):
         sizes = np.array([len(rows) for rows in faces.clients], dtype=np.int64)
         shape = (3, self.side, self.side)
         return Info(
-            self.name, int(sizes.sum()), len(faces.test), shape, 2, client_sizes=sizes, central_size=len(faces.central)
+            self.name,
+            int(sizes.sum()),
+            len(faces.test),
+            shape,
+            2,
+            client_sizes=sizes,
+            central_size=len(faces.central),
+            tests_by_seed=False,
         )
 
     def check(self) -> None:

@@ -35,7 +35,7 @@ class Mnist(Options):
         """Return sizes and shapes; they depend on neither argument, and no file is opened."""
         side = _SIDE // self.pool
         test_size = min(10_000, self.test_limit or 10_000)
-        return Info("mnist", 60_000, test_size, (1, side, side), 10, _TRAIN_COUNTS)
+        return Info("mnist", 60_000, test_size, (1, side, side), 10, _TRAIN_COUNTS, tests_by_seed=False)
 
     def check(self) -> None:
         """Look for the four files. Raises DataError if one is missing."""

@@ -71,6 +71,7 @@ class Texts(Options):
             central_size=len(cut.central),
             inputs=(InputPart("", (self.length,), integer=True),),
             kind="sequence",
+            tests_by_seed=False,
         )
 
     def check(self) -> None:

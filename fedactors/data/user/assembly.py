@@ -66,6 +66,7 @@ def assembled(parts: RawParts, form: Form, name: str) -> LoadedData:
         weighted=data.weights is not None,
         test_clients=test_clients,
         validation_size=sum(map(len, further)),
+        tests_by_seed=parts.tests_by_seed,
     )
     return LoadedData(info, data)
 

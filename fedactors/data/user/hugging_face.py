@@ -93,7 +93,7 @@ class HuggingFaceData(UserData):
             owners = owner_column(found[keys.owner][:], str(self.path))
         chosen = held_back(len(found), self.test_share, owners, seed, str(self.path))
         train, test = (found.select(np.flatnonzero(rows)) for rows in (~chosen, chosen))
-        return RawParts(self._part(train, "train", keys), self._part(test, "test", keys))
+        return RawParts(self._part(train, "train", keys), self._part(test, "test", keys), tests_by_seed=True)
 
     def _part(self, part: Any, which: str, keys: Keys) -> RawPart:
         return read_part(part, f"{self.path}: {which}", keys)

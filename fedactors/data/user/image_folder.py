@@ -55,7 +55,7 @@ class ImageFolderData(UserData):
             chosen = held_back(len(whole), self.test_share, whole.owners, seed, self.called())
             train, test = _taken(whole, ~chosen), _taken(whole, chosen)
             validation = None
-        parts = RawParts(train, test, validation)
+        parts = RawParts(train, test, validation, self.test_share is not None)
         for which, part in parts.there.items():
             if unknown := sorted({*part.labels.tolist()} - {*train.labels.tolist()}):
                 raise DataError(f'{self.path}: no training image is in a folder "{unknown[0]}", {which} images are')

@@ -18,6 +18,7 @@ class RawParts(NamedTuple):
     train: RawPart
     test: RawPart
     validation: RawPart | None = None
+    tests_by_seed: bool = False  # whether the seed draws which samples are for testing
 
     @property
     def there(self) -> dict[str, RawPart]:

@@ -86,7 +86,8 @@ class TableData(UserData):
             owners = None if owners is None else owners[~chosen]
         x, *further = encoded([train, *(table for table, _ in others)], rules)
         read = [_raw(table, inputs, whose, keys) for (table, whose), inputs in zip(others, further, strict=True)]
-        return RawParts(_raw(train, x, owners, keys), *read)
+        validation = read[1] if self.validation else None
+        return RawParts(_raw(train, x, owners, keys), read[0], validation, tests_by_seed=self.test is None)
 
     def _checked_part(self, table: ReadTable, rules: ColumnRules, keys: Keys) -> tuple[ReadTable, Any]:
         """Return a further file, and whose its rows are. Raises DataError if it lacks a column."""

@@ -70,7 +70,8 @@ class TorchData(UserData):
             found = function(**self.arguments)
         with telling(self.factory, "an item of its data raised", DataError):
             parts = parts_of(found, where)
-            return RawParts(**{which: read_clients(part, f"{where}: {which}", keys) for which, part in parts.items()})
+            read = {which: read_clients(part, f"{where}: {which}", keys) for which, part in parts.items()}
+        return RawParts(read["train"], read["test"], read.get("validation"))
 
     def _function(self) -> Callable[..., Any]:
         """Return the user's function. Raises DataError if it is none."""

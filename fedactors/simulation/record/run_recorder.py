@@ -126,6 +126,8 @@ class RunRecorder:
         return {
             **said,
             **totals,
+            "loss_function": str(self._prepared.model.loss),
+            "tests_by_seed": self._prepared.info.tests_by_seed,
             "remarks": remarks(self._prepared, totals["virtual_seconds"]),
             **({} if self._privacy is None else {"epsilon": self._privacy.epsilon, "delta": self._privacy.delta}),
             **wall,
