@@ -13,6 +13,8 @@ from fedactors.papers.verdicts import Claim, Floor
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 from fedactors.study.study_cells import Label as Label
 
+EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
+_FURTHER = ("loss_sd", "max_gt2", "max_bt2")  # what else is known of some runs
 Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
 
 
@@ -28,20 +30,23 @@ class Measures(NamedTuple):
     """What is kept of a run; None where it was not measured or never reached."""
 
     accuracy: float  # rolling, at the end
-    t90: int  # rounds
+    t90: int | None  # rounds
     t50: int | None  # rounds to 50 % accuracy
-    sd20: float
+    sd20: float | None
     xi2: float | None  # means over the rounds measured
     g2: float | None
-    wall: float  # seconds
+    wall: float | None  # seconds
     curve: tuple[Evaluation, ...] = ()  # of every round that was examined
     further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
     folder: Path | None = None  # of the run
 
     def figure(self, name: str) -> Any:
-        """Return a measure by its name, None if there is none."""
-        known = name in self._fields or isinstance(getattr(type(self), name, None), property)
-        return getattr(self, name) if known else self.further.get(name)
+        """Return a measure by its name, None if this run has none. Raises KeyError if no run can have it."""
+        if name in self._fields or isinstance(getattr(type(self), name, None), property):
+            return getattr(self, name)
+        if not name.endswith(EXAMINED) and name not in _FURTHER:
+            raise KeyError(f'no measure "{name}"')
+        return self.further.get(name)
 
     @property
     def rounds(self) -> int:
@@ -74,8 +79,8 @@ class Measures(NamedTuple):
         return next((point.accuracy for point in self.curve if point.round == round), None)
 
 
-DIVERGED = Measures(0.0, 0, None, 0.0, None, None, 0.0)
-"""What counts of a run that ended in NaN or Inf, where runs are compared to find the best."""
+DIVERGED = Measures(0.0, None, None, None, None, None, None)
+"""What is kept of a run that ended in NaN or Inf: its model gets nothing right, and nothing else counts of it."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,6 @@ class ResultTable:
     rows: Sequence[tuple[Mapping[str, Label], Measures]]
     floors: Sequence[Floor] = ()  # the first that is meant for a run counts
 
-    def values(self, measure: str, **labels: Label) -> list[float]:
-        """Return a measure of every run at `labels`. Raises KeyError if there is none."""
-        return [measures.figure(measure) for measures in self.runs(**labels)]
-
     def runs(self, **labels: Label) -> list[Measures]:
         """Return every run at `labels`. Raises KeyError if there is none."""
         found = [measures for at, measures in self.rows if all(at.get(axis) == label for axis, label in labels.items())]
@@ -97,7 +98,7 @@ class ResultTable:
         return found
 
     def mean(self, measure: str, **labels: Label) -> Figure:
-        """Return a measure at `labels`, of each run (repeat). Raises KeyError if there is none."""
+        """Return a measure at `labels`, of each run (repeat). Raises KeyError if there is no such run or measure."""
         return self.figure(lambda run: run.figure(measure), **labels)
 
     def figure(self, value: Callable[[Measures], float | None], **labels: Label) -> Figure:

@@ -8,15 +8,13 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from fedactors.errors import DivergedError
-from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Label, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, EXAMINED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
 from fedactors.study.run_folders import failure
 from fedactors.study.runs import StudyRun, finished
 from fedactors.study.study_cells import SEED, StudyCell
 from fedactors.study.worker_processes import each
-
-_EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
 
 _HALF_WAY = ("loss", "spreadout")  # kept of the last evaluation in the first half of the rounds
 
@@ -113,7 +111,7 @@ def _half_way(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def _examined_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean of each quantity that the last of `rows` has, over the rows that have it."""
-    names = [name for name in rows[-1] if name.endswith(_EXAMINED)]
+    names = [name for name in rows[-1] if name.endswith(EXAMINED)]
     return {name: fmean(row[name] for row in rows if name in row) for name in names}
 
 

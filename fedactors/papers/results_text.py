@@ -41,7 +41,7 @@ def data(experiment: Experiment, table: ResultTable, claims: Sequence[Claim]) ->
         "runs": [{**at, **_numbers(found, experiment.columns)} for at, found in table.rows],
         "beside": experiment.beside(table),
         "claims": [claim_data(claim) for claim in claims],
-        "wall_seconds": round(sum(found.wall for _, found in table.rows), 1),
+        "wall_seconds": round(sum(found.wall or 0.0 for _, found in table.rows), 1),
     }
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import at_least, at_most, counted, less, more, narrow, observed, printed, rising
-from fedactors.papers.experiment import Evaluation, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, Evaluation, Measures, ResultTable
 from fedactors.papers.figures import Figure, highest, lowest
 from fedactors.papers.flexible.flexible_claims import _in_order, rebounds
+from fedactors.papers.results_text import grouped, shown
 from fedactors.papers.verdicts import Claim, ClaimVerdict, Floor, succeeded
 
 HOLDS, FAILS, NOT_LEARNT, TOO_CLOSE = ClaimVerdict
@@ -89,8 +90,8 @@ def test_a_floor_is_an_accuracy_after_enough_rounds(accuracy, rounds, learnt):
 
 
 def test_a_floor_can_be_a_loss_and_be_meant_for_some_runs():
-    rows = [({"method": name, "seed": 1}, run(0.1, 20)._replace(further={"hinge": 0.4})) for name in ("FL", "PT")]
-    table = ResultTable(rows, (Floor(0.5, "hinge", most=True, where={"method": "FL"}), Floor(0.5)))
+    rows = [({"method": name, "seed": 1}, run(0.1, 20)._replace(further={"loss": 0.4})) for name in ("FL", "PT")]
+    table = ResultTable(rows, (Floor(0.5, "loss", most=True, where={"method": "FL"}), Floor(0.5)))
     assert table.faults(method="FL") == ()
     assert table.faults(method="PT") == ("method PT, seed 1: accuracy 0.1 is below 0.5",)
 
@@ -101,6 +102,15 @@ def test_tables_find_their_runs():
     assert table.mean("t50", C=1).missing
     with pytest.raises(KeyError, match="no run at"):
         table.mean("accuracy", C=2)
+    with pytest.raises(KeyError, match='no measure "acuracy"'):
+        table.mean("acuracy", C=1)
+
+
+def test_of_a_run_that_diverged_no_rounds_and_no_seconds_are_averaged():
+    table = ResultTable([({"C": 1, "seed": 0}, run(0.5, 20)), ({"C": 1, "seed": 1}, DIVERGED)])
+    ((_, found),) = grouped(table)
+    assert [shown(found, measure) for measure in ("t90", "sd20", "wall", "accuracy")] == ["-", "-", "-", "0.250"]
+    assert all(table.mean(measure, C=1).missing for measure in ("t90", "sd20", "wall", "max_gt2"))
 
 
 def test_an_experiment_succeeds_if_nothing_asserted_fails_and_something_holds():

@@ -197,9 +197,10 @@ def _take(played: PlayedCell, cells: ExperimentCells, one: CampaignCell, tell: T
         assert found.folder is not None  # it was run there
         store(one.file, _place(one), found.folder, found, played.failure)
         cells.look(one.cell)
+        took = summary_of(found.folder)["wall_seconds"]
         said = f"diverged: {played.failure}" if played.failure else f"accuracy {found.accuracy:.3f}"
         done = sum(cell.labels in cells.found for cell in cells.wanted)
-        tell(f"{one.where}: {said}, {duration(found.wall)}; {done} of {len(cells.wanted)} cells")
+        tell(f"{one.where}: {said}, {duration(took)}; {done} of {len(cells.wanted)} cells")
 
 
 def _place(one: CampaignCell) -> dict[str, Any]:

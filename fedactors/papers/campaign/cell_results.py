@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fedactors import bits
 from fedactors.errors import RunFolderError
-from fedactors.papers.experiment import Evaluation, Label, Measures
+from fedactors.papers.experiment import DIVERGED, Evaluation, Label, Measures
 from fedactors.run_files.files import damaged, object_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import write
@@ -63,7 +63,7 @@ def store(path: Path, place: Mapping[str, Any], folder: Path, measures: Measures
         "digests": summary.get("digests") or {},
         "code": {**made_with, "engine": engine_of(summary), "commit": made_by["commit"]},
         "machine": made_by["machine"],
-        "cost": {"wall_seconds": round(measures.wall, 1)},
+        "cost": {"wall_seconds": round(summary["wall_seconds"], 1)},
         "measures": _figures(measures),
         "curve": _curve(measures),
     }
@@ -110,7 +110,7 @@ def load(path: Path) -> CellResult:
             str(found["asked"]),
             str(found["run"]),
             str(found["code"]["engine"]),
-            Measures(**figures, curve=curve),
+            DIVERGED if found["failure"] else Measures(**figures, curve=curve),
             str(found["failure"]),
             dict(found["code"]),
             dict(found["machine"]),
