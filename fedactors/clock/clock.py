@@ -14,7 +14,7 @@ from fedactors.clock.energy.meter import meter_of
 from fedactors.clock.hierarchy import hierarchical, tiers_of
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.secure_groups import SecureGroups
-from fedactors.clock.selections.base import Clients, Loss, Stages, started
+from fedactors.clock.selections.base import Clients, Loss, Stages, SteeringSelector, started
 from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
@@ -88,7 +88,7 @@ class Clock:
 
     def feedback(self, version: int, losses: Mapping[int, Loss]) -> None:
         """Give the selection the losses of the clients heard in plan `version`; none where nothing is trained."""
-        self._world.selector.learned(self._without_feedback.pop(version), losses)
+        cast(SteeringSelector, self._world.selector).learned(self._without_feedback.pop(version), losses)
 
     def spans(self, client: int, time: int) -> Iterator[tuple[int, int]]:
         """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""
@@ -108,7 +108,7 @@ def _world(scenario: Scenario, population: Population, trip_planner: TripPlanner
     from fedactors.clock.events.event_world import EventWorld
 
     eventful = np.full(len(population), everybody)
-    return EventWorld(population, trip_planner, workloads, scenario.seed, None, eventful)
+    return EventWorld(population, trip_planner, workloads, scenario.seed, eventful)
 
 
 def _bytes(models: float, model_bytes: Size) -> Size:

@@ -40,7 +40,6 @@ class World(VirtualTime):
         trip_planner: TripPlanner,
         workloads: list[Workload],
         seed: int,
-        selector: Selector | None = None,
         foreseen: NDArray[np.bool_] | None = None,
     ) -> None:
         super().__init__()
@@ -49,7 +48,7 @@ class World(VirtualTime):
         has_work = self.cohort_planner.has_work
         counted = has_work if foreseen is None else has_work & foreseen
         self.presence = Presence(population.availability, counted, Stay(population.arrive, population.depart))
-        self.selector = selector or UniformSelector()
+        self.selector: Selector = UniformSelector()  # the edges of a hierarchy have their own
         self.plans: deque[Plan] = deque()
         self.meter: Meter | None = None  # counts what Plans consume, where that is wanted
         self.secure: SecureGroups | None = None  # of secure aggregation

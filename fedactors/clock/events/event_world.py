@@ -21,7 +21,6 @@ from fedactors.clock.events.event_time import EventTime
 from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
 from fedactors.clock.events.trip_process import TripProcess
-from fedactors.clock.selections.base import Selector
 from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
@@ -44,13 +43,12 @@ class EventWorld(World, EventTime):
         trip_planner: TripPlanner,
         workloads: list[Workload],
         seed: int,
-        selector: Selector | None,
         eventful: NDArray[np.bool_],
     ) -> None:
         self._behaving = np.zeros(len(population), bool)
         for group in population.behaving:
             self._behaving[group.first : group.first + group.count] = True
-        super().__init__(population, trip_planner, workloads, seed, selector, foreseen=~self._behaving)
+        super().__init__(population, trip_planner, workloads, seed, foreseen=~self._behaving)
         self.eventful = eventful | self._behaving
         self.flows = population.flows or constant_flows(population)
         self.foresight = Foresight(population, self.flows)

@@ -70,25 +70,34 @@ class Selector(Protocol):
         """
         ...
 
+
+class SteeringSelector(Selector, Protocol):
+    """A selection at work that looks at losses."""
+
     def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Receive the losses of the clients heard in `plan`; called only for policies that steer."""
+        """Receive the losses of the clients heard in `plan`."""
         ...
 
 
 def started(selection: Selection, clients: Clients) -> Selector:
-    """Return a selection at work.
+    """Return a selection at work, a `SteeringSelector` if the selection `steers`.
 
-    Raises ScenarioError, with the file of its class, if it looks at losses and does not say that a run has to wait.
+    Raises ScenarioError, with the file of its class, if it receives losses and does not say that a run has to wait for
+    them, or the other way round.
     """
     selector = selection.start(clients)
-    learned = getattr(type(selector), "learned", None)
-    does_nothing = getattr(getattr(learned, "__code__", None), "co_code", b"") in _NOTHING
-    if learned is None or does_nothing or selection.steers:
+    if hasattr(selector, "learned") == selection.steers:
         return selector
+    working, chosen = class_called(type(selector)), class_called(type(selection))
+    if selection.steers:
+        raise ScenarioError(
+            f"server.selection: {chosen} says that it looks at losses (steers), but {working} does not define learned,"
+            " which receives them (accepted: learned(self, plan, losses) there; or no steers)"
+        )
     raise ScenarioError(
-        f"server.selection: {class_called(type(selector))} defines learned, which receives losses, but"
-        f" {class_called(type(selection))} does not say that it looks at losses, so that it would get none (accepted:"
-        " steers: ClassVar[bool] = True in the class of the selection; or no learned)"
+        f"server.selection: {working} defines learned, which receives losses, but {chosen} does not say that it looks"
+        " at losses, so that it would get none (accepted: steers: ClassVar[bool] = True in the class of the selection;"
+        " or no learned)"
     )
 
 
@@ -123,7 +132,7 @@ class Selection(Options):
     """Base of all selections."""
 
     steers: ClassVar[bool] = False
-    """Whether it looks at losses, so that a run has to wait for them."""
+    """Whether it looks at losses, so that a run has to wait for them: then `start` returns a `SteeringSelector`."""
     even: ClassVar[bool] = False
     """Whether clients that can be asked are asked as often as each other."""
     draws_by_samples: ClassVar[bool] = False
@@ -203,9 +212,6 @@ class UniformSelector:
         """Return which `count` of so many `candidates` are drawn, in any order; there are more of them."""
         return random.choice(candidates, count, replace=False, shuffle=False)
 
-    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Ignore the losses."""
-
 
 class WeightedSelector(UniformSelector):
     """Draws without replacement, with odds."""
@@ -233,6 +239,3 @@ class RoundRobinSelector(UniformSelector):
         chosen = np.concatenate([candidates[start:], candidates[:start]])[:count]
         self._next = int(chosen[-1]) + 1
         return chosen
-
-
-_NOTHING = {method.__code__.co_code for method in (UniformSelector.learned, lambda *_: None)}  # a docstring, or pass

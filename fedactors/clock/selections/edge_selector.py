@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.selections.base import Loss, Selector, choice_of
-from fedactors.plan import Plan
+from fedactors.clock.selections.base import Selector, choice_of
 
 
 class EdgeSelector:
@@ -23,7 +20,3 @@ class EdgeSelector:
         chosen = choice_of(self._selector, candidates, count, self._asked, random)
         self._asked += 1
         return chosen
-
-    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Refuse losses: selections that follow from them are refused at edges."""
-        raise TypeError("a selection at an edge learns no losses")

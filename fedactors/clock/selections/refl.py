@@ -17,7 +17,6 @@ server from the past of each device (`availability_forecast`), where the paper's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -25,8 +24,8 @@ from pydantic import Field
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.selections.availability_forecast import Forecaster
-from fedactors.clock.selections.base import Clients, Loss, Selection, Selector
-from fedactors.plan import NEVER, Plan
+from fedactors.clock.selections.base import Clients, Selection, Selector
+from fedactors.plan import NEVER
 
 
 class Refl(Selection):
@@ -68,9 +67,6 @@ class ReflSelector:
         self._last[chosen] = self._number
         self._number += 1
         return chosen
-
-    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Ignore the losses."""
 
     def _measure(self, version: int) -> None:
         """Take in how long the last round took: the time between selections for different versions."""

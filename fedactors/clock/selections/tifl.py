@@ -92,9 +92,6 @@ class TierSelector:
         nearest = np.argsort(np.abs(tier_of[shuffled] - tier), kind="stable")
         return candidates[shuffled[nearest[:count]]]
 
-    def learned(self, plan: Plan, losses: Mapping[int, Loss]) -> None:
-        """Ignore the losses."""
-
     def _drawn(self, there: NDArray[np.bool_], random: np.random.Generator) -> int:
         """Return a tier of those that are `there`; alike where none of them has a probability."""
         odds = np.where(there, self._odds, 0.0)

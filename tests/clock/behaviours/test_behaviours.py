@@ -31,7 +31,7 @@ def play(devices, make, rules=RULES, steps=3, sizes=(5, 3)):
     """Return the Plans of devices that all belong to one behaving group: 5 ns down, steps, 3 ns up."""
     people = replace(population(devices), behaving=[BehavingGroup(0, len(devices), make)])
     works = [workload(steps, 1, epochs=None, steps=steps) for _ in devices]
-    world = EventWorld(people, planner(people, 1, *sizes, 0), works, 1, None, np.zeros(len(devices), bool))
+    world = EventWorld(people, planner(people, 1, *sizes, 0), works, 1, np.zeros(len(devices), bool))
     process = world.env.process(synchronous(world, rules))
     while process.is_alive:
         world.step()
@@ -177,7 +177,7 @@ def on_time(make, days=2, devices=4):
     """Return what share of each of `days` each of some idle devices is on."""
     people = replace(population([{}] * devices), behaving=[BehavingGroup(0, devices, make)])
     works = [workload(1, 1, epochs=None, steps=1)] * devices
-    world = EventWorld(people, planner(people, 1, 5, 3, 0), works, 1, None, np.zeros(devices, bool))
+    world = EventWorld(people, planner(people, 1, 5, 3, 0), works, 1, np.zeros(devices, bool))
     on = np.zeros((days, devices))
     for minute in range(days * 24 * 60):
         world.env.run(until=minute * 60 * SECOND + 1)
@@ -189,7 +189,7 @@ def spans_on(make, days=2):
     """Return from when until when one idle device was on, in s."""
     people = replace(population([{}]), behaving=[BehavingGroup(0, 1, make)])
     work = [workload(1, 1, epochs=None, steps=1)]
-    world = EventWorld(people, planner(people, 1, 5, 3, 0), work, 1, None, np.zeros(1, bool))
+    world = EventWorld(people, planner(people, 1, 5, 3, 0), work, 1, np.zeros(1, bool))
     world.env.run(until=days * 24 * HOUR)
     return [(on / SECOND, off / SECOND) for on, off in world.spans(0, 0)]
 

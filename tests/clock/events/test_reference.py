@@ -62,7 +62,7 @@ def plans(chosen, policy, sizes, once, *, eventful):
     if eventful is None:
         world = World(people, made, works, 1)
     else:
-        world = EventWorld(people, made, works, 1, None, np.array([eventful(k) for k in range(len(kept))]))
+        world = EventWorld(people, made, works, 1, np.array([eventful(k) for k in range(len(kept))]))
     process = world.env.process(policy(world))
     for _ in range(MOST if eventful is None else 200 * MOST):
         if not process.is_alive:
@@ -169,7 +169,7 @@ HALF = {"windows": [(0, 1)], "period": 2}  # on for one of every 2 ns
 def world_of(chosen):
     """Return a world in which all devices are simulated event by event, with their work."""
     people, works = population([device for device, _ in chosen]), [work for _, work in chosen]
-    return EventWorld(people, planner(people, 1, 0, 0, 0), works, 1, None, np.ones(len(chosen), bool))
+    return EventWorld(people, planner(people, 1, 0, 0, 0), works, 1, np.ones(len(chosen), bool))
 
 
 def test_windows_are_played_of_devices_with_a_trip_alone():

@@ -48,7 +48,8 @@ class CountingWorld(World):
 def played(members, rules, selector, seed=1, make=World):
     people = population(members)
     works = [workload(m.get("samples", 3), 1, epochs=None, steps=3) for m in members]
-    world = make(people, TripPlanner(people, 5, 3), works, seed, selector)
+    world = make(people, TripPlanner(people, 5, 3), works, seed)
+    world.selector = selector
     process = world.env.process(asynchronous(world, rules))
     while process.is_alive:
         world.env.step()

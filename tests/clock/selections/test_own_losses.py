@@ -25,9 +25,9 @@ class Highest(UniformSelector):
         self.loss = np.full(clients, np.inf)
     def choose(self, candidates, count, version, random):
         return candidates[np.argsort(-self.loss[candidates], kind="stable")[:count]]
-    def learned(self, plan, losses):
-        {learned}
 """
+LEARNED = """    def learned(self, plan, losses):
+        """
 LEARNS = "self.loss[list(losses)] = [loss.mean for loss in losses.values()]"
 STEERS = "steers: ClassVar[bool] = True"
 SCENARIO = """
@@ -42,7 +42,8 @@ server: {rounds: 6, cohort: 2, selection: by-loss, local: {epochs: 1}}
 @pytest.fixture
 def own(tmp_path):
     def made(steers="", learned=LEARNS):
-        (tmp_path / "own.py").write_text(OWN.format(steers=steers or "pass", learned=learned))
+        receives = "" if learned is None else LEARNED + learned
+        (tmp_path / "own.py").write_text(OWN.format(steers=steers or "pass") + receives)
         (tmp_path / "own.yaml").write_text(SCENARIO)
         return Scenario.load(tmp_path / "own.yaml")
 
@@ -58,9 +59,14 @@ def test_one_that_does_not_say_so_is_refused_by_check_and_by_run(own, tmp_path, 
     assert "own.py, ByLoss does not say that it looks at losses" in line
 
 
-def test_one_whose_learned_does_nothing_needs_not_say_anything(own):
-    for nothing in ("pass", "...", '"Ignore the losses."', "return None"):
-        assert not prepare(own(learned=nothing)).clock().steered
+def test_only_selectors_that_receive_losses_have_a_run_wait_for_them(own):
+    assert not prepare(own(learned=None)).clock().steered
+    assert prepare(own(STEERS)).clock().steered
+    with pytest.raises(ScenarioError, match=r"own\.py, ByLoss says that it looks .* own\.py, Highest does not define"):
+        check(own(STEERS, learned=None))
+    for nothing in ("pass", '"Ignore the losses."', "return None"):
+        with pytest.raises(ScenarioError, match=r"accepted: steers.*; or no learned"):
+            check(own(learned=nothing))
 
 
 def test_one_that_says_so_asks_by_the_losses_of_training(own, tmp_path):
