@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,3 +240,35 @@ class Payload(NamedTuple):
     missed: float = 0.0
     missed_at_most: float = 0.0
     backhaul: int = 0
+
+
+EndKind = Literal["done", "time", "budget", "nobody", "goal", "stopped", "interrupted", "diverged", "error"]
+
+
+class Ending(str):
+    """Why a run ended, as a sentence, and of which kind that is.
+
+    done: all rounds; time: `server.until`; budget: of traffic, energy or CO2; nobody: no further update can come; goal:
+    `server.stop`; stopped: after the rounds that were asked for; interrupted: by a signal; diverged: losses grew too
+    far; error: any exception.
+    """
+
+    kind: EndKind
+
+    def __new__(cls, text: str, kind: EndKind) -> Ending:
+        """Return the ending of a `kind` that is said so."""
+        made = super().__new__(cls, text)
+        made.kind = kind
+        return made
+
+
+MaybeEnding = Ending | Literal[""]  # nothing while a run goes on
+
+
+class Ends:
+    """Endings that several kinds of servers have."""
+
+    DONE = Ending("all rounds done", "done")
+    TIME = Ending("virtual time limit", "time")
+    NOBODY_LEFT = Ending("nobody can be asked any more", "nobody")
+    NOBODY_REPORTS = Ending("nobody who can be asked can ever report", "nobody")

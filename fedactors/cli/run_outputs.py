@@ -6,6 +6,8 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
+from fedactors.plan import EndKind
+
 Digests = dict[str, str]
 
 
@@ -55,7 +57,8 @@ class Participation(Output):
     staleness: dict[str, float]
     fairness: dict[str, float]
     wall_seconds: float
-    ended_because: str
+    ended: EndKind
+    ended_because: str  # the same as a sentence
     folder: str
 
 

@@ -25,7 +25,7 @@ from fedactors.clock.selections.askable import Askable
 from fedactors.clock.underway import TripUnderWay
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
-from fedactors.plan import NEVER, Order, Orders, Outcome, Phase, Plan, Time
+from fedactors.plan import NEVER, Ending, Ends, MaybeEnding, Order, Orders, Outcome, Phase, Plan, Time
 
 _PATIENCE = 100  # failed trips in a row, for each client that can work at the same time
 
@@ -49,7 +49,7 @@ class Rules:
     first: Time = 0  # server work before anything else
 
 
-def asynchronous(world: World, rules: Rules) -> Generator[simpy.Event, object, str]:
+def asynchronous(world: World, rules: Rules) -> Generator[simpy.Event, object, MaybeEnding]:
     """Aggregate until the last time, the end of time or the end of the population; return why it ended."""
     return (yield from _Server(world, rules).serve())
 
@@ -72,7 +72,7 @@ class _Server:
         self.failed_streak = 0  # trips in a row that failed
         self.unreachable_at: Time = -1  # when the clients set aside were asked: their trips ended at that instant
 
-    def serve(self) -> Generator[simpy.Event, object, str]:
+    def serve(self) -> Generator[simpy.Event, object, MaybeEnding]:
         rules = self.rules
         yield from self._work(rules.first + rules.before)
         while True:
@@ -85,14 +85,14 @@ class _Server:
                 return ended
             self._conclude(last=self.version + 1 == rules.rounds)
             if self.version == rules.rounds:
-                return "all rounds done"
+                return Ends.DONE
             yield from self._work(rules.after + rules.before)
 
     def _work(self, time: Time) -> Waits:
         if time:
             yield self.world.at(self.world.now + time, Phase.DISPATCH)
 
-    def _collect(self) -> Generator[simpy.Event, object, str]:
+    def _collect(self) -> Generator[simpy.Event, object, MaybeEnding]:
         """Ask clients and collect updates until it is time to aggregate; return why that never comes, or nothing."""
         world, rules = self.world, self.rules
         self._land()
@@ -112,22 +112,22 @@ class _Server:
             self._land()
         return ""
 
-    def _limit(self) -> str:
+    def _limit(self) -> MaybeEnding:
         """Return the limit that the run has reached, or nothing."""
         rules = self.rules
         if self.world.exhausted:
             return self.world.exhausted
         if rules.until is not None and self.world.now >= rules.until:
-            return "virtual time limit"
+            return Ends.TIME
         if self.failed_streak > _PATIENCE * rules.concurrency:
-            return f"{self.failed_streak:,} trips in a row came to nothing"
+            return Ending(f"{self.failed_streak:,} trips in a row came to nothing", "nobody")
         return ""
 
-    def _nobody_left(self) -> str:
+    def _nobody_left(self) -> MaybeEnding:
         """Return why no further update will come; nothing if there are some that have not been aggregated."""
         if self.inbox:
             return ""
-        return "nobody who can be asked can ever report" if self.askable.aside else "nobody can be asked any more"
+        return Ends.NOBODY_REPORTS if self.askable.aside else Ends.NOBODY_LEFT
 
     def _ask(self) -> None:
         """Send the newest model to as many clients as there is room for; of a period, only when it begins."""

@@ -22,7 +22,7 @@ from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World
-from fedactors.plan import NEVER, Payload, Plan
+from fedactors.plan import NEVER, Ending, MaybeEnding, Payload, Plan
 from fedactors.scenario.model import Scenario
 from fedactors.workload import Workload, WorkloadTable
 
@@ -60,7 +60,7 @@ class Clock:
         self._policy = self._world.env.process(policy(self._world, scenario, payload, clients))
         self._steered: bool = scenario.server.selection.steers
         self._without_feedback: dict[int, Plan] = {}
-        self.ended_because = ""
+        self.ended_because: MaybeEnding = ""
 
     def __iter__(self) -> Iterator[Plan]:
         return self
@@ -73,7 +73,7 @@ class Clock:
             if not self._policy.is_alive:
                 if not self._policy.ok:  # an exception inside SimPy is the process's value
                     raise cast(BaseException, self._policy.value)
-                self.ended_because = str(self._policy.value)
+                self.ended_because = cast(Ending, self._policy.value)
                 raise StopIteration
             world.step()
         plan = world.plans.popleft()

@@ -21,7 +21,7 @@ from fedactors.clock.selections.history import History
 from fedactors.clock.timings.hierarchical import Hierarchical
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
-from fedactors.plan import NEVER, SECOND, Orders, Phase, Plan, Tier, Time
+from fedactors.plan import NEVER, SECOND, Ending, Ends, MaybeEnding, Orders, Phase, Plan, Tier, Time
 from fedactors.scenario.model import Scenario
 
 CLOUD = -1
@@ -47,7 +47,7 @@ class TierRules:
     clients: Clients  # what a selection may know of them
 
 
-def hierarchical(world: World, rules: TierRules) -> Generator[simpy.Event, object, str]:
+def hierarchical(world: World, rules: TierRules) -> Generator[simpy.Event, object, MaybeEnding]:
     """Return the process that runs cloud rounds until the last one, the end of time or the end of the population.
 
     It returns why it ended.
@@ -67,7 +67,7 @@ class _Cloud:
         self.rounds = 0
         self.edges = [_EdgeServer(self, number) for number in range(len(rules.members))]
 
-    def serve(self) -> Generator[simpy.Event, object, str]:
+    def serve(self) -> Generator[simpy.Event, object, MaybeEnding]:
         """Play cloud rounds: one after the other, or each edge its own."""
         world, mixing = self.world, self.rules.mixing
         yield world.at(0, Phase.DISPATCH)
@@ -75,17 +75,19 @@ class _Cloud:
             return (yield from self._in_step())
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
         if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
-            return self._limit() or "nobody can be asked any more"
-        return self._limit() or self._undone() or "all rounds done"
+            return self._limit() or Ends.NOBODY_LEFT
+        return self._limit() or self._undone() or Ends.DONE
 
-    def _undone(self) -> str:
+    def _undone(self) -> MaybeEnding:
         """Return why an edge that had begun a cloud round did not end it; nothing if all of them did."""
         if self.version >= self._promised:
             return ""
         reached = all(edge.present for edge in self.edges)
-        return "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more"
+        return Ending(
+            "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more", "nobody"
+        )
 
-    def _in_step(self) -> Generator[simpy.Event, object, str]:
+    def _in_step(self) -> Generator[simpy.Event, object, MaybeEnding]:
         """Play cloud rounds in which the cloud waits for all edges."""
         world, rules = self.world, self.rules
         while self.version + len(self.edges) * rules.edge_rounds + 1 <= rules.rounds:
@@ -99,9 +101,9 @@ class _Cloud:
             yield simpy.AllOf(world.env, [world.env.process(edge.play()) for edge in self.edges])
             yield world.at(world.now, Phase.CLOSE)
             if asked == [edge.asked for edge in self.edges]:
-                return "nobody can be asked any more"
+                return Ends.NOBODY_LEFT
             self._aggregate(opened)
-        return "all rounds done"
+        return Ends.DONE
 
     def begins(self) -> bool:
         """Whether an edge that the cloud does not wait for may begin its rounds."""
@@ -119,11 +121,11 @@ class _Cloud:
         edge.model = self.model = self.version + 1
         self.add(Orders.of(()), opened, tier)
 
-    def _limit(self) -> str:
+    def _limit(self) -> MaybeEnding:
         if self.world.exhausted:
             return self.world.exhausted
         until = self.rules.until
-        return "virtual time limit" if until is not None and self.world.now >= until else ""
+        return Ends.TIME if until is not None and self.world.now >= until else ""
 
     def _aggregate(self, opened: Time) -> None:
         """Put the Plan of the cloud into the queue: the mean of the edges' models, by the clients that they heard."""

@@ -18,9 +18,9 @@ import simpy
 from fedactors.clock.availability import Int64
 from fedactors.clock.world import World
 from fedactors.errors import ConservationError
-from fedactors.plan import NEVER, Orders, Phase, Plan, Time
+from fedactors.plan import NEVER, Ending, Ends, MaybeEnding, Orders, Phase, Plan, Time
 
-Events = Generator[simpy.Event, object, str]
+Events = Generator[simpy.Event, object, MaybeEnding]
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ def synchronous(world: World, rules: Rounds) -> Events:
         if rules.before:
             yield world.at(world.now + rules.before, Phase.DISPATCH)
         cohort = yield from _drawn(world, rules, version)
-        if isinstance(cohort, str):
+        if isinstance(cohort, Ending):
             return cohort
         plan = yield from _Round(world, rules, version, cohort).play()
         if plan.closed == plan.opened and not plan.orders.is_heard.any():
             # no client of the cohort can ever report: without a wait it would be asked again at this instant, for ever
             change = world.next_change()
             if change == NEVER and not world.unforeseen:
-                return "nobody who can be asked can ever report"
+                return Ends.NOBODY_REPORTS
             yield from world.until(change, Phase.DISPATCH)
         yield world.at(max(plan.ready, world.now), Phase.DISPATCH)
-    return "all rounds done"
+    return Ends.DONE
 
 
-def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | str]:
+def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | Ending]:
     """Wait until there are candidates and return the cohort; if there will be none, return why."""
     if world.exhausted:
         return world.exhausted
@@ -70,9 +70,9 @@ def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, 
             return cohort
         back = world.next_candidate(rules.among)
         if back == NEVER and not world.unforeseen:
-            return "nobody can be asked any more"
+            return Ends.NOBODY_LEFT
         yield from world.until(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
-    return "virtual time limit"
+    return Ends.TIME
 
 
 class _Round:

@@ -21,7 +21,7 @@ from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import VirtualTime
-from fedactors.plan import NEVER, Moves, Plan, Time
+from fedactors.plan import NEVER, MaybeEnding, Moves, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
@@ -64,7 +64,7 @@ class World(VirtualTime):
         self.plans.append(plan if self.meter is None else self.meter.read(plan))
 
     @property
-    def exhausted(self) -> str:
+    def exhausted(self) -> MaybeEnding:
         """Why no further round may begin, if the budget of the run is spent."""
         return "" if self.meter is None else self.meter.exhausted
 

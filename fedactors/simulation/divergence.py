@@ -11,8 +11,8 @@ import numpy as np
 
 from fedactors.attacks.base import Attackers
 from fedactors.fleet.messages import Outcomes
-from fedactors.plan import OUTCOME_CODES, SECOND, Outcome, Plan
-from fedactors.simulation.endings import DIVERGED
+from fedactors.plan import OUTCOME_CODES, SECOND, MaybeEnding, Outcome, Plan
+from fedactors.simulation.endings import diverging
 
 _BEFORE = 10  # rounds that a loss is compared with
 _SPIKE = 3.0  # times their median
@@ -58,7 +58,7 @@ def spike(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return ratio if ratio >= _SPIKE else None
 
 
-def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None, *, trained: bool) -> str:
+def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None, *, trained: bool) -> MaybeEnding:
     """Return why a run has to end whose loss went beyond `threshold`; nothing if it goes on.
 
     Where the last round has `trained`, a loss that it lacks is NaN or Inf.
@@ -67,5 +67,5 @@ def diverged(rows: Sequence[Mapping[str, Any]], threshold: float | None, *, trai
         return ""
     loss, where = rows[-1].get("train_loss"), f"in round {rows[-1]['round']}"
     if loss is None:
-        return f"{DIVERGED}: train loss {where} is no finite number" if trained else ""
-    return f"{DIVERGED}: train loss {loss:.4g} {where} is above {threshold:g}" if loss > threshold else ""
+        return diverging(f"train loss {where} is no finite number") if trained else ""
+    return diverging(f"train loss {loss:.4g} {where} is above {threshold:g}") if loss > threshold else ""

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,12 @@ from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes
 from fedactors.fleet.pipeline import Pipeline
 from fedactors.learning.training_task import TrainingData, TrainingTask
-from fedactors.plan import SECOND, Plan
+from fedactors.plan import SECOND, Ending, MaybeEnding, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.departure_decisions import departure_decision
 from fedactors.simulation.divergence import complaint
-from fedactors.simulation.endings import DIVERGED, cut_short, further_error, reason
+from fedactors.simulation.endings import cut_short, diverging, further_error, reason
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
 from fedactors.simulation.machine_notes import MachineNotes
@@ -124,7 +124,7 @@ class Execution:
         discard_after(folder.path, self._start)
         self._stop.settled(self._recorder.plans, self._state_now)
 
-    def _played(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
+    def _played(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> Ending:
         """Play all rounds, save their state also after an exception, and return why the run ended."""
         self._notes.begin()
         try:
@@ -141,7 +141,7 @@ class Execution:
             self._notes.write_messages()
         return ended
 
-    def _rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
+    def _rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> Ending:
         """Play all rounds that are left of `plans`; return why the run ended."""
         if ended := self._recorder.diverged() or self._stop.reason:
             return ended
@@ -149,9 +149,9 @@ class Execution:
             return ended
         if self._recorder.plans:
             self._evaluate_last()
-        return self.clock.ended_because
+        return cast(Ending, self.clock.ended_because)  # there are no plans left
 
-    def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> str:
+    def _new_rounds(self, plans: Iterator[tuple[Plan, bool]], stop: int | None) -> MaybeEnding:
         """Submit the rounds before `stop`, and record those that are done; return why the run has to end, if it has."""
         most = 1 if self.clock.steered else self._fleet.max_in_flight
         for plan, last in plans:
@@ -185,19 +185,19 @@ class Execution:
         """Return the function that decides about devices that left. No task may be in flight if the policy is open."""
         return departure_decision(self._planned.tasks, self._pipeline, before, self._recorder.rows)
 
-    def _drain(self) -> str:
+    def _drain(self) -> MaybeEnding:
         """Record all rounds in flight; return why the run has to end, nothing if it goes on."""
         while self._pending:
             if ended := self._settle():
                 return ended
         return ""
 
-    def _settle(self) -> str:
+    def _settle(self) -> MaybeEnding:
         """Wait for the oldest task and record it; return why the run has to end here, nothing if it goes on."""
         server = self._prepared.scenario.server
         outcomes = self._outcomes()
         if server.bad_updates == "stop" and (wrong := self._complaint(outcomes)):
-            return f"{DIVERGED}: {wrong}"
+            return diverging(wrong)
         while outcomes.bad and server.bad_updates == "quarantine":
             outcomes = self._without(outcomes)
         if wrong := self._complaint(outcomes):
@@ -262,7 +262,7 @@ class Execution:
             if saved := checkpoints(path):
                 self._progress.note(f"`fedactors resume {path}` goes on after round {int(saved[0].name[6:])}")
 
-    def _conclude(self, ended: str) -> Result:
+    def _conclude(self, ended: Ending) -> Result:
         scenario = self._prepared.scenario
         state = self._last_state()
         said = {"name": scenario.name, "seed": scenario.seed, "sampled_devices": self._prepared.sampled}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fedactors.clock.clock import Clock
 from fedactors.errors import ScenarioError
-from fedactors.plan import Plan
+from fedactors.plan import Ending, MaybeEnding, Plan
 from fedactors.report.notebook import RunPlots
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.checks.meanings import meanings
@@ -24,7 +24,7 @@ from fedactors.simulation.record.digests import Digests
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.record.run_totals import RunTotals
 
-TIME_IS_UP = "the processor time allowed was over"  # why a replay ended
+TIME_IS_UP = Ending("the processor time allowed was over", "stopped")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def play(
     digests = Digests()
     clock = clock or prepared.clock()
     fractions = np.zeros(11, np.int64)
-    stopped = ""
+    stopped: MaybeEnding = ""
     for plan in heeding(clock, losses):
         row = totals.add(plan)
         digests.plan(plan)
@@ -91,12 +91,13 @@ def play(
         fractions += np.bincount(heard.steps * 10 // heard.wanted, minlength=len(fractions))
         _write(folder, plan, row)
         if rounds is not None and totals.plans >= rounds:
-            stopped = f"asked for {rounds} rounds"
+            stopped = Ending(f"asked for {rounds} rounds", "stopped")
             break
         if seconds is not None and time.process_time() - worked > seconds:
             stopped = TIME_IS_UP
             break
     said = totals.summary()
+    ended = cast(Ending, clock.ended_because or stopped)  # there are no plans left, or no more are wanted
     return {
         "name": prepared.scenario.name,
         "seed": prepared.scenario.seed,
@@ -108,7 +109,8 @@ def play(
         "remarks": remarks(prepared, said["virtual_seconds"]),
         "steps_done_of_wanted": {f"{10 * tenth}%": count for tenth, count in enumerate(fractions.tolist())},
         "wall_seconds": round(time.perf_counter() - began, 3),
-        "ended_because": clock.ended_because or stopped,
+        "ended": ended.kind,
+        "ended_because": str(ended),
         "digests": {"plans": digests.values()["plans"]},
     }
 

@@ -7,11 +7,11 @@ from statistics import fmean
 
 from fedactors.report.terminal_text import span
 from fedactors.run_files.records import Records
+from fedactors.simulation.endings import kind_of
 from fedactors.study.compared import Compared
 
 _MUCH = 1.1  # times the virtual time of the shortest variant
 _MANY = 100_000  # rounds, so that the time ends a run and not their number
-_LIMIT = "virtual time limit"  # why a run ended that `server.until` ended
 
 
 def unequal_times(comparison: Compared) -> list[str]:
@@ -24,7 +24,7 @@ def unequal_times(comparison: Compared) -> list[str]:
     long = max(lasted, key=lambda name: lasted[name])
     runs = [one for records in done.values() for one in records]
     times = f"the variants lasted {span(lasted[short])} ({short}) to {span(lasted[long])} ({long}) of virtual time"
-    if all(one.summary.get("ended_because") == _LIMIT for one in runs):
+    if all(kind_of(one.summary) == "time" for one in runs):
         return [
             f"{times}, and figures are those at these ends: a round that is under way at server.until is finished; at"
             " equal time: --plot FILE --against virtual, or shorter rounds (server.deadline)"

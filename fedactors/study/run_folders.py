@@ -11,7 +11,7 @@ from fedactors.run_files.files import SUMMARY, object_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.model import Scenario
-from fedactors.simulation.endings import DIVERGED, INTERRUPTED, is_complete
+from fedactors.simulation.endings import is_complete, kind_of
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.folder_claims import refuse_claimed
 from fedactors.study.named_files import file_digests
@@ -45,7 +45,7 @@ def complete(folder: Path) -> bool:
     """Say whether a run came to its end, or diverged and would again."""
     if not (folder / SUMMARY).exists():
         return False
-    return is_complete(_ended(folder)) or bool(failure(folder))
+    return is_complete(summary_of(folder)) or bool(failure(folder))
 
 
 def failure(folder: Path) -> str:
@@ -53,12 +53,8 @@ def failure(folder: Path) -> str:
     path = folder / FAILURE
     if path.exists():
         return str(object_of(path).get("text", ""))
-    ended = _ended(folder)
-    return ended if ended.startswith(f"{DIVERGED}: ") else ""
-
-
-def _ended(folder: Path) -> str:
-    return str(summary_of(folder).get("ended_because", INTERRUPTED))
+    summary = summary_of(folder)
+    return str(summary["ended_because"]) if kind_of(summary) == "diverged" else ""
 
 
 def fresh(folder: Path, why: str) -> Path:

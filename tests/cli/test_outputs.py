@@ -107,8 +107,8 @@ def least(schema, definitions):
         return least(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
     if "anyOf" in schema:
         return least(schema["anyOf"][0], definitions)
-    if "const" in schema:
-        return schema["const"]
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][0]
     properties = {key: least(schema["properties"][key], definitions) for key in schema.get("required", ())}
     some = {"object": properties, "array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}
     return some[schema["type"]] if "type" in schema else None

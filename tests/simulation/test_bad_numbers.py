@@ -121,6 +121,7 @@ def test_a_run_may_end_there_with_that_reason(tmp_path, poisoned):
     scenario = scenario_of("server.cohort=30", "server.bad_updates=stop")
     summary = run(scenario, tmp_path / "run").summary
     assert summary["ended_because"].startswith("diverged: round ")
+    assert summary["ended"] == "diverged"
     assert summary["plans"] < ROUNDS
     again = resume(tmp_path / "run", fleet="local", report=False).summary
     assert again["digests"] == summary["digests"]

@@ -181,6 +181,7 @@ def test_patience_counts_evaluations_without_a_better_value(tmp_path):
     assert result.summary["plans"] == 3
     assert result.summary["best"]["round"] == 1
     assert "no better loss than" in result.summary["ended_because"]
+    assert result.summary["ended"] == "goal"
 
 
 WORSE = "server: {rounds: 11, schedule: {name: constant, lr: 3.0}, stop: {metric: loss, patience: 9}}"

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedactors.clock.energy.tariff import Tariff, tariff_of
 from fedactors.clock.selections.history import Seen
-from fedactors.plan import Orders, Plan, StageTimes
+from fedactors.plan import Ending, MaybeEnding, Orders, Plan, StageTimes
 from fedactors.scenario.costs.energy_options import SpendingLimits
 from fedactors.scenario.costs.power_units import show_amount, show_mass
 from fedactors.scenario.model import Scenario
@@ -38,7 +38,7 @@ class Meter:
         self._seen = seen
         self._traffic = ahead * devices
         self._spent = None if tariff is None else tariff.ahead(ahead)
-        self.exhausted = ""
+        self.exhausted: MaybeEnding = ""
 
     def read(self, plan: Plan) -> Plan:
         """Count a plan, and return it with the times of its stages if something depends on them."""
@@ -51,15 +51,15 @@ class Meter:
             self.exhausted = self._ended(self._budget)
         return plan
 
-    def _ended(self, budget: SpendingLimits) -> str:
+    def _ended(self, budget: SpendingLimits) -> MaybeEnding:
         if budget.traffic is not None and self._traffic >= budget.traffic:
-            return f"the budget of {show_size(budget.traffic)} is spent"
+            return Ending(f"the budget of {show_size(budget.traffic)} is spent", "budget")
         if self._tariff is None or self._spent is None:
             return ""
         if budget.energy is not None and self._spent.total >= budget.energy * _PER_PICO:
-            return f"the budget of {show_amount(budget.energy)} is spent"
+            return Ending(f"the budget of {show_amount(budget.energy)} is spent", "budget")
         if budget.carbon is not None and self._tariff.carbon(self._spent) * 1000 >= budget.carbon:
-            return f"the budget of {show_mass(budget.carbon)} of CO2 is spent"
+            return Ending(f"the budget of {show_mass(budget.carbon)} of CO2 is spent", "budget")
         return ""
 
 

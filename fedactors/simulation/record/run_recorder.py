@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedactors.clock.energy.tariff import tariff_of
 from fedactors.errors import RunFolderError
 from fedactors.fleet.messages import Outcomes, RoundTask
-from fedactors.plan import Plan
+from fedactors.plan import Ending, MaybeEnding, Plan
 from fedactors.privacy.guarantee import spending_of
 from fedactors.run_files.client_metrics import append
 from fedactors.run_files.files import METRICS
@@ -99,7 +99,7 @@ class RunRecorder:
         self._privacy.add(clients, _column(task, "weights").astype(np.float64))
         return {"epsilon": self._privacy.epsilon}
 
-    def diverged(self) -> str:
+    def diverged(self) -> MaybeEnding:
         """Return why the run has to end after its last round, whose loss went too far; nothing if it goes on."""
         if self.plans <= self._threshold_from:  # rounds of before it was given
             return ""
@@ -120,7 +120,7 @@ class RunRecorder:
         if self._totals.of_devices or prepared.population.behaving:
             self.folder.clients(prepared, self._totals.of_devices)
 
-    def summary(self, said: Figures, ended: str, wall: Figures, state: Figures) -> dict[str, Any]:
+    def summary(self, said: Figures, ended: Ending, wall: Figures, state: Figures) -> dict[str, Any]:
         """Return the summary of the run, which `said` opens, from the server's last `state`."""
         totals = self._totals.summary()
         return {
@@ -131,7 +131,8 @@ class RunRecorder:
             "remarks": remarks(self._prepared, totals["virtual_seconds"]),
             **({} if self._privacy is None else {"epsilon": self._privacy.epsilon, "delta": self._privacy.delta}),
             **wall,
-            "ended_because": ended,
+            "ended": ended.kind,
+            "ended_because": str(ended),
             "final": self.final,
             "curve": curve(self.rows),
             **({"ahead": ahead} if (ahead := self._totals.ahead) else {}),

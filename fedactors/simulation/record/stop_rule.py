@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedactors.metric_names import VALIDATION, chooser, is_validated
+from fedactors.plan import Ending, MaybeEnding
 from fedactors.run_files.best_model import BestModel
 from fedactors.scenario.stop_options import Level, StopOptions, rises
 from fedactors.simulation.record.eras import Eras
@@ -29,7 +30,7 @@ class StopRule:
         self._from = eras.since(lambda scenario: scenario.server.stop)
         self._best_model = best
         self._own = scenario.task.own_metrics
-        self.reason = ""
+        self.reason: MaybeEnding = ""
         self.best: dict[str, Any] | None = None  # metric, round, value; test_value, if it is of validation
         self._since = 0  # evaluations without a better value
         if self._options is not None:
@@ -58,7 +59,7 @@ class StopRule:
         """The best round, if its model is there."""
         return self.best if self.best and self._best_model.is_of(self.best["round"]) else None
 
-    def after(self, row: Row, state: Callable[[], State]) -> str:
+    def after(self, row: Row, state: Callable[[], State]) -> MaybeEnding:
         """Take in a round; return why the run ends with it, or nothing. `state` gives the server's state after it."""
         if self._options is None:
             return ""
@@ -95,7 +96,7 @@ class StopRule:
         gain = value - self.best["value"] if rises(column, self._own) else self.best["value"] - value
         return bool(gain > self._options.min_delta)
 
-    def _reached(self, options: StopOptions, row: Row) -> str:
+    def _reached(self, options: StopOptions, row: Row) -> MaybeEnding:
         for measure, level in options.reach.items():
             name = self._column(measure, row)
             value = row.get(name)
@@ -103,9 +104,9 @@ class StopRule:
                 continue
             bound = self._bound(name, level)
             if bound.above is not None and value >= bound.above:
-                return f"{name} {value:.6g} is at least {bound.above:g}, as server.stop asks"
+                return Ending(f"{name} {value:.6g} is at least {bound.above:g}, as server.stop asks", "goal")
             if bound.below is not None and value <= bound.below:
-                return f"{name} {value:.6g} is at most {bound.below:g}, as server.stop asks"
+                return Ending(f"{name} {value:.6g} is at most {bound.below:g}, as server.stop asks", "goal")
         return ""
 
     def _bound(self, name: str, level: Level) -> Level:
@@ -114,11 +115,11 @@ class StopRule:
             return level
         return Level(above=level.at) if rises(name, self._own) else Level(below=level.at)
 
-    def _exhausted(self, options: StopOptions, column: str) -> str:
+    def _exhausted(self, options: StopOptions, column: str) -> MaybeEnding:
         if options.patience is None or self._since < options.patience:
             return ""
         best = "" if self.best is None else f" than {self.best['value']:.6g} of round {self.best['round']}"
-        return f"no better {column}{best} in {self._since} evaluations, as server.stop asks"
+        return Ending(f"no better {column}{best} in {self._since} evaluations, as server.stop asks", "goal")
 
 
 def _noted(column: str, row: Row) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedactors.errors import RunFolderError
 from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, SUMMARY, problem
 from fedactors.run_files.summary_file import summary_of
-from fedactors.simulation.endings import INTERRUPTED, is_complete
+from fedactors.simulation.endings import is_complete
 
 _ANOTHER = "another folder: --out DIR, in Python out=…"
 
@@ -31,4 +31,4 @@ def _stopped(path: Path) -> bool:
         summary = summary_of(path) if (path / SUMMARY).exists() else {}
     except RunFolderError:
         return False
-    return not is_complete(str(summary.get("ended_because", INTERRUPTED)))
+    return not is_complete(summary)

@@ -17,11 +17,14 @@ FEDBUFF = [
 ]
 
 
+TIMINGS = pytest.mark.parametrize("timing", [[], FEDBUFF], ids=["rounds", "fedbuff"])
+
+
 def replayed(*changes):
     return replay(Scenario.load(QUICKSTART, [ENERGY, *changes])).summary
 
 
-@pytest.mark.parametrize("timing", [[], FEDBUFF], ids=["rounds", "fedbuff"])
+@TIMINGS
 @pytest.mark.parametrize(
     ("budget", "spent"),
     [
@@ -35,17 +38,24 @@ def test_the_round_that_spends_the_rest_is_the_last(timing, budget, spent):
     assert 1 < summary["plans"] < 60
     assert summary["ended_because"].startswith("the budget of ")
     assert summary["ended_because"].endswith("is spent")
+    assert summary["ended"] == "budget"
     assert sum(summary["outcomes"].values()) == summary["asked"], "whoever was under way is cancelled"
     assert spent(summary) >= 0
     if not timing:
         assert spent(replayed(f"server.rounds={summary['plans'] - 1}")) < 0
 
 
+@TIMINGS
+def test_a_summary_says_of_which_kind_the_end_was(timing):
+    assert replayed(*timing, "server.rounds=4")["ended"] == "done"
+    assert replayed(*timing, "server.until=9s")["ended"] == "time"
+
+
 def test_a_run_ends_as_its_replay_does_and_its_records_agree(tmp_path):
     scenario = Scenario.load(QUICKSTART, [ENERGY, "server.budget={energy: 150 J}"])
     summary = fedactors.run(scenario, tmp_path / "run", fleet="local", report=False).summary
     replayed = replay(scenario, tmp_path / "replay").summary
-    for key in ("plans", "joules", "joules_wasted", "joules_of_stages", "co2_grams", "ended_because"):
+    for key in ("plans", "joules", "joules_wasted", "joules_of_stages", "co2_grams", "ended", "ended_because"):
         assert summary[key] == replayed[key]
     assert "loss" in summary["final"], "the last model is evaluated"
     found = audit(tmp_path / "run")
