@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedactors import bits
+from fedactors.errors import UsageError
 from fedactors.fleet.base import Fleet
 from fedactors.learning.training_task import ServerExamples, share
 from fedactors.own_code.user_errors import user_errors
@@ -217,13 +219,22 @@ def _imported() -> None:
 
 
 def _draw(folder: Path, prepared: Prepared, clock: Clock, progress: Progress, *, report: bool) -> None:
-    """Draw the report, and note what it needs; a run whose figures cannot be drawn is a run all the same."""
-    try:
+    """Draw the report, and write what it needs; a run whose figures cannot be drawn is a run all the same."""
+    with _told(f"{folder}: when devices were on could not be written", progress):
         write_windows(folder, prepared, clock)
-        if report:
+    if report:
+        with _told(f"{folder}: the report could not be drawn", progress):
             write_report(folder)
+
+
+@contextmanager
+def _told(what: str, progress: Progress) -> Iterator[None]:
+    """Note an exception after saying `what` could not be done; with its lines, if no file and no user is its cause."""
+    try:
+        yield
     except Exception as error:
-        progress.note(f"{folder}: the report could not be drawn: {type(error).__name__}: {error}")
+        lines = "" if isinstance(error, UsageError | OSError) else f"\n{''.join(traceback.format_exception(error))}"
+        progress.note(f"{what}: {type(error).__name__}: {error}{lines.rstrip()}")
 
 
 def load(prepared: Prepared) -> Loaded:
