@@ -46,8 +46,8 @@ def test_a_name_stands_for_the_file_from_any_folder(empty, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        ["check", "quickstart", "--quick"],
-        ["check", "papers/flexible/table3-synthetic-reduced", "--quick"],
+        ["check", "quickstart"],
+        ["check", "papers/flexible/table3-synthetic-reduced"],
         ["data", "describe", "quickstart"],
         [
             "compare",

@@ -20,35 +20,26 @@ def extend_check(command: argparse.ArgumentParser) -> None:
     """Declare the options of `check`."""
     shared_options.scenario(command)
     command.add_argument("--forecast", action="store_true", help="also time and memory of a run, which takes seconds")
-    command.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)  # what `check` does by itself now
     command.add_argument(
         "--budget",
-        type=_seconds,
+        type=shared_options.seconds,
         metavar="TIME",
         help="processor time to take, such as 1min30s (default: 5s); what takes longer is estimated, and said under"
         ' "costly"',
     )
-    shared_options.where(command)
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds of a duration such as 60s. Raises ArgumentTypeError."""
-    from fedactors.scenario.units import duration
-
-    try:
-        return duration(text) / 10**9
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    shared_options.where(command, default=None)
 
 
 def check(options: argparse.Namespace) -> int:
     """Print what a scenario will do. Raises UsageError for what is wrong with it."""
+    if not options.forecast and (options.fleet or options.actors):
+        raise UsageError("--fleet and --actors say what a forecast is made for (accepted: with --forecast)")
     from fedactors.scenario import Scenario
     from fedactors.simulation.checks.budget import SECONDS
     from fedactors.simulation.checks.check import check
 
     scenario = Scenario.load(options.scenario, options.set)
-    fleet = options.fleet if options.forecast and not options.quick else None
+    fleet = (options.fleet or "ray") if options.forecast else None
     seconds = SECONDS if options.budget is None else options.budget
     shared_options.show(options, check(scenario, fleet, options.actors, seconds), "check")
     return 0

@@ -29,7 +29,6 @@ from fedactors.cli import trace_commands as traces
 from fedactors.errors import FedactorsError, UsageError, suggestion, visible
 from fedactors.version import VERSION
 
-_INTERRUPTED = 130
 _LACKS = {  # what the loader of libraries says
     "failed to map segment": "out of memory: too little address space to load a library",
     "cannot allocate memory": "out of memory: too little to load a library",
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("fedactors: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        return stopping.INTERRUPTED
     except MemoryError:
         print("fedactors: out of memory", file=sys.stderr)
         return 1
@@ -107,7 +106,7 @@ def console() -> None:
     bits.choose()  # before numpy is imported
     stopping.listen()
     code = main()
-    if code == _INTERRUPTED:  # nothing is left to do, and libraries that were interrupted crash in their own exits
+    if code == stopping.INTERRUPTED:  # nothing is left to do, and interrupted libraries crash in their own exits
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -37,22 +37,15 @@ def extend(command: argparse.ArgumentParser) -> None:
         "--campaign", metavar="FILE", type=Path, help="play the experiments of this file instead, such as papers.yaml"
     )
     command.add_argument(
-        "--budget", type=_seconds, metavar="TIME", help="of a campaign: when to stop, such as 2h; it goes on next time"
+        "--budget",
+        type=shared_options.seconds,
+        metavar="TIME",
+        help="of a campaign: when to stop, such as 2h; it goes on next time",
     )
     command.add_argument("--again", action="store_true", help="of a campaign: also what another engine computed")
     command.add_argument(
         "--matrix", action="store_true", help=f"show what campaigns found, from --campaign (default: {_CAMPAIGN})"
     )
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds of a duration such as 2h. Raises ArgumentTypeError."""
-    from fedactors.scenario.units import duration
-
-    try:
-        return duration(text) / 10**9
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.cli import planned_files, shared_options
-from fedactors.durations import SECOND
 from fedactors.plain_text import aligned
 
 
@@ -23,7 +22,9 @@ def extend(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--rounds", type=shared_options.positive, default=5, metavar="N", help="rounds of each point (default: 5)"
     )
-    command.add_argument("--simulated", type=_seconds, metavar="TIME", help="sleep this long for each local step: 50ms")
+    command.add_argument(
+        "--simulated", type=shared_options.seconds, metavar="TIME", help="sleep this long for each local step: 50ms"
+    )
     shared_options.address(command)
     shared_options.overrides(command, "override: server.rounds=9")
     command.add_argument("--out", default="scale", metavar="DIR", help="folder of scale.csv and scale.html")
@@ -74,12 +75,3 @@ def _numbers(text: str) -> list[int]:
     if not all(part.isdecimal() and 1 <= int(part) <= 10_000_000 for part in parts):
         raise argparse.ArgumentTypeError(f'found "{text}" (accepted: whole numbers with commas, as 1,2,4)')
     return sorted({int(part) for part in parts})
-
-
-def _seconds(text: str) -> float:
-    from fedactors.scenario.units import duration
-
-    try:
-        return duration(text) / SECOND
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

@@ -86,6 +86,16 @@ def window_of(options: argparse.Namespace) -> int | None:
     return options.window or _WINDOWS[options.metric or "last-tenth"]
 
 
+def seconds(text: str) -> float:
+    """Return the seconds of a duration such as 1min30s. Raises ArgumentTypeError."""
+    from fedactors.scenario.units import duration
+
+    try:
+        return duration(text) / 10**9
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def help_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Print the help of a parser, in place of a command that was not given; 0."""
     parser.print_help()

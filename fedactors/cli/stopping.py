@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 
+INTERRUPTED = 130  # exit code of a command that was
 asked = threading.Event()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedactors.cli import planned_files, shared_options
+from fedactors.cli import planned_files, shared_options, stopping
 from fedactors.errors import ScenarioError
 from fedactors.run_files.writing import write
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fedactors.study.study_cells import StudyAxis
 
 AGAINST = ("round", "virtual", "bytes", "joules")
-_INTERRUPTED = 130
 _MOST_JOBS = 4096
 
 
@@ -172,7 +171,7 @@ def _found(study: Callable[[], Any]) -> tuple[Any, int]:
     except StudyInterruptedError as stop:
         said = f"interrupted after {stop.done} of {stop.total} runs; what follows is of the seeds that are complete"
         print(f"fedactors: {said}, and the same command goes on", file=sys.stderr, flush=True)
-        return stop.found, _INTERRUPTED
+        return stop.found, stopping.INTERRUPTED
 
 
 def _axes(options: argparse.Namespace, base: Any) -> list[StudyAxis]:

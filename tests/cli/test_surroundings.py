@@ -56,7 +56,7 @@ def test_a_small_address_space(megabytes, tmp_path):
 
 @pytest.mark.slow
 def test_a_check_needs_little_address_space():
-    assert started("check", str(QUICKSTART), "--quick", limit=(resource.RLIMIT_AS, 400 * MB))[0] == 0
+    assert started("check", str(QUICKSTART), limit=(resource.RLIMIT_AS, 400 * MB))[0] == 0
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def played(tmp_path_factory):
     "words",
     [
         pytest.param(["run", "s.yaml", *SMALL, "--out", "run-ENCODING"], marks=pytest.mark.slow),
-        ["check", "s.yaml", "--quick"],
+        ["check", "s.yaml"],
         pytest.param(["report", "run"], marks=pytest.mark.slow),
         ["watch", "run"],
         ["traces", "describe", str(ROOT / "traces/campus.csv")],
@@ -139,7 +139,7 @@ def test_names_of_files_with_odd_bytes(played):
     scenario = odd + b"/s\xff.yaml"
     Path(os.fsdecode(scenario)).write_text((played / "s.yaml").read_text())
     for encoding in ENCODINGS.values():
-        command = [sys.executable, "-m", "fedactors", "check", scenario, "--quick"]
+        command = [sys.executable, "-m", "fedactors", "check", scenario]
         done = subprocess.run(command, capture_output=True, check=False, env=environment(**encoding))
         assert done.returncode == 0, done.stderr
         done = subprocess.run(
@@ -185,9 +185,9 @@ def test_stderr_that_nobody_reads_any_more(tmp_path):
 @pytest.mark.parametrize(
     "form",
     [
-        "{python} -m fedactors check - --quick < {file}",
-        pytest.param("cat {file} | {python} -m fedactors check /dev/stdin --quick", marks=pytest.mark.slow),
-        "{python} -m fedactors check <(cat {file}) --quick",
+        "{python} -m fedactors check - < {file}",
+        pytest.param("cat {file} | {python} -m fedactors check /dev/stdin", marks=pytest.mark.slow),
+        "{python} -m fedactors check <(cat {file})",
     ],
 )
 def test_a_scenario_through_a_pipe(form, tmp_path):
@@ -260,7 +260,7 @@ def test_names_of_others_do_not_steer_a_terminal(tmp_path, capsys):
     assert main(["traces", "describe", str(tmp_path / "repaired.csv")]) == 0
     text = QUICKSTART.read_text().replace("name: phones", f"name: {json.dumps(steering)}")
     (tmp_path / "s.yaml").write_text(text.replace("../traces", str(ROOT / "traces")))
-    assert main(["check", str(tmp_path / "s.yaml"), "--quick"]) == 0
+    assert main(["check", str(tmp_path / "s.yaml")]) == 0
     told = capsys.readouterr()
     assert f'device "{shown}"' in told.err
     assert f'device "{shown}"' in told.out

@@ -40,14 +40,14 @@ def mnist(packed_mnist, monkeypatch):
 def test_phones_mnist_runs_after_the_two_commands_that_its_messages_name(command, home, shared, mnist, capsys):
     phones = thousand(json.loads((shared / "traces" / "flash" / "state_traces_60.json").read_text()))
     with serving({**mnist, "flash/state_traces.json": phones}) as server:
-        assert main(["check", "phones-mnist", "--quick"]) == 2
+        assert main(["check", "phones-mnist"]) == 2
         assert "fedactors traces fetch flash" in capsys.readouterr().err
         assert main(["traces", "fetch", "flash", "--mirror", server.url]) == 0
-        assert main(["check", "phones-mnist", "--quick"]) == 2
+        assert main(["check", "phones-mnist"]) == 2
         assert "fedactors data fetch mnist" in capsys.readouterr().err
         assert main(["data", "fetch", "mnist", "--mirror", server.url]) == 0
     assert (home / "data/MNIST/raw/train-labels-idx1-ubyte").is_file()
-    assert main(["check", "phones-mnist", "--quick"]) == 0
+    assert main(["check", "phones-mnist"]) == 0
     fleet = ["--fleet", "local"] if command == "run" else []
     assert main([command, "phones-mnist", *fleet, "--set", "server.rounds=1", "--out", "out"]) == 0
 

@@ -46,7 +46,7 @@ def test_a_path_in_a_scenario_that_no_file_can_have(key, kind, tmp_path, capsys)
     path, said = PATHS[kind]
     file = tmp_path / "s.yaml"
     file.write_text(changed(KEYS[key](path)))
-    assert main(["check", str(file), "--quick"]) == 2
+    assert main(["check", str(file)]) == 2
     (message,) = capsys.readouterr().err.splitlines()
     more = key in ("data", "model", "plugin") and kind != "NUL"  # ".py" is a part of the name
     assert (said.partition(" bytes")[2] if more else said) in message
@@ -85,5 +85,5 @@ def test_a_path_of_a_command_that_no_file_can_have(command, kind, tmp_path, caps
 def test_a_home_folder_that_nobody_has(tmp_path, capsys):
     file = tmp_path / "s.yaml"
     file.write_text(changed(KEYS["folder"]("~nobody-has-this-name/data")))
-    assert main(["check", str(file), "--quick"]) == 2
+    assert main(["check", str(file)]) == 2
     assert "task.dataset.path: no home folder ~nobody-has-this-name" in capsys.readouterr().err

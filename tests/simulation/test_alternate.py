@@ -174,7 +174,7 @@ def test_bits_are_the_same_on_ray(scenario):
 )
 def test_what_has_no_meaning_is_refused(scenario, tmp_path, capsys, change, said):
     scenario()
-    assert main(["check", str(tmp_path / "rep.yaml"), "--quick", "--set", change]) == 2
+    assert main(["check", str(tmp_path / "rep.yaml"), "--set", change]) == 2
     told = capsys.readouterr().err
     assert said in told, json.dumps(told)
     assert len(told.strip().splitlines()) == 1

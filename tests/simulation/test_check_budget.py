@@ -106,7 +106,7 @@ def test_what_takes_long_before_leaves_some_time_for_rounds_and_is_named(monkeyp
 
 def test_the_command_takes_a_budget_and_says_what_is_costly(capsys):
     changes = [part for change in SHORT_WINDOWS for part in ("--set", change)]
-    assert main(["check", str(QUICKSTART), "--quick", "--budget", "1s500ms", *changes]) == 0
+    assert main(["check", str(QUICKSTART), "--budget", "1s500ms", *changes]) == 0
     assert "  costly     population.0.availability: 388,800 windows" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["check", str(QUICKSTART), "--budget", "soon"])

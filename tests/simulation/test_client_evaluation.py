@@ -136,7 +136,7 @@ def test_fine_tuning_is_a_few_steps_of_torch_from_the_model_of_a_client(scenario
 
 def test_fine_tuning_needs_a_measure(scenario, tmp_path, capsys):
     scenario()
-    words = ["check", str(tmp_path / "judged.yaml"), "--quick", "--set", "server.evaluation.fine_tune={lr: 0.1}"]
+    words = ["check", str(tmp_path / "judged.yaml"), "--set", "server.evaluation.fine_tune={lr: 0.1}"]
     assert main(words) == 2
     assert "give either epochs or steps" in capsys.readouterr().err
 

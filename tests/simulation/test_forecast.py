@@ -81,9 +81,14 @@ def test_a_forecast_leaves_the_threads_of_torch_as_they_were():
 def test_check_says_what_it_will_take(capsys):
     assert main(["check", str(QUICKSTART), "--forecast", "--fleet", "local"]) == 0
     assert "in this process" in capsys.readouterr().out
-    for words in ([], ["--quick"]):
-        assert main(["check", str(QUICKSTART), *words]) == 0
-        assert "forecast   not made; --forecast tells" in capsys.readouterr().out
+    assert main(["check", str(QUICKSTART)]) == 0
+    assert "forecast   not made; --forecast tells" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("--fleet", "local"), ("--actors", "2")])
+def test_where_a_run_is_to_be_is_asked_of_forecasts_alone(words, capsys):
+    assert main(["check", str(QUICKSTART), *words]) == 2
+    assert "accepted: with --forecast" in capsys.readouterr().err
 
 
 def test_the_start_takes_as_long_as_torch_and_no_less_for_more_processes_than_cores():

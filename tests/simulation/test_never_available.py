@@ -28,7 +28,7 @@ def written(folder, recording, **availability):
     return str(path)
 
 
-COMMANDS = {"check": ["--quick"], "replay": ["--out", "{out}"], "run": ["--fleet", "local", "--out", "{out}"]}
+COMMANDS = {"check": [], "replay": ["--out", "{out}"], "run": ["--fleet", "local", "--out", "{out}"]}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -120,7 +120,7 @@ def test_a_behaviour_that_hardly_lets_time_pass_is_refused(behaviour, words, tmp
     (tmp_path / "people.py").write_text(BEHAVIOURS)
     path = written(tmp_path, "", name="process", behaviour=f"people.py:{behaviour}")
     began = time.process_time()
-    assert main(["check", path, "--quick"]) == 2
+    assert main(["check", path]) == 2
     assert words in capsys.readouterr().err
     assert time.process_time() - began < 20
 
@@ -137,7 +137,7 @@ def test_a_run_that_ends_before_its_first_device_comes_is_refused(timing, tmp_pa
     more = ["--set", "server.until=100s"]
     refused_by_all(path, "server.until: no round ends, because no device can be asked before", tmp_path, capsys, *more)
     more[1] = "server.until=101s"
-    assert main(["check", path, "--quick", *more]) == 0
+    assert main(["check", path, *more]) == 0
 
 
 def test_devices_that_are_on_and_have_no_data_are_nobody(tmp_path):
@@ -158,5 +158,5 @@ def test_one_level_cannot_have_a_deviation():
 
 def test_check_names_the_group_whose_law_does_not_fit(capsys):
     changed = ["--set", "server.local.epochs=1", "--set", "task.dataset=digits"]
-    assert main(["check", "scenarios/ruan-sampled.yaml", "--quick", *changed]) == 2
+    assert main(["check", "scenarios/ruan-sampled.yaml", *changed]) == 2
     assert "population.1.sampled: T30 has mean 75.3% and deviation 14.8%, which 1 level" in capsys.readouterr().err

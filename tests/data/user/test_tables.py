@@ -216,7 +216,7 @@ def test_one_message_for_a_wrong_table(tmp_path, given, options, files, message)
 
 def test_a_table_is_checked_without_torch(tmp_path, given):
     given(BY_USER)
-    words = ["check", str(tmp_path / "small.yaml"), "--quick"]
+    words = ["check", str(tmp_path / "small.yaml")]
     done = subprocess.run([sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "HEAVY []" in done.stderr
