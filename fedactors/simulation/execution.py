@@ -15,14 +15,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors.data.base import LabelledSamples
-from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import DivergedError, FleetError
 from fedactors.fleet.actor_tracks import collect
 from fedactors.fleet.base import Fault, Fleet, UserCallError
 from fedactors.fleet.messages import Outcomes
 from fedactors.fleet.pipeline import Pipeline
-from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.plan import SECOND, Ending, MaybeEnding, Plan
 from fedactors.run_files.best_model import BestModel
 from fedactors.simulation.checks.meanings import meanings
@@ -31,6 +28,7 @@ from fedactors.simulation.divergence import complaint
 from fedactors.simulation.endings import cut_short, diverging, further_error, reason
 from fedactors.simulation.feedback import losses_in, noted
 from fedactors.simulation.interrupts import put_off
+from fedactors.simulation.loaded_data import LoadedRun
 from fedactors.simulation.machine_notes import MachineNotes
 from fedactors.simulation.objective_state import Decide, Objective
 from fedactors.simulation.prepared import Prepared
@@ -50,8 +48,6 @@ from fedactors.simulation.run_tasks import PlannedRound, PlannedRounds
 from fedactors.simulation.stopwatch import Stopwatch, spent
 from fedactors.simulation.tasks import plans_of_clock
 
-Loaded = tuple[TrainingTask, TrainingData, EvaluationSet, LabelledSamples]  # and the server's own samples
-
 
 class Execution:
     """One run in progress."""
@@ -60,7 +56,7 @@ class Execution:
         self,
         prepared: Prepared,
         fleet: Fleet,
-        data: Loaded,
+        data: LoadedRun,
         folder: RunFolder,
         progress: Progress,
         start: Checkpoint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,22 @@ from fedactors.data.partitions.reassignment import ReassignedSplit
 from fedactors.data.validation import with_validation
 from fedactors.errors import DataError, ScenarioError
 from fedactors.learning.chunks import most_together
-from fedactors.learning.training_task import SampleVariants, TrainingData, on_demand_data
+from fedactors.learning.training_task import SampleVariants, TrainingData, TrainingTask, on_demand_data
 from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.simulation.checks.tested_clients import holds_out
 
 if TYPE_CHECKING:
     from fedactors.simulation.prepared import Prepared
+
+
+class LoadedRun(NamedTuple):
+    """The training task of a run, and its data."""
+
+    task: TrainingTask
+    samples: TrainingData  # of the clients
+    evaluation_set: EvaluationSet
+    own: LabelledSamples  # of the server, or of a central learner
 
 
 def clients_data(prepared: Prepared) -> tuple[Data, Split | ReassignedSplit | None, TrainingData]:

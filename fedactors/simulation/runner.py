@@ -30,7 +30,7 @@ from fedactors.simulation.fleet_choice import (
     refuse_idle,
     refuse_lacking,
 )
-from fedactors.simulation.loaded_data import clients_data, evaluation_set_of, holdout_of, own_of
+from fedactors.simulation.loaded_data import LoadedRun, clients_data, evaluation_set_of, holdout_of, own_of
 from fedactors.simulation.notebook_progress import unasked
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared
@@ -48,7 +48,7 @@ from fedactors.simulation.training_tasks import training_task_of
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
-    from fedactors.simulation.execution import Execution, Loaded
+    from fedactors.simulation.execution import Execution
 
 
 @bits.one_thread()
@@ -195,14 +195,13 @@ def _note_locks(folder: RunFolder, progress: Progress) -> None:
         progress.note(f"{where}: a second run into this folder would not be noticed")
 
 
-def _try_own_code(prepared: Prepared, data: Loaded) -> None:
+def _try_own_code(prepared: Prepared, data: LoadedRun) -> None:
     """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
-    task, samples, test, _ = data
-    if not runs_own_code(task.model, task.metrics):
+    if not runs_own_code(data.task.model, data.task.metrics):
         return
     from fedactors.simulation.checks.own_code_trial import try_own_code
 
-    try_own_code(prepared, task, samples, test)
+    try_own_code(prepared, data.task, data.samples, data.evaluation_set)
 
 
 def _execution() -> type[Execution]:
@@ -237,12 +236,12 @@ def _told(what: str, progress: Progress) -> Iterator[None]:
         progress.note(f"{what}: {type(error).__name__}: {error}{lines.rstrip()}")
 
 
-def load(prepared: Prepared) -> Loaded:
-    """Load the data, assign them to clients; return (training task, clients' samples, test set, server's samples)."""
+def load(prepared: Prepared) -> LoadedRun:
+    """Load the data, and assign them to clients and to the server."""
     server = prepared.scenario.server
     data, split, samples = clients_data(prepared)
     own = own_of(prepared, data, split)
     if server.algorithm.centre == "at clients":
         samples = replace(samples, central=ServerExamples(own, server.algorithm.central_work(prepared.setting).batch))
     samples = share(samples, own) if server.algorithm.shares else samples
-    return training_task_of(prepared, holdout_of(prepared, data)), samples, evaluation_set_of(data), own
+    return LoadedRun(training_task_of(prepared, holdout_of(prepared, data)), samples, evaluation_set_of(data), own)

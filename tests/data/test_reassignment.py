@@ -88,7 +88,7 @@ def test_more_samples_than_all_clients_could_have_at_once():
         prepare(scenario({"name": "iid", "samples": 250}))
     prepared = prepare(scenario({"name": "iid", "samples": 250, "reallocate": True}))
     assert prepared.sizes.tolist() == [250] * 10
-    samples = load(prepared)[1]
+    samples = load(prepared).samples
     held = samples.split.among(0, (1, 3, 5, 7, 9))
     assert len(np.unique(np.concatenate([held.of(client) for client in (1, 3, 5, 7, 9)]))) == 1250
 

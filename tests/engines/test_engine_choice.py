@@ -130,7 +130,7 @@ def test_the_check_of_an_engine_and_a_run_accept_the_same(changes):
     found = {}
     for name in BUILTIN["engines"]:
         prepared = prepare(scenario(f"task.engine={name}", *changes))
-        task = load(prepared)[0]
+        task = load(prepared).task
         found[name] = _accepts(lambda prepared=prepared: refuse_engine(prepared))
         assert found[name] == _accepts(lambda task=task: check_engine(task, "cpu"))
     assert found["dense_gram"] is not bool(changes)

@@ -127,9 +127,9 @@ def test_the_client_and_the_step_that_raise_are_named(tmp_path, monkeypatch):
     original, poisoned = runner.load, 19
 
     def load(prepared):
-        training_task, samples, *sets = original(prepared)
-        samples.y[samples.split.of(poisoned)] = 99
-        return (training_task, samples, *sets)
+        data = original(prepared)
+        data.samples.y[data.samples.split.of(poisoned)] = 99
+        return data
 
     monkeypatch.setattr(runner, "load", load)
     scenario = scenario_of("server.cohort=100", "server.among=members")

@@ -168,11 +168,11 @@ def test_rounds_whose_updates_were_all_set_aside_are_no_rounds_of_a_tree(tmp_pat
     original = runner.load
 
     def load(prepared):
-        task, samples, *sets = original(prepared)
-        x = samples.x.copy()
+        data = original(prepared)
+        x = data.samples.x.copy()
         for client in range(0, prepared.scenario.devices, 2):
-            x[samples.split.of(client)] = np.nan
-        return (task, dataclasses.replace(samples, x=x), *sets)
+            x[data.samples.split.of(client)] = np.nan
+        return data._replace(samples=dataclasses.replace(data.samples, x=x))
 
     monkeypatch.setattr(runner, "load", load)
     monkeypatch.setattr(LocalFleet, "max_in_flight", in_flight)

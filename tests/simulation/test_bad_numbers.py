@@ -29,11 +29,11 @@ def poisoned(monkeypatch):
     original = runner.load
 
     def load(prepared):
-        task, samples, *sets = original(prepared)
-        x = samples.x.copy()
+        data = original(prepared)
+        x = data.samples.x.copy()
         for client in BAD:
-            x[samples.split.of(client)] = np.nan
-        return (task, replace(samples, x=x), *sets)
+            x[data.samples.split.of(client)] = np.nan
+        return data._replace(samples=replace(data.samples, x=x))
 
     monkeypatch.setattr(runner, "load", load)
 
@@ -131,8 +131,8 @@ def test_a_model_that_the_server_itself_spoils_is_an_error(tmp_path, monkeypatch
     original = runner.load
 
     def load(prepared):
-        *rest, own = original(prepared)
-        return (*rest, own._replace(x=np.full_like(own.x, np.nan)))
+        data = original(prepared)
+        return data._replace(own=data.own._replace(x=np.full_like(data.own.x, np.nan)))
 
     monkeypatch.setattr(runner, "load", load)
     scenario = scenario_of("server.algorithm=fsl", "server.data={name: iid, samples: 50}")
@@ -145,8 +145,9 @@ def test_no_file_of_a_run_holds_a_bare_nan(tmp_path, monkeypatch):
     original = runner.load
 
     def load(prepared):
-        task, samples, test, own = original(prepared)
-        return task, samples, replace(test, x=np.full_like(test.x, np.nan)), own
+        data = original(prepared)
+        tests = replace(data.evaluation_set, x=np.full_like(data.evaluation_set.x, np.nan))
+        return data._replace(evaluation_set=tests)
 
     monkeypatch.setattr(runner, "load", load)
     run(scenario_of("server.cohort=2", "task.model=logistic"), tmp_path / "run")

@@ -138,8 +138,8 @@ def _try_own_code(prepared: Prepared, budget: Budget) -> None:
     from fedactors.simulation.checks.own_code_trial import try_own_code
     from fedactors.simulation.runner import load
 
-    task, samples, test, _ = load(prepared)
-    try_own_code(prepared, task, samples, test)
+    data = load(prepared)
+    try_own_code(prepared, data.task, data.samples, data.evaluation_set)
 
 
 def _inputs(prepared: Prepared) -> list[dict[str, Any]]:

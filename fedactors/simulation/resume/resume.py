@@ -20,6 +20,7 @@ from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objec
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
+from fedactors.simulation.loaded_data import LoadedRun
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.digests import Digests, refuse_odd_times
 from fedactors.simulation.record.eras import Era
@@ -35,8 +36,8 @@ _ON_DEMAND = "on demand:"  # before that of data that are made for each client
 _SOME = 101  # one of so many samples was in a digest at first
 
 
-def beginning(scenario: Scenario, data: Iterable[Any]) -> Checkpoint:
-    """Return the checkpoint of a run that has not done a round; `data` is what `load` returns."""
+def beginning(scenario: Scenario, data: LoadedRun) -> Checkpoint:
+    """Return the checkpoint of a run that has not done a round."""
     cluster = scenario.cluster
     return Checkpoint(
         plans=0,
@@ -147,9 +148,7 @@ def differences(before: Any, now: Any, path: str = "") -> Iterator[str]:
         yield from differences(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
 
 
-def refuse_others(
-    start: Checkpoint, now: Checkpoint, data: Iterable[Any], run: Path, note: Callable[[str], None]
-) -> None:
+def refuse_others(start: Checkpoint, now: Checkpoint, data: LoadedRun, run: Path, note: Callable[[str], None]) -> None:
     """Raise RunFolderError if the data or the device types are not those of the checkpoint; note other programs."""
     for part, found in now.devices.items():
         if found != (before := start.devices.get(part, found)):  # older checkpoints say nothing of "central"
@@ -166,7 +165,7 @@ def refuse_others(
         note(f"{run}: not as before, bits may differ: {change}")
 
 
-def _same_data(start: Checkpoint, now: Checkpoint, data: Iterable[Any]) -> bool:
+def _same_data(start: Checkpoint, now: Checkpoint, data: LoadedRun) -> bool:
     """Whether `data`, known by the digest in `now`, are those of the checkpoint `start`.
 
     A branch with more rounds can have them loaded that were made on demand: the scenario says what they are then.
@@ -200,24 +199,22 @@ def _lines_before(path: Path, end: int) -> Iterator[bytes]:
             yield line
 
 
-def _data_digest(data: Iterable[Any]) -> str:
+def _data_digest(data: LoadedRun) -> str:
     """Return the form of a digest, and a digest by which samples, and who holds which, are known again."""
-    _, samples, evaluation_set, own = data
-    form = _ON_DEMAND if isinstance(samples, OnDemandData) else _ALL
+    form = _ON_DEMAND if isinstance(data.samples, OnDemandData) else _ALL
     parts = (
-        samples.signature(),
-        samples.split.signature(),
-        _tests(evaluation_set),
-        signature(*own),
+        data.samples.signature(),
+        data.samples.split.signature(),
+        _tests(data.evaluation_set),
+        signature(*data.own),
     )
     return f"{form}{_sha256(parts)}"
 
 
-def _first_digest(data: Iterable[Any]) -> str:
+def _first_digest(data: LoadedRun) -> str:
     """Return a digest of some of the samples, as checkpoints had it at first."""
-    _, samples, evaluation_set, own = data
-    tests = _tests(evaluation_set, _SOME)
-    return _sha256([samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
+    own, tests = data.own, _tests(data.evaluation_set, _SOME)
+    return _sha256([data.samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
 
 
 def _tests(evaluation_set: EvaluationSet, every: int = 1) -> Iterator[Part]:

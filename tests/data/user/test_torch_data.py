@@ -224,7 +224,7 @@ def test_data_are_read_once_in_a_process_and_again_when_the_code_changes(tmp_pat
     assert (tmp_path / "count").read_text() == "xx", "quick data are read twice, and compared"
     (tmp_path / "counted.py").write_text(counting.replace("np.ones((4, 2))", "np.zeros((4, 2))"))
     again = scene(tmp_path, {"dataset": {"name": "torch", "factory": "counted.py:load"}, **LOGISTIC}, 2)
-    assert not load(prepare(again))[1].x.any()
+    assert not load(prepare(again)).samples.x.any()
 
 
 BY_CLIENT = """
