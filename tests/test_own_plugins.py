@@ -378,8 +378,11 @@ def test_an_asynchronous_server_says_what_an_algorithm_lacks(tmp_path, capsys):
 
 
 def test_a_helper_that_a_property_calls_may_be_called_nearly_as_ours(tmp_path):
-    code = ALGORITHM.replace("return self.mu", "return [self.uploads() for _ in '1'][0]")
-    Scenario.load(written(tmp_path, code + "\n    def uploads(self):\n        return 0.1\n"))
+    code = ALGORITHM.replace("return self.mu", "return [self.corrections() for _ in '1'][0]")
+    helper = "\n    def corrections(self):\n        return 0.1\n"
+    Scenario.load(written(tmp_path, code + helper))
+    with pytest.raises(ScenarioError, match='nothing calls corrections; did you mean "correction"'):
+        Scenario.load(written(tmp_path, ALGORITHM + helper))
 
 
 def test_check_says_sound_to_an_algorithm_that_keeps_something(tmp_path, capsys):

@@ -50,6 +50,8 @@ def test_samples_of_no_device_are_the_servers_to_learn_from():
     apart = {**BASE["task"], "partition": "iid", "split": {"name": "labels", "central": [0]}}
     prepare(private({"task": apart}, data="central", algorithm="fsl"))
     prepare(private(data={"name": "glyphs", "font": "aileron"}, pretraining={"epochs": 1}))
+    with pytest.raises(ScenarioError, match="copies samples of devices"):
+        prepare(private(data={"name": "iid", "samples": 50}, algorithm="fsl"))
 
 
 FEW = """from typing import ClassVar, Literal
@@ -118,8 +120,10 @@ def test_what_updates_or_losses_of_devices_decide_has_no_noise(server, text):
 
 @pytest.mark.parametrize("stop", [{"accuracy": 0.9}, {"patience": 2}, {"loss": 0.1, "patience": 2}])
 def test_the_test_set_may_decide(stop):
-    """It is of no device."""
+    """It is of no device; the losses of training are."""
     prepare(private(stop=stop))
+    with pytest.raises(ScenarioError, match=r"stop\.train_loss chooses"):
+        prepare(private(stop=stop | {"train_loss": 0.1}))
 
 
 def test_what_a_departed_device_has_sent_does_not_leave_the_model_alone():

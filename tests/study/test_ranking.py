@@ -171,6 +171,11 @@ def test_axes_that_bring_samples_for_validation_let_these_rank(methods):
         brings = [StudyAxis(key, {"a": [f"{key}=0.2"]})]
         refuse_best_round(base, brings, BEST_ROUND, "accuracy")
         refuse_unmeasured(base, brings, "--measure", "validation_accuracy", clock_only=False)
+    other = [StudyAxis("task.partition", {"a": ["task.partition=iid"]})]
+    with pytest.raises(ScenarioError, match="samples for validation"):
+        refuse_best_round(base, other, BEST_ROUND, "accuracy")
+    with pytest.raises(ScenarioError, match="samples for validation"):
+        refuse_unmeasured(base, other, "--measure", "validation_accuracy", clock_only=False)
 
 
 def test_a_sweep_by_accuracy_at_clients_has_no_best_round(methods, tmp_path):

@@ -47,6 +47,12 @@ def test_an_override_that_some_values_leave_is_not_lost():
     recordings = StudyAxis(RECORDING, {"a": ("population.phones.availability={}",)})
     refuse_lost(["server.participation=A", "population.phones.availability.when=wifi"], [some, recordings], ["phones"])
     refuse_lost(["server.algorithm=fsl"], [axis(RATE, [1, 2])], [])
+    for all_set in (
+        StudyAxis("variant", dict.fromkeys("ab", ("server.participation=C",))),
+        axis("server.participation", "BC"),
+    ):
+        with pytest.raises(ScenarioError, match=r"server\.participation=A: without effect"):
+            refuse_lost(["server.participation=A"], [some, all_set], [])
 
 
 @pytest.mark.parametrize("key", ["cluster.bits=portable,native", "cluster.price_per_node_hour=1,2"])

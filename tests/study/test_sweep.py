@@ -239,3 +239,5 @@ def test_a_measure_that_no_run_has_is_told_before_anything_runs(words, why, scen
 def test_a_measure_that_an_axis_asks_for_is_no_mistake(scenario):
     base = Scenario.load(scenario)
     refuse_unmeasured(base, [axis("server.evaluation.every", [1])], "--measure", "client_accuracy", clock_only=False)
+    with pytest.raises(ScenarioError, match=r"client_accuracy: the scenario has no server\.evaluation"):
+        refuse_unmeasured(base, [axis("server.evaluate_every", [1])], "--measure", "client_accuracy", clock_only=False)
