@@ -111,12 +111,12 @@ class Hosts:
                 return reason
             if self._states is not None:
                 self._states.drop()  # proposals of processes that have died
-            found = self.deadly_client(flight.task.chunks, bases)
+            found = self.crashing_client(flight.task.chunks, bases)
         except (Fault, FleetError):
             return reason
         return f"round {flight.task.facts.version + 1}, {found} ({flight.tries} times)" if found else reason
 
-    def deadly_client(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> str:
+    def crashing_client(self, chunks: Sequence[Chunk], bases: Sequence[Handle[Vectors]]) -> str:
         """Return which client ends the process that trains it, and how; empty if none does, or after a minute.
 
         Each chunk is tried on one host, all hosts at once. Raises Fault if one dies.
@@ -135,7 +135,7 @@ class Hosts:
     def _searched(self, place: int, chunk: Chunk, bases: Sequence[Handle[Vectors]], seconds: float) -> Handle[str]:
         """Have a host look for the client of `chunk` that ends its process."""
         kept = [] if self._states is None else [self._states.of(client) for client in chunk.clients]
-        return self.stubs[place].deadly_client(chunk, bases, kept, seconds)
+        return self.stubs[place].crashing_client(chunk, bases, kept, seconds)
 
     def gradient_sums(
         self, groups: Sequence[Sequence[int]], public: Handle[Vectors], tries: int, first_of: int | None = None

@@ -56,11 +56,11 @@ class ClientHostStub(WorkerStub):
         several = self._fleet.call_several(self.actor, "learn", chunks, *bases, *kept, returns=1 + len(kept))
         return several[0], several[1:]
 
-    def deadly_client(
+    def crashing_client(
         self, chunk: Chunk, bases: Sequence[Handle[Vectors]], kept: Sequence[Handle[Vectors] | None], seconds: float
     ) -> Handle[str]:
         """Return which client of `chunk` ends the process that trains it, and how; empty if none does in so long."""
-        return self._fleet.call(self.actor, "deadly_client", chunk, seconds, *bases, *kept)
+        return self._fleet.call(self.actor, "crashing_client", chunk, seconds, *bases, *kept)
 
     def fold(self, own: Sequence[Results], handed: Sequence[Results] = ()) -> Results:
         """Add up what this host learned and what another host has `handed` to it."""

@@ -22,7 +22,7 @@ from fedactors.data.base import LabelledSamples
 from fedactors.fleet import freed_memory
 from fedactors.fleet.base import ChunkError, UserCallError
 from fedactors.fleet.chunk_results import folded, parted, result_of
-from fedactors.fleet.deadly_clients import deadly_client
+from fedactors.fleet.crashing_clients import crashing_client
 from fedactors.fleet.failing_clients import failing_clients, this_process
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span, Spans, noted
@@ -110,11 +110,11 @@ class ClientHost(Worker):
             del kept[:count]
         return parted(learned) if self._keeps else learned
 
-    def deadly_client(self, chunk: Chunk, seconds: float, *given: Vectors | None) -> str:
+    def crashing_client(self, chunk: Chunk, seconds: float, *given: Vectors | None) -> str:
         """Return which client ends the process that trains it, and how; empty if none does in so long; see `learn`."""
         first_kept = len(given) - self._kept_by([chunk])
         sent = [one for one in given[:first_kept] if one]
-        return deadly_client(self._trainer, chunk, sent, given[first_kept:], seconds)
+        return crashing_client(self._trainer, chunk, sent, given[first_kept:], seconds)
 
     def _kept_by(self, chunks: Sequence[Chunk]) -> int:
         """Return the number of clients of `chunks` that keep something."""

@@ -38,7 +38,7 @@ class TaskLoss(Options):
     def outputs(self, classes: int, values: int) -> int:
         """Return how many numbers a model answers for data of `classes` labels, or of so many `values` each.
 
-        Raises ScenarioError if the loss cannot judge them.
+        Raises ScenarioError if the loss is not defined for them.
         """
         return values
 

@@ -8,7 +8,7 @@ from fedactors.metric_names import VALIDATION
 from fedactors.report import curves
 from fedactors.report.figure import share
 from fedactors.report.html_page import Page, Section
-from fedactors.report.measures import BEST_ROUND, at_end, totals, virtual_span
+from fedactors.report.measures import BEST_ROUND, HEARD_NAMES, at_end, totals, virtual_span
 from fedactors.report.page_sections import PageTable, TableCell, ended, moved, parts, wall_seconds, warnings
 from fedactors.report.palette import DASHES, OUTCOME, RUNS, label, run_line
 from fedactors.report.progress_axes import axes
@@ -141,5 +141,5 @@ def _outcomes(runs: Sequence[Records], names: Sequence[str]) -> PageTable:
 
 def _bar(records: Records, name: str) -> tuple[TableCell, ...]:
     counts = totals(records)
-    asked, heard = sum(counts.values()), counts["complete"] + counts["partial"]
+    asked, heard = sum(counts.values()), sum(counts[name] for name in HEARD_NAMES)
     return (TableCell(name), TableCell(f"{asked:,}"), TableCell(share(heard, asked)), TableCell(parts=parts(counts)))

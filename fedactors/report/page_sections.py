@@ -10,7 +10,7 @@ import numpy as np
 
 from fedactors.metric_names import VALIDATION
 from fedactors.report.figure import share
-from fedactors.report.measures import GroupShare, by_group, totals, virtual_span
+from fedactors.report.measures import HEARD_NAMES, GroupShare, by_group, totals, virtual_span
 from fedactors.report.palette import MEANING, OUTCOME, label
 from fedactors.report.terminal_text import size, span
 from fedactors.run_files.records import Records
@@ -128,7 +128,7 @@ def _validated(learned: Mapping[str, float]) -> list[Card]:
 def cards(records: Records) -> list[Card]:
     """Return the figures of the headline."""
     learned, counts = finals(records), totals(records)
-    asked, heard = sum(counts.values()), counts["complete"] + counts["partial"]
+    asked, heard = sum(counts.values()), sum(counts[name] for name in HEARD_NAMES)
     down, up = moved(records)
     wall, virtual = wall_seconds(records), virtual_span(records)
     found = [Card("Final accuracy", f"{learned['accuracy']:.1%}", "of the test set")] if "accuracy" in learned else []

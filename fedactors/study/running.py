@@ -52,13 +52,13 @@ class StudyWork(NamedTuple):
     clock_only: bool = False
 
 
-def run_all(work: StudyWork, tell: Tell = lambda row, pace: None) -> list[StudyRow]:
+def run_all(work: StudyWork) -> list[StudyRow]:
     """Return the row of each cell, running what is not there; all scenarios are validated before anything runs.
 
     Cells that make one scenario, as where one change undoes another, share its run.
     With `clock_only` they are replayed, without training.
     """
-    found = dict(run_each(work, tell))
+    found = dict(run_each(work, lambda row, pace: None))
     return [found[k] for k in range(len(work.cells))]
 
 

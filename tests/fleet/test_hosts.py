@@ -20,14 +20,14 @@ CHUNKS = tuple(
 class Searching(Worker):
     """A host that notes which clients it was to try."""
 
-    def __init__(self, tried, deadly):
+    def __init__(self, tried, crashing):
         super().__init__("cpu")
-        self._tried, self._deadly = tried, deadly
+        self._tried, self._crashing = tried, crashing
 
-    def deadly_client(self, chunk, seconds, *given):
+    def crashing_client(self, chunk, seconds, *given):
         assert 0 < seconds <= 60
         self._tried.append((id(self), chunk.clients))
-        return f"client {self._deadly}: ended" if self._deadly in chunk.clients else ""
+        return f"client {self._crashing}: ended" if self._crashing in chunk.clients else ""
 
 
 class Restarting(LocalFleet):
@@ -48,10 +48,10 @@ def fleet():
         yield made
 
 
-def explained(fleet, deadly=None):
+def explained(fleet, crashing=None):
     """Return what a round is said to end with, and who was tried where."""
     tried = []
-    found = Hosts(fleet, Searching, (tried, deadly), None)
+    found = Hosts(fleet, Searching, (tried, crashing), None)
     flight = Flight(SimpleNamespace(facts=SimpleNamespace(version=0), chunks=CHUNKS), died=5)
     return found.explained(flight, [{}], REASON), tried
 
@@ -64,19 +64,19 @@ def test_each_client_is_tried_once_and_all_hosts_take_part(fleet):
 
 
 def test_the_client_is_named(fleet):
-    said, tried = explained(fleet, deadly=777)
+    said, tried = explained(fleet, crashing=777)
     assert said == "round 1, client 777: ended (5 times)"
     assert len(tried) < len(CHUNKS)
 
 
 def test_nobody_is_tried_after_the_death_of_another_actor(fleet):
     fleet.died = False
-    assert explained(fleet, deadly=777) == (REASON, [])
+    assert explained(fleet, crashing=777) == (REASON, [])
 
 
 def test_the_search_ends_when_its_time_is_up(fleet, monkeypatch):
     monkeypatch.setattr(hosts, "_SEARCH_SECONDS", 0.0)
-    assert explained(fleet, deadly=777) == (REASON, [])
+    assert explained(fleet, crashing=777) == (REASON, [])
 
 
 class Noted(Worker):

@@ -120,13 +120,13 @@ ENDS = {
 }
 
 
-def deadly(tmp_path, end):
+def crashing(tmp_path, end):
     """Return a scenario in which the upload of one client, the only one of four steps, ends its process."""
     (tmp_path / "mine.py").write_text(HEAD + DEADLY.replace("END", end))
     changes = {
         "population": [
             {"name": "calm", "count": 5, "local": {"steps": 2}},
-            {"name": "deadly", "count": 1, "local": {"steps": 4}},
+            {"name": "crashing", "count": 1, "local": {"steps": 4}},
         ],
         "server": {**BASE["server"], "cohort": "all", "local": {"steps": 2, "batch": 10}},
     }
@@ -138,7 +138,7 @@ def deadly(tmp_path, end):
 @pytest.mark.slow
 @pytest.mark.parametrize(("end", "words"), ENDS.items())
 def test_a_process_that_dies_in_an_upload_is_told_with_client_round_and_code(end, words, tmp_path):
-    scenario = deadly(tmp_path, end)
+    scenario = crashing(tmp_path, end)
     expected = rf"round 1, client 5: the process that trains it ends {words} \(5 times\)"
     with pytest.raises(FleetError, match=expected.replace("(SIGKILL)", r"\(SIGKILL\)")):
         run(scenario, tmp_path / "run", actors=2, report=False)

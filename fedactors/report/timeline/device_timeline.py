@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.report.figure import Chart
-from fedactors.report.measures import Floats, Ints, outcomes_per_round
+from fedactors.report.measures import HEARD_NAMES, Floats, Ints, outcomes_per_round
 from fedactors.report.palette import OUTCOME, label
 from fedactors.report.timeline import presence_bands
 from fedactors.report.timeline.device_choice import DeviceRows, choose
@@ -50,7 +50,7 @@ def timeline(records: Records) -> Chart | None:
         "first": _first_window(records) // unit,
         "groups": [group.name for group in records.groups],
         "outcomes": [{"name": label(name), "color": OUTCOME[name]} for name in OUTCOMES],
-        "heard": [OUTCOMES.index("complete"), OUTCOMES.index("partial")],
+        "heard": [OUTCOMES.index(name) for name in HEARD_NAMES],
         "devices": packed(people if energy is None else {**people, "energy": energy.of}),
         "trips": trips,
         "windows": None if bands is None else packed(bands),

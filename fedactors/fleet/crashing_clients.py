@@ -14,7 +14,7 @@ from fedactors.learning.training_task import Chunk, Vectors
 _SURVIVED = 97  # exit code of a child that came to its end, or raised an exception
 
 
-def deadly_client(
+def crashing_client(
     trainer: Trainer, chunk: Chunk, sent: Sequence[Vectors], kept: Sequence[Vectors | None], seconds: float
 ) -> str:
     """Return the first client whose training ends its process, and how, in words; empty if none does in so long.
