@@ -12,7 +12,7 @@ import os
 import traceback
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Generic, NewType, Protocol, TypeVar
+from typing import Any, Generic, Literal, NewType, Protocol, TypeVar
 
 from fedactors.bits import Bits
 from fedactors.fleet.profiling import noted
@@ -22,6 +22,12 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Actor = NewType("Actor", object)
+Role = Literal["client host", "server", "central learner", "evaluator"]
+
+
+def device_of(gpus: float) -> str:
+    """Return the device type of an actor that has so many GPUs."""
+    return "cuda" if gpus else "cpu"
 
 
 class Handle(Generic[T_co]):
@@ -124,10 +130,10 @@ class Fleet(Protocol):
         """Make `value` available to all actors; does not wait."""
         ...
 
-    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+    def start(self, worker: WorkerClass, *args: Any, role: Role, kind: int = 0) -> Actor:
         """Start an actor with an object `worker(*args)`; handles among `args` are replaced by their values.
 
-        A client `host` of some `kind` gets the cores and GPUs of its kind, any other actor gets `gpus`.
+        It gets the cores and GPUs of its `role`, and a client host those of its `kind`.
         """
         ...
 

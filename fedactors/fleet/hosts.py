@@ -43,7 +43,7 @@ class Hosts:
     def grow(self) -> None:
         """Start as many hosts as there is room for: all at the beginning, later those on nodes that were added."""
         for kind in self._fleet.startable_hosts():
-            actor = self._fleet.start(self._worker, *self._made_of, host=True, kind=kind)
+            actor = self._fleet.start(self._worker, *self._made_of, role="client host", kind=kind)
             host = ClientHostStub(self._fleet, actor)
             self.stubs.append(host)
             self._kinds.append(kind)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import torch
 
 from fedactors.bits import Bits, one_thread, processor_kind
-from fedactors.fleet.base import Actor, CallError, Fault, Handle, WorkerClass, perform
+from fedactors.fleet.base import Actor, CallError, Fault, Handle, Role, WorkerClass, perform
 
 T = TypeVar("T")
 
@@ -48,9 +48,9 @@ class LocalFleet:
         """Return `value` itself."""
         return cast("Handle[T]", value)
 
-    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+    def start(self, worker: WorkerClass, *args: Any, role: Role, kind: int = 0) -> Actor:
         """Return the object."""
-        self._started = self._started or host
+        self._started = self._started or role == "client host"
         return Actor(worker(*args))
 
     def startable_hosts(self) -> list[int]:

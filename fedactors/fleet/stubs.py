@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedactors.data.base import LabelledSamples
 from fedactors.data.evaluation_set import EvaluationSet
-from fedactors.fleet.base import Actor, Fleet, Handle
+from fedactors.fleet.base import Actor, Fleet, Handle, device_of
 from fedactors.fleet.lazy_workers import CENTRAL_HOST, EVALUATOR, SERVER
 from fedactors.fleet.messages import AggregationReport, Contribution
 from fedactors.fleet.profiling import Span
@@ -91,8 +91,7 @@ class ServerStub(WorkerStub):
     @classmethod
     def started(cls, fleet: Fleet, task: Handle[TrainingTask], own: Handle[LabelledSamples]) -> ServerStub:
         """Start a server with samples of its `own`."""
-        device = "cuda" if fleet.server_gpus else "cpu"
-        return cls(fleet, fleet.start(SERVER, task, own, device, gpus=fleet.server_gpus))
+        return cls(fleet, fleet.start(SERVER, task, own, device_of(fleet.server_gpus), role="server"))
 
     def start(self) -> tuple[Handle[Vectors], Handle[Vectors]]:
         """Return the public and private state before the first round."""
@@ -131,8 +130,7 @@ class CentralHostStub(WorkerStub):
     @classmethod
     def started(cls, fleet: Fleet, task: Handle[TrainingTask], own: Handle[LabelledSamples]) -> CentralHostStub:
         """Start the central learner with samples of its `own`."""
-        device = "cuda" if fleet.central_gpus else "cpu"
-        return cls(fleet, fleet.start(CENTRAL_HOST, task, own, device, gpus=fleet.central_gpus))
+        return cls(fleet, fleet.start(CENTRAL_HOST, task, own, device_of(fleet.central_gpus), role="central learner"))
 
     def contribute(self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]) -> Handle[Contribution]:
         """Return what the central learner computes in a round."""
@@ -160,7 +158,7 @@ class EvaluatorStub(WorkerStub):
     ) -> EvaluatorStub:
         """Start an evaluator; it has the clients' `samples` where they fine-tune models first."""
         further = () if samples is None else (samples,)
-        return cls(fleet, fleet.start(EVALUATOR, task, evaluation_set, *further))
+        return cls(fleet, fleet.start(EVALUATOR, task, evaluation_set, *further, role="evaluator"))
 
     def evaluate(
         self, public: Handle[Vectors], audience: Handle[NDArray[np.bool_] | None] | None = None

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fedactors import bits
 from fedactors.errors import ClusterError
-from fedactors.fleet.base import Fleet
+from fedactors.fleet.base import Fleet, device_of
 from fedactors.job_limits import usable_cores
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.population import GroupOptions
@@ -62,7 +62,7 @@ def _local_fleet(cluster: ClusterOptions, actors: int | None, address: str | Non
         raise ClusterError("--fleet local computes in this process (accepted: no --actors and no --address)")
     from fedactors.fleet.local import LocalFleet
 
-    return LocalFleet("cuda" if cluster.gpus_per_actor else "cpu", cluster.server_gpus, cluster.central_gpus)
+    return LocalFleet(device_of(cluster.gpus_per_actor), cluster.server_gpus, cluster.central_gpus)
 
 
 def lacking_gpus(cluster: ClusterOptions) -> list[str]:
@@ -132,4 +132,4 @@ def refuse_engine(prepared: Prepared) -> None:
         return
     from fedactors.learning.trainer import check_engine
 
-    check_engine(training_task_of(prepared), "cuda" if scenario.cluster.gpus_per_actor else "cpu")
+    check_engine(training_task_of(prepared), device_of(scenario.cluster.gpus_per_actor))

@@ -121,7 +121,10 @@ def test_the_central_learner_is_given_the_cores_and_the_gpu_it_is_to_keep():
     """Of a GPU that Ray is told of, whether or not there is one."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with RayFleet(1, central=Want(cpus=2.0, gpus=1.0)) as fleet:
-        assert fleet.get(fleet.call(fleet.start(CentralHost, gpus=1.0), "given")) == {"CPU": 2.0, "GPU": 1.0}
+        assert fleet.get(fleet.call(fleet.start(CentralHost, role="central learner"), "given")) == {
+            "CPU": 2.0,
+            "GPU": 1.0,
+        }
         assert "1 central learner (2 CPU, 1 GPU each)" in fleet.placement
     with pytest.raises(ClusterError, match=r"cluster\.central_cpus.*no central learner"):
         fedactors.run(Scenario.model_validate({**scenario("fedavg").dump(), "cluster": {"central_cpus": 1}}))

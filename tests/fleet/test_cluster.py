@@ -102,13 +102,13 @@ def test_a_node_that_comes_is_asked_for_its_processor_when_an_actor_starts_there
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with RayFleet(None, address="auto") as fleet:
         assert fleet.processors("portable") == [bits.vendor()]
-        fleet.start(Place, host=True)
+        fleet.start(Place, role="client host")
         cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": path})
         cluster.wait_for_nodes()
         waited_until = time.monotonic() + 60
         while not (kinds := fleet.startable_hosts()) and time.monotonic() < waited_until:
             time.sleep(0.2)
-        fleet.start(Place, host=True, kind=kinds[0])
+        fleet.start(Place, role="client host", kind=kinds[0])
         while len(fleet.processors("portable")) == 1 and time.monotonic() < waited_until:
             time.sleep(0.2)
         assert fleet.processors("portable") == sorted([bits.vendor(), "Another"])
@@ -146,14 +146,14 @@ def test_a_node_that_comes_is_used(cluster, expected, tmp_path, monkeypatch):
 
     started, original = [], RayFleet.start
 
-    def start(self, role, *args, **kwargs):
-        started.append(role.__name__)
-        return original(self, role, *args, **kwargs)
+    def start(self, worker, *args, role, **kwargs):
+        started.append(role)
+        return original(self, worker, *args, role=role, **kwargs)
 
     monkeypatch.setattr(RayFleet, "start", start)
     result = fedactors.run(scenario("cluster.address=auto"), tmp_path / "run", progress=Event(3, more), report=False)
     assert result.summary["digests"] == expected
-    assert started.count("ClientHost") == 3, "one at first, two when the node came"
+    assert started.count("client host") == 3, "one at first, two when the node came"
 
 
 class Place(Worker):
@@ -173,8 +173,8 @@ def test_hosts_share_declared_gpus_and_the_server_has_its_own_node(cluster):
         cluster.add_node(num_cpus=4, num_gpus=2)
     cluster.wait_for_nodes()
     with RayFleet(8, 1.0, 0.5, "auto") as fleet:
-        hosts = [fleet.start(Place, host=True) for _ in fleet.startable_hosts()]
-        server = fleet.start(Place)
+        hosts = [fleet.start(Place, role="client host") for _ in fleet.startable_hosts()]
+        server = fleet.start(Place, role="server")
         found = [fleet.get(fleet.call(host, "where")) for host in hosts]
         assert len(set(found)) == 4
         assert all(found.count(place) == 2 for place in found)
@@ -198,7 +198,7 @@ def test_a_model_is_sent_to_each_node_once(cluster):
     cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
     with RayFleet(4, 1.0, address="auto") as fleet:
-        hosts = [fleet.start(Reader, host=True) for _ in fleet.startable_hosts()]
+        hosts = [fleet.start(Reader, role="client host") for _ in fleet.startable_hosts()]
         model = fleet.put(np.ones(10**6, np.float32))
         found = [fleet.get(fleet.call(host, "read", model)) for host in hosts]
         used = {node for node, *_ in found}

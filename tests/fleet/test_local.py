@@ -54,7 +54,7 @@ def test_a_worker_computes_in_one_thread():
 def test_a_fleet_in_this_process_computes_in_one_thread_and_then_restores_their_numbers():
     with LocalFleet() as fleet:
         assert threads()[1] == {1}
-        fleet.start(Worker, "cpu")
+        fleet.start(Worker, "cpu", role="evaluator")
         assert threads() == (1, {1})
     assert threads() == (2, {2})
 

@@ -69,14 +69,14 @@ def test_a_host_killed_in_a_run_changes_no_bit(scenario, tmp_path, pipelines):
 @pytest.mark.slow
 def test_what_goes_wrong_at_the_start_is_told_soon_and_can_be_mended():
     with RayFleet(1, transport=SocketTransport()) as fleet:
-        broken = fleet.start(Broken)
+        broken = fleet.start(Broken, role="evaluator")
         with pytest.raises(Fault, match="died while nobody waited"):
             fleet.get(fleet.call(broken, "about"))
         with pytest.raises(Fault, match="no such device"):
             fleet.revive(broken)
 
         vector = fleet.put(np.ones(1000, np.float32))
-        host = fleet.start(Reader, fleet.put("told"), host=True)
+        host = fleet.start(Reader, fleet.put("told"), role="client host")
         asked = fleet.call(host, "read", vector)
         wait_until(actor_processes)
         for one in actor_processes():  # while they import what they need

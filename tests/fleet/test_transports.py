@@ -50,8 +50,8 @@ def test_a_transport_has_what_the_seam_names(transport):
 def test_the_same_calls_give_the_same_results(transport, monkeypatch):
     monkeypatch.setattr(liveness, "LOOK_SECONDS", 0.05)  # shorter than an actor takes to start: several looks pass
     with RayFleet(1, transport=transport()) as fleet:
-        one = fleet.start(Adder, fleet.put(np.full(10_000, 1.0)), host=True)
-        other = fleet.start(Adder, fleet.put(np.full(10_000, 10.0)))
+        one = fleet.start(Adder, fleet.put(np.full(10_000, 1.0)), role="client host")
+        other = fleet.start(Adder, fleet.put(np.full(10_000, 10.0)), role="evaluator")
         vector = fleet.put(np.arange(10_000.0))
         first = fleet.call(one, "add", vector)
         second = fleet.call(other, "add", first, vector, np.ones(10_000))

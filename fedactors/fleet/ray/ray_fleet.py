@@ -20,7 +20,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from fedactors.bits import Bits
-from fedactors.fleet.base import Actor, Fault, Handle, WorkerClass
+from fedactors.fleet.base import Actor, Fault, Handle, Role, WorkerClass, device_of
 from fedactors.fleet.layout import HostKinds, Want
 from fedactors.fleet.ray import liveness
 from fedactors.fleet.ray.actor_process import NoWorkerError, RestartedError
@@ -82,10 +82,11 @@ class RayFleet:
         self._classes = classes
         self._environment = environment or {}
         self._central = central or Want()
+        self._others = {SERVER: Want(gpus=server_gpus), EVALUATOR: Want(), CENTRAL: self._central}
         self.cheap_calls = self._transport.cheap_calls
         self.server_gpus = server_gpus
         self.central_gpus = self._central.gpus
-        self.device = "cuda" if gpus > 0 else "cpu"
+        self.device = device_of(gpus)
         self._workers: dict[Any, tuple[WorkerClass, list[Any]]] = {}  # of each actor: its class and arguments
         self._made: dict[Any, Any] = {}  # of each actor: Ray's reference to the making of its worker
         self._host_kinds: dict[Any, int] = {}  # of each client host that runs
@@ -106,7 +107,7 @@ class RayFleet:
 
     def _start_processes(self, hosts: int | None, kinds: list[Want], central: Want | None, *, torch: bool) -> None:
         """Place the actors and start their processes: they take seconds, so this is done before data are loaded."""
-        others = {SERVER: Want(gpus=self.server_gpus), EVALUATOR: Want()} | ({CENTRAL: central} if central else {})
+        others = {name: want for name, want in self._others.items() if central or name != CENTRAL}
         found = place(hosts, kinds, others, self._pause)
         self.hosts = len(found.kinds)
         self.placement = found.table
@@ -149,18 +150,17 @@ class RayFleet:
         """Put `value` where all actors can read it."""
         return self._transport.put(value)
 
-    def start(self, worker: WorkerClass, *args: Any, host: bool = False, gpus: float = 0.0, kind: int = 0) -> Actor:
+    def start(self, worker: WorkerClass, *args: Any, role: Role, kind: int = 0) -> Actor:
         """Start an actor; `args` are handles and small values.
 
         Client hosts have cores of their own, and so has a central learner if it is to have some; the other actors share
         what is left.
         """
-        if host:
+        if role == "client host":
             actor = self._started.host(kind)
             self._host_kinds[actor] = kind
         else:
-            name = {"ServerWorker": SERVER, "CentralHost": CENTRAL}.get(worker.__name__, EVALUATOR)
-            actor = self._started.other(name, Want(self._central.cpus if name == CENTRAL else 0.0, gpus))
+            actor = self._started.other(role, self._others[role])
         self._workers[actor] = (worker, [self._transport.constructor_argument(arg) for arg in args])
         self._make_worker(actor)
         return Actor(actor)

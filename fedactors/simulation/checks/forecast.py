@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from fedactors.fleet.base import device_of
 from fedactors.fleet.chunk_placement import spread
 from fedactors.fleet.messages import RoundTask
 from fedactors.job_limits import usable_cores
@@ -100,7 +101,7 @@ def _transforming(prepared: Prepared) -> float:
 
 def _device(prepared: Prepared) -> str:
     """Return the device type of the client hosts here."""
-    return "cuda" if prepared.scenario.cluster.gpus_per_actor and torch.cuda.is_available() else "cpu"
+    return device_of(prepared.scenario.cluster.gpus_per_actor if torch.cuda.is_available() else 0.0)
 
 
 def _way(prepared: Prepared, kind: str) -> str:

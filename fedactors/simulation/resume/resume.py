@@ -15,6 +15,7 @@ from fedactors.bits import made_with
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.data.holdings import Part
 from fedactors.errors import RunFolderError
+from fedactors.fleet.base import device_of
 from fedactors.learning.training_task import OnDemandData, signature
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, reading
 from fedactors.run_files.writer_note import scenario_folder
@@ -44,9 +45,9 @@ def beginning(scenario: Scenario, data: LoadedRun) -> Checkpoint:
         scenario=json.loads(json.dumps(scenario.dump())),
         folder=str(scenario.folder.resolve()),
         devices={
-            "clients": "cuda" if cluster.gpus_per_actor else "cpu",
-            "server": "cuda" if cluster.server_gpus else "cpu",
-            "central": "cuda" if cluster.central_gpus else "cpu",
+            "clients": device_of(cluster.gpus_per_actor),
+            "server": device_of(cluster.server_gpus),
+            "central": device_of(cluster.central_gpus),
         },
         data=_data_digest(data),
         code=code_digests(scenario),
