@@ -131,6 +131,23 @@ def test_devices_take_turns_at_an_access_point():
     assert [order.downloaded for order in plan.orders] == [5, 10, 5, 10]  # two access points
 
 
+@pytest.mark.parametrize("aware", [True, False])
+def test_who_waits_too_long_for_a_line_is_late_and_who_was_off_meanwhile_offline(aware):
+    """The others download until 11, when the third goes off: the first uploads from then on, until 14, behind 13."""
+
+    class Elevator(AccessPoint):
+        def play(self, device):
+            yield device.timeout(11)
+            if device.number == 2:
+                device.off()
+                yield device.timeout(1)
+                device.on()
+
+    devices = [{"per_sample": 1, "deadline_aware": aware}] * 3
+    (plan,), _ = play(devices, lambda: Elevator(devices=3), replace(RULES, deadline=13), steps=1)
+    assert [order.outcome for order in plan.orders] == [Outcome.LATE, Outcome.LATE, Outcome.OFFLINE]
+
+
 class Visitor(Behaviour):
     """Arrives at 10, departs at 60."""
 
