@@ -217,6 +217,13 @@ def test_users_sleep_from_one_hour_until_another():
     assert last[0] == 46 * 3600
 
 
+@pytest.mark.parametrize(("hours", "first"), [((0, 7), 0), ((22, 0), 22), ((23.5, 7), 0), ((7, 23.5), 7)])
+def test_what_begins_at_midnight_begins_with_the_run(hours, first):
+    """A device was off, or on, for the first nanosecond, at which a cohort is drawn."""
+    (plan,), _ = play([{"per_sample": 10}], lambda: Diurnal(*hours, spread=0))
+    assert plan.opened == first * HOUR
+
+
 def test_users_sleep():
     shares = on_time(lambda: Diurnal(on="22h", off=7, spread="60min"), days=3)
     assert ((shares > 4 / 24) & (shares < 14 / 24)).all()
