@@ -43,7 +43,7 @@ class Outcome(str, Enum):
     COMPLETE = "complete"  # all steps done, upload arrived in time
     PARTIAL = "partial"  # some steps done, upload arrived in time
     OFFLINE = "offline"  # nothing arrived, because the device could not be reached or was interrupted
-    LATE = "late"  # a naive device worked on, and its upload would have missed the deadline
+    LATE = "late"  # a naive device worked on, or others held the line: its upload would have missed the deadline
     TOO_SLOW = "too_slow"  # not one step and an upload fit before the deadline of a deadline-aware device
     DEPARTED = "departed"  # left for good in the middle
     CANCELLED = "cancelled"  # the quorum was reached without it

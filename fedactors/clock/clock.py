@@ -11,7 +11,7 @@ from fedactors.clock import asynchronous
 from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.clock.energy.meter import meter_of
-from fedactors.clock.hierarchy import hierarchical, tiers_of
+from fedactors.clock.hierarchy import hierarchical
 from fedactors.clock.sampled_trips import Draws, SampledTripPlanner
 from fedactors.clock.secure_groups import SecureGroups
 from fedactors.clock.selections.base import Clients, Loss, Stages, SteeringSelector, started
@@ -19,6 +19,7 @@ from fedactors.clock.selections.history import History
 from fedactors.clock.synchronous import Events, Rounds, synchronous
 from fedactors.clock.timings.base import Asynchronous
 from fedactors.clock.timings.hierarchical import Hierarchical
+from fedactors.clock.timings.tier_rules import tiers_of
 from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, TripPlanner
 from fedactors.clock.varying import VaryingTripPlanner
 from fedactors.clock.world import World

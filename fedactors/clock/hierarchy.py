@@ -8,43 +8,21 @@ last version of each edge. See `fedactors.clock.timings.hierarchical` for the pa
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 
 import numpy as np
 import simpy
 
 from fedactors.clock.availability import Int64
-from fedactors.clock.device_columns import Population, build
-from fedactors.clock.selections.base import Clients, Selection, started
+from fedactors.clock.selections.base import started
 from fedactors.clock.selections.edge_selector import EdgeSelector
 from fedactors.clock.selections.history import History
-from fedactors.clock.timings.hierarchical import Hierarchical
+from fedactors.clock.timings.tier_rules import TierRules
 from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, SECOND, Ending, Ends, MaybeEnding, Orders, Phase, Plan, Tier, Time
-from fedactors.scenario.model import Scenario
 
 CLOUD = -1
 _NOBODY = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class TierRules:
-    """What edges and cloud do; times in ns, None for no limit."""
-
-    rounds: int  # aggregations of all tiers
-    edge_rounds: int
-    mixing: float | None  # share of an edge's model in the cloud's; None: the cloud waits for all edges
-    members: list[Int64]  # clients of each edge, ascending
-    asks: list[int | None]  # of each edge; None: all its candidates
-    deadlines: list[Time | None]  # of each edge's rounds
-    links: Population  # of the edges to the cloud
-    size: int  # bytes of a model between edges and cloud
-    counts: Int64  # what each client counts for its edge at the cloud
-    among: str
-    until: Time | None
-    selection: Selection
-    clients: Clients  # what a selection may know of them
 
 
 def hierarchical(world: World, rules: TierRules) -> Generator[simpy.Event, object, MaybeEnding]:
@@ -75,25 +53,32 @@ class _Cloud:
             return (yield from self._in_step())
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
         if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
-            return self._limit() or Ends.NOBODY_LEFT
-        return self._limit() or self._undone() or Ends.DONE
+            return self._nobody_left()
+        return self.limit() or self._undone() or Ends.DONE
+
+    def _nobody_left(self) -> MaybeEnding:
+        """Return why no edge can ask anybody."""
+        reached = any(edge.present for edge in self.edges)
+        return self.limit() or (
+            Ends.NOBODY_LEFT if reached else Ending("no edge can reach the cloud any more", "nobody")
+        )
 
     def _undone(self) -> MaybeEnding:
         """Return why an edge that had begun a cloud round did not end it; nothing if all of them did."""
         if self.version >= self._promised:
             return ""
         reached = all(edge.present for edge in self.edges)
-        return Ending(
-            "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more", "nobody"
-        )
+        text = "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more"
+        return Ending(text, "nobody")
 
     def _in_step(self) -> Generator[simpy.Event, object, MaybeEnding]:
         """Play cloud rounds in which the cloud waits for all edges."""
         world, rules = self.world, self.rules
         while self.version + len(self.edges) * rules.edge_rounds + 1 <= rules.rounds:
-            if ended := self._limit():
+            if ended := self.limit():
                 return ended
             opened = world.now
+            self.model = self.version
             for edge in self.edges:
                 edge.model = self.version
                 edge.reached = _NOBODY
@@ -101,14 +86,14 @@ class _Cloud:
             yield simpy.AllOf(world.env, [world.env.process(edge.play()) for edge in self.edges])
             yield world.at(world.now, Phase.CLOSE)
             if asked == [edge.asked for edge in self.edges]:
-                return Ends.NOBODY_LEFT
+                return self._nobody_left()
             self._aggregate(opened)
         return Ends.DONE
 
     def begins(self) -> bool:
         """Whether an edge that the cloud does not wait for may begin its rounds."""
         more = self.rules.edge_rounds + 1
-        if self._promised + more > self.rules.rounds or self._limit():
+        if self._promised + more > self.rules.rounds or self.limit():
             return False
         self._promised += more
         return True
@@ -117,11 +102,13 @@ class _Cloud:
         """Put the Plan of the cloud into the queue that mixes its model with that of an edge."""
         self.rounds += 1
         mixed = ((self.model, 1 - mixing), (edge.model, mixing))
-        tier = self._tier(mixed if edge.heard else ((self.model, 1.0),), 2 * self.rules.size)
+        moved = self._moved([one for one in self.edges if one is edge or not one.present])
+        tier = self._tier(mixed if edge.heard else ((self.model, 1.0),), moved)
         edge.model = self.model = self.version + 1
         self.add(Orders.of(()), opened, tier)
 
-    def _limit(self) -> MaybeEnding:
+    def limit(self) -> MaybeEnding:
+        """Return the limit that the run has reached, or nothing."""
         if self.world.exhausted:
             return self.world.exhausted
         until = self.rules.until
@@ -133,11 +120,17 @@ class _Cloud:
         total = sum(edge.heard for edge in heard)
         mixed = tuple((edge.model, edge.heard / total) for edge in heard)
         self.rounds += 1
-        moved = (2 * self.rules.size) * sum(edge.present for edge in self.edges)
-        self.add(Orders.of(()), opened, self._tier(mixed or ((self.version, 1.0),), moved))
+        self.add(Orders.of(()), opened, self._tier(mixed or ((self.model, 1.0),), self._moved(self.edges)))
 
     def _tier(self, mixed: tuple[tuple[int, float], ...], moved: int) -> Tier:
         return Tier(CLOUD, mixed, moved, self.rounds, self.rounds * self.rules.edge_rounds)
+
+    def _moved(self, edges: list[_EdgeServer]) -> int:
+        """Return the bytes that edges have exchanged with the cloud, which count only once."""
+        models = sum(edge.moved for edge in edges)
+        for edge in edges:
+            edge.moved = 0
+        return models * self.rules.size
 
     def add(self, orders: Orders, opened: Time, tier: Tier) -> int:
         """Put a Plan into the queue that closes now; return the version of its model."""
@@ -154,7 +147,9 @@ class _Cloud:
         """Return the versions that later Plans may start from, or be mixed from."""
         if self.rules.mixing is not None:
             return [self.model, *(edge.model for edge in self.edges)]
-        return [edge.model for edge in self.edges if tier.edge not in (CLOUD, edge.number)]
+        if tier.edge == CLOUD:
+            return []
+        return [self.model, *(edge.model for edge in self.edges if edge.number != tier.edge)]
 
 
 class _EdgeServer:
@@ -166,6 +161,7 @@ class _EdgeServer:
         self.model = 0  # version
         self.reached = _NOBODY  # clients heard in this cloud round, ascending
         self.asked = 0  # clients, in all
+        self.moved = 0  # models over its link that no Plan of the cloud counts yet
         self.present = True  # whether its link is ever up again
         self._left: Time = 0  # when its last round ended
         self._apart: Time = 0  # ns between the last round of a cloud round and the first of the next
@@ -228,21 +224,25 @@ class _EdgeServer:
         self.present = end < NEVER
         if self.present:
             yield world.at(end, Phase.FINISH)
+            self.moved += 1
 
     def _drawn(self) -> Generator[simpy.Event, object, Int64]:
-        """Wait until clients of the edge can be asked, and return those drawn; none if none ever can."""
+        """Wait until clients of the edge can be asked, and return those drawn; none if none can before a limit."""
         world, rules = self.cloud.world, self.cloud.rules
         members = rules.members[self.number]
         while True:
             yield world.at(world.now, Phase.DISPATCH)
             places = np.flatnonzero(world.ready(rules.among, members))
+            if self.cloud.limit():
+                return _NOBODY
             if len(places):
                 drawn = world.draw(self.model, places, rules.asks[self.number], self.number, self._selector)
                 return members[drawn]
             back = world.next_of(members, rules.among)
             if back == NEVER and not world.unforeseen:
                 return members[places]
-            yield from world.until(max(back, world.now + 1), Phase.DISPATCH)
+            back = max(back, world.now + 1)
+            yield from world.until(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
 
     def _round(self, clients: Int64, edge_round: int) -> Waits:
         """Play a round of the edge with its clients, and put its Plan into the queue."""
@@ -257,33 +257,3 @@ class _EdgeServer:
         base = self.model
         self.model = self.cloud.version + 1
         self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),), edge_round=edge_round))
-
-
-def tiers_of(world: World, scenario: Scenario, timing: Hierarchical, size: int, clients: Clients) -> TierRules:
-    """Return what edges and cloud of a scenario do, with models of `size` bytes; reads recordings of the links.
-
-    `clients` is what a selection may know of them.
-    """
-    server = scenario.server
-    groups = scenario.population
-    edge_of = np.repeat([_place(timing, group.edge) for group in groups], [group.count for group in groups])
-    links = build(scenario.model_copy(update={"population": [edge.as_group() for edge in timing.edges]}), flops=1)
-    return TierRules(
-        rounds=server.rounds,
-        edge_rounds=timing.edge_rounds,
-        mixing=timing.mixing,
-        members=[np.flatnonzero(edge_of == number) for number in range(len(timing.edges))],
-        asks=[None if edge.cohort == "all" else edge.cohort for edge in timing.edges],
-        deadlines=[edge.deadline or server.deadline for edge in timing.edges],
-        links=links,
-        size=size,
-        counts=server.participation.counts(world.cohort_planner.work),
-        among=server.among,
-        until=server.until,
-        selection=server.selection,
-        clients=clients,
-    )
-
-
-def _place(timing: Hierarchical, name: str | None) -> int:
-    return [edge.name for edge in timing.edges].index(name or "")

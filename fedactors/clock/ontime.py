@@ -10,6 +10,8 @@ import numpy as np
 from fedactors.clock.availability import Availability, Int64
 from fedactors.plan import NEVER, Time
 
+_LONG = NEVER // 4  # 36 years: sums with longer periods may not fit 64 bits, and are worked out one by one
+
 
 def elapsed(a: Availability, devices: Int64, times: Int64) -> Int64:
     """Return the on-time of each device before its time, `(devices,)` ns, from a fixed origin."""
@@ -56,8 +58,11 @@ def _reach_moving(a: Availability, devices: Int64, work: Int64) -> Int64:
     turns: Int64 = np.where(loops, (work - 1) // np.maximum(total, 1), np.int64(0))
     rest: Int64 = work - 1 - turns * total
     result = np.full(len(devices), NEVER, np.int64)
-    found = np.flatnonzero((rest < total) & (total > 0) & (turns < NEVER // np.maximum(period, 1) - 1))
+    near = turns <= NEVER // np.maximum(period, 1) + 1
+    found = np.flatnonzero((rest < total) & (total > 0) & near & (period <= _LONG))
     k = np.maximum(first, a.before_search.right(row, rest) - 1)[found]
     into = a.windows.on[k] + rest[found] + 1 - a.before[k]
     result[found] = np.minimum(turns[found] * period[found] + into - a.shift[devices][found], NEVER)
+    for k in np.flatnonzero(period > _LONG).tolist():
+        result[k] = a.reach(int(devices[k]), int(work[k]))
     return result

@@ -9,7 +9,8 @@ exactly when the window closes, counts.
     complete    yes, all steps
     partial     yes, fewer steps
     too_slow    no                uninterrupted, a deadline-aware device could not have uploaded one step in time
-    late        no                uninterrupted, a naive device would have been late all the same
+    late        no                uninterrupted, a naive device would have been late all the same; or a device that was
+                                  always on waited for a line that it shares with others
     offline     no                off at the wrong moment: uninterrupted, it would have arrived
     departed    no                left for good with the work in flight; a device that `hands_in` its work stops in time
                                   for that, and departs only where not one step and an upload fitted

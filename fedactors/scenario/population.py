@@ -123,6 +123,22 @@ class GroupOptions(Options):
         return self
 
     @model_validator(mode="after")
+    def _sampled_alone(self) -> GroupOptions:
+        """Refuse what interrupts or slows the trips of sampled devices: shares would not be those of the law."""
+        varying = {
+            "availability": not isinstance(self.availability, Always),
+            "compute.share": self.compute.share is not None,
+            "network.trace": self.network.trace is not None,
+        }
+        found = " and ".join(name for name, given in varying.items() if given)
+        if self.sampled is not None and found:
+            raise ValueError(
+                f"sampled draws what share of its work a device does, which {found} would change (accepted:"
+                f" sampled without {found})"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _absence_is_known_beforehand(self) -> GroupOptions:
         if self.departs_after == 0:
             raise ValueError("departs_after must be longer than 0")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import floor
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from fedactors.options import Options
 from fedactors.scenario.alternate_options import AlternateOptions
+from fedactors.scenario.client_numbers import Cohort, OverSelection, Quorum, number_of
 from fedactors.scenario.costs.energy_options import SpendingLimits
 from fedactors.scenario.costs.secure_options import SecureAggregation
 from fedactors.scenario.kinds import (
@@ -71,20 +70,6 @@ class ClientEvaluation(Options):
     """Steps of each client on its own training data before its model is evaluated."""
 
 
-def _number_or_share(value: Any) -> Any:
-    """Return a cohort as a scenario may write it. Raises ValueError if it is none."""
-    if value == "all":
-        return "all"
-    if isinstance(value, int) and not isinstance(value, bool):
-        if value < 1:
-            raise ValueError("cohort must be at least 1")
-        return value
-    if isinstance(value, float) and 0 < value < 1:
-        return value
-    accepted = "a number of clients such as 10, a share of all devices between 0 and 1 such as 0.1, or all"
-    raise ValueError(f"found {str(value)[:60]!r} (accepted: {accepted})")
-
-
 def _participation_of_the_paper(value: Any, checked: ValidationInfo) -> Any:
     """Return the participation that a scenario names; if none, that of its timing or else of its algorithm."""
     timing, algorithm = checked.data.get("timing"), checked.data.get("algorithm")
@@ -112,13 +97,7 @@ class ServerOptions(Options):
     rounds: int = Field(ge=1, le=10_000_000)
     timing: Timing = Field(default="synchronous", validate_default=True)
     """When the server aggregates: in rounds, or as updates come in, also from older models."""
-    cohort: Annotated[
-        int | Literal["all"],  # a share becomes a number when the devices are counted
-        PlainValidator(
-            _number_or_share,
-            json_schema_input_type=Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | Literal["all"],
-        ),
-    ] = "all"
+    cohort: Cohort = "all"
     """How many clients a round wants: a number, a share of all devices such as 0.1, or `all`."""
     deadline: Window = None
     """How long a round waits for them, or how long a trip may take where there are no rounds; `none` waits."""
@@ -130,10 +109,11 @@ class ServerOptions(Options):
     """Secure aggregation, as what it costs and as a rule: `{group: 100, threshold: 0.7}`."""
     budget: SpendingLimits | None = None
     """What may be spent, of energy, carbon or traffic, before no further round begins: `{energy: 5 kWh}`."""
-    over_selection: int = Field(default=0, ge=0, le=10_000_000)
-    """How many more than the cohort are asked."""
-    quorum: int | None = Field(default=None, ge=1)
-    """How many updates close a round; by default the cohort when more are asked, else everybody asked."""
+    over_selection: OverSelection = 0
+    """How many more than the cohort are asked: a number, or a share of the cohort such as 0.3."""
+    quorum: Quorum = None
+    """How many updates close a round: a number, or a share of the cohort such as 0.8; by default the cohort when more
+    are asked, else everybody asked."""
     selection: Selection = Field(default="uniform", validate_default=True)
     """Whom the server asks among those it could."""
     among: Literal["available", "members"] = "available"
@@ -195,27 +175,33 @@ class ServerOptions(Options):
             if self.over_selection:
                 raise ValueError("over_selection needs a cohort that is a number, not all")
             return self
-        if isinstance(self.cohort, int):
-            self._check_quorum(self.cohort)
+        self._check_quorum()
         return self
 
     def of(self, devices: int) -> ServerOptions:
-        """Return these options for a population of `devices`, with a number where the cohort is a share of them.
+        """Return these options for a population of `devices`, with numbers in place of shares.
 
-        The share is rounded to the nearest number, halves up, and is at least 1. Raises ValueError if the quorum is
-        more than are asked.
+        A cohort is a share of them; over-selection and quorum are shares of the cohort, or of all devices where all are
+        asked. Shares are rounded to the nearest number, halves up, and are at least 1. Raises ValueError if the quorum
+        is more than are asked.
         """
-        share: object = self.cohort
-        if not isinstance(share, float):
+        cohort = number_of(self.cohort, devices)
+        whole = devices if cohort == "all" else cohort
+        others = {key: number_of(getattr(self, key), whole) for key in ("over_selection", "quorum")}
+        numbers = {"cohort": cohort, **others}
+        changed = {key: number for key, number in numbers.items() if number != getattr(self, key)}
+        if not changed:
             return self
-        number = max(1, floor(Fraction(str(share)) * devices + Fraction(1, 2)))
-        self._check_quorum(number)
-        return self.model_copy(update={"cohort": number})
+        counted = self.model_copy(update=changed)
+        counted._check_quorum()
+        return counted
 
-    def _check_quorum(self, cohort: int) -> None:
-        asked = cohort + self.over_selection
-        if self.quorum is not None and self.quorum > asked:
-            raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
+    def _check_quorum(self) -> None:
+        """Raise ValueError if more updates are wanted than clients are asked, as far as these are numbers by now."""
+        if isinstance(self.cohort, int) and isinstance(self.over_selection, int) and isinstance(self.quorum, int):
+            asked = self.cohort + self.over_selection
+            if self.quorum > asked:
+                raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
 
     @model_validator(mode="after")
     def _the_server_has_data(self) -> ServerOptions:

@@ -253,6 +253,16 @@ def test_one_client_at_a_time_is_a_synchronous_round_of_one(speeds, after, seed)
     assert run(members, rules, seed=seed)[0] == expected
 
 
+def test_a_trip_that_fails_is_a_synchronous_round_and_no_aggregation():
+    """The window ends at 20 and the work is lost; the next trip is from 50 to 88."""
+    members = [{**QUICK, "abort": True, "windows": [(0, 20), (50, 200)]}]
+    rounds = Rounds(2, 1, "available", None, None, None, 0, 0, 0)
+    alone, _ = play(members, lambda world: synchronous(world, rounds))
+    (plan,), _ = run(members, replace(RULES, concurrency=1, rounds=1))
+    assert [[trip[2] for trip in trips(found)] for found in alone] == [["offline"], ["complete"]]
+    assert trips(plan) == [(0, 0, "offline", 0, 20), (0, 0, "complete", 50, 88)]
+
+
 def test_no_trip_is_open_for_ever():
     """A device that is interrupted for good, under no deadline, is known not to report: its place is free at once."""
     lost = {**QUICK, "windows": [(0, 20), (500, 501)], "depart": NEVER}

@@ -1,5 +1,7 @@
 """Groups of a scenario become columns: speeds from operations and tables, links and places from recordings."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -145,9 +147,20 @@ def test_a_run_begins_when_the_recording_does_or_at_a_time_of_day(tmp_path):
     assert list(first.availability.spans(1, 0)) == [(3 * HOUR, 4 * HOUR)]
     assert (noon.arrive.tolist(), noon.depart.tolist()) == ([0, 0], [21 * HOUR, 18 * HOUR])
     assert noon.availability.is_on(1, 0)
-    looped = people(tmp_path, [{"availability": {"name": "trace", "path": "w.csv", "begin": "first"}, "count": 2}])
+    trace["at_end"] = "loop"
+    looped = people(tmp_path, [{"availability": {**trace, "begin": "first"}, "count": 2}])
     assert looped.availability.is_on(0, 0)
     assert looped.availability.is_on(0, 24 * HOUR)
+
+
+def test_recordings_that_loop_are_there_from_the_beginning_and_may_keep_times_of_day(tmp_path):
+    """Seen from 11 to 41, on from 38: with turns of 30 h from 8 on, too; with whole days it is 14:00 each time."""
+    (tmp_path / "w.csv").write_text("device,on,off,first,last\nb,38h,39h,11h,41h\n")
+    for at_end, period, begins in (("loop", 30, [8, 38, 68]), ("loop_days", 48, [38, 86, 134])):
+        trace = {"name": "trace", "path": "w.csv", "at_end": at_end}
+        found = people(tmp_path, [{"availability": trace, "count": 1}])
+        assert (found.arrive.tolist(), found.availability.period.tolist()) == ([0], [period * HOUR])
+        assert [on // HOUR for on, _ in islice(found.availability.spans(0, 0), 3)] == begins
 
 
 @pytest.mark.parametrize(

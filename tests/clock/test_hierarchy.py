@@ -157,7 +157,7 @@ def test_edges_that_the_cloud_does_not_wait_for():
     assert [plan.orders.base.tolist() for plan in plans] == [[0], [], [2], [], [0], [], [4], []]
 
 
-def test_a_cloud_that_waits_for_no_edge_says_that_none_is_left(tmp_path):
+def test_a_cloud_that_waits_for_no_edge_says_that_none_can_reach_it(tmp_path):
     """The only link is off for ever after the first round; of 100 aggregations there are the two of the edge."""
     (tmp_path / "link.csv").write_text("device,on_s,off_s\nnorth,0,2\n", encoding="utf-8")
     link = {"name": "trace", "path": "link.csv", "at_end": "depart"}
@@ -167,7 +167,7 @@ def test_a_cloud_that_waits_for_no_edge_says_that_none_is_left(tmp_path):
     clock = prepare(made.model_copy(update={"server": made.server.model_copy(update={"timing": timing})})).clock()
     plans = list(clock)
     assert [plan.tier.edge for plan in plans] == [0, 0]
-    assert clock.ended_because == "nobody can be asked any more"
+    assert clock.ended_because == "no edge can reach the cloud any more"
 
 
 def test_a_round_that_a_lost_edge_leaves_undone_is_told(tmp_path):

@@ -54,6 +54,12 @@ def test_directions_of_different_lengths_stay_together_however_long_they_loop(ma
         assert flows.down.given(0, begin, begin + 8 * MS) == 8 * 1500 * SECOND
 
 
+@pytest.mark.parametrize(("at_end", "packets"), [("loop", 0), ("hold", 2)])
+def test_the_shorter_direction_is_silent_or_keeps_its_last_value(mahimahi, at_end, packets):
+    flows = build(scenario(mahimahi, directions("drive.down", "drive.up", at_end=at_end)), 1).flows
+    assert flows.up.given(0, 6 * MS, 8 * MS) == packets * 1500 * SECOND
+
+
 LOG = "Timestamp,DL_bitrate,UL_bitrate,State\n2019.12.16_11.49.59,80,8,D\n2019.12.16_11.50.00,160,16,D\n"
 
 

@@ -31,3 +31,20 @@ def test_a_sampled_group_needs_a_deadline():
         build(validate(scenario, "s.yaml"), 1)
     scenario["server"]["local"] = {"epochs": 7}
     assert build(validate(scenario, "s.yaml"), 1).laws == [("T30", 7), ("Tlo", 7)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"availability": "synthetic"}, "availability"),
+        ({"compute": {"per_sample": "1ms", "share": {"path": "share.csv"}}}, "compute.share"),
+        ({"network": {"trace": {"down": {"path": "link.csv"}}}}, "network.trace"),
+    ],
+)
+def test_a_sampled_group_has_nothing_else_that_decides_its_share(changes, name):
+    group = {"name": "a", "count": 2, "sampled": "T30", **changes}
+    data = {"name": "sampled", "task": {"dataset": "synthetic"}, "population": [group], "server": {"deadline": "9s"}}
+    with pytest.raises(
+        ScenarioError, match=rf"population\.0 .group a.: sampled draws .* {name} would .* sampled without {name}"
+    ):
+        validate(data, "sampled.yaml")

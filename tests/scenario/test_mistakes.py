@@ -103,7 +103,7 @@ WRONG = {
     "no time per sample": (("population.0.compute", {"per_sample": 0}), ["per_sample must be longer than 0"]),
     "a negative spread": (("population.0.compute", {"per_sample": "1ms", "spread": -1.0}), ["spread", "found -1.0"]),
     "more clients than devices": (("server.cohort", 31), ["server.cohort", "31", "30 devices"]),
-    "a cohort of nobody": (("server.cohort", 0), ["cohort must be at least 1"]),
+    "a cohort of nobody": (("server.cohort", 0), ["server.cohort: found '0' (accepted: a number"]),
     "a cohort in words": (("server.cohort", "everyone"), ["server.cohort", "'everyone'"]),
     "a quorum beyond the cohort": (("server.quorum", 6), ["quorum 6", "5 clients asked"]),
     "over-selection of all": (("server", {"rounds": 1, "over_selection": 3}), ["over_selection needs a cohort"]),

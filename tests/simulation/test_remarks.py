@@ -1,5 +1,7 @@
 """A run that is much shorter than its recordings says so, where hardly a device comes or goes."""
 
+from dataclasses import replace
+
 import pytest
 
 from fedactors.cli.main import main
@@ -16,7 +18,7 @@ SAID = (
     " recordings span 7.0 d (more or longer rounds show more of them)"
 )
 
-
+DAY = 86_400 * 10**9
 WEEK = [("0h", "24h")] * 13 + [("6d", "7d")] * 6 + [("0h", "1min")]
 
 
@@ -50,6 +52,25 @@ def test_a_day_is_long_enough_and_so_are_devices_that_come_and_go(scenario):
 def test_made_up_windows_are_no_recordings(scenario):
     law = {"name": "synthetic", "mean_on": "5d", "mean_off": "5d"}
     assert remarks(prepare(scenario(availability=law)), 200.0) == []
+
+
+def test_recordings_that_begin_again_at_another_time_of_day(scenario):
+    """Two of twenty last for 7.5 days; whole days, and fewer than one, shift nothing."""
+    prepared = prepare(scenario())
+    period = prepared.population.availability.period
+    period[:2], period[2] = 7.5 * DAY, 0.4 * DAY
+    assert remarks(prepared, 7.4 * 86_400.0) == []
+    (said,) = remarks(prepared, 8 * 86_400.0)
+    assert said.startswith(
+        'population "phones": recordings of 2 of 20 devices begin again after no whole number of days'
+    )
+    assert "(the first after 7.5 d)" in said
+    for kept in ({"at_end": "loop_days"}, {"offset": "start"}):
+        whole = scenario()
+        trace = whole.population[0].availability.model_copy(update=kept)
+        group = whole.population[0].model_copy(update={"availability": trace})
+        other = replace(prepared, scenario=whole.model_copy(update={"population": [group]}))
+        assert remarks(other, 8 * 86_400.0) == []
 
 
 def test_check_replay_and_page_say_it(scenario, tmp_path):

@@ -25,7 +25,7 @@ VALUES = st.integers(0, NEVER)
 @st.composite
 def series(draw):
     rows = []
-    for name in draw(st.lists(NAMES, unique=True, min_size=1, max_size=5)):
+    for name in draw(st.lists(NAMES, unique=True, max_size=5)):
         times = [0, *sorted(draw(st.sets(st.integers(1, NEVER), min_size=1, max_size=5)))]
         values = draw(st.lists(VALUES, min_size=len(times) - 1, max_size=len(times) - 1))
         rows.append(SeriesRow(name, times[:-1], values, times[-1]))

@@ -51,10 +51,10 @@ class Diurnal(Behaviour):
 
     @staticmethod
     def _until(device: BehavingDevice, hour: float, shift: float) -> int:
-        """Return the ns until `hour` of the clock, moved by `shift` hours; at least 1."""
+        """Return the ns until `hour` of the clock, moved by `shift` hours; 0 if that was before the run."""
         ns = duration("1 h")
         wait = (round(hour * ns) - device.now) % duration("1 d")
-        return max(1, wait + round(shift * ns))
+        return max(0, wait + round(shift * ns))
 
 
 def _hours(value: float | str) -> float:

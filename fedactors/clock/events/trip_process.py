@@ -46,6 +46,7 @@ class TripProcess:
         self._flow: Flow | None = None  # of the stage that is going on
         self._since: Time = world.now  # from when on the device has been on in it
         self._running = False
+        self._was_off = False  # at some time of the trip
         self._progress = {"wait": 0, "down": 0, "steps": 0, "answer": 0, "up": 0}  # integrals, by stage
         self._stage = "wait"
         self._aim = foresight.aim(device, errand)
@@ -61,12 +62,17 @@ class TripProcess:
         self._pause(closed)
         outcome, finished = self.outcome, min(self.finished, closed)
         if outcome is None:
-            outcome = Outcome.CANCELLED if early and not self.never_reports else self._aim.silent
+            outcome = Outcome.CANCELLED if early and not self.never_reports else self._silent()
         if self._process.is_alive:
             self._process.interrupt()
         self.device.set_stage("idle")
         self.device.end_following()
         return self._order(outcome, finished)
+
+    def _silent(self) -> Outcome:
+        """Return why nothing has arrived: a device that was always on has waited too long for a line of others."""
+        waited = self._aim.silent is Outcome.OFFLINE and self.device.line() is not None and not self._was_off
+        return Outcome.LATE if waited else self._aim.silent
 
     def _play(self) -> Waits:
         flows = self._flows
@@ -148,6 +154,7 @@ class TripProcess:
 
     def _check(self) -> None:
         """Raise _CutError if the device has departed, or has lost the work by going off."""
+        self._was_off |= not self.device.on
         if self.device.gone:
             self._end(Outcome.DEPARTED)
             raise _CutError

@@ -64,7 +64,7 @@ class Selector(Protocol):
     """A selection at work in one run."""
 
     def choose(self, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
-        """Return at most `count` of `candidates`, which are ascending and not empty; in any order.
+        """Return 1 to `count` of `candidates`, which are ascending and not empty; in any order.
 
         `version` is the number of the model that they get; at an edge, of the edge's rounds that asked before.
         """
@@ -104,11 +104,13 @@ def started(selection: Selection, clients: Clients) -> Selector:
 def choice_of(selector: Selector, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
     """Return whom `selector` chooses, ascending.
 
-    Raises ScenarioError, with the file of its class, if that is not at most `count` different ones of `candidates`.
+    Raises ScenarioError, with the file of its class, if that is not 1 to `count` different ones of `candidates`.
     """
     found = selector.choose(candidates, count, version, random)
     chosen = np.asarray(found)
-    if chosen.ndim != 1 or (len(chosen) and chosen.dtype.kind not in "iu"):
+    if chosen.ndim == 1 and not len(chosen):
+        raise _refused(selector, version, "nobody", count)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
         raise _refused(selector, version, shortened(repr(found)), count)
     chosen = np.sort(chosen.astype(np.int64))
     if len(chosen) > count:
@@ -124,7 +126,7 @@ def choice_of(selector: Selector, candidates: Int64, count: int, version: int, r
 def _refused(selector: Selector, version: int, found: str, count: int) -> ScenarioError:
     return ScenarioError(
         f"{class_called(type(selector))}.choose in round {version + 1}: returned {found}"
-        f" (accepted: at most {count:,} different ones of the candidates, an array of integers)"
+        f" (accepted: 1 to {count:,} different ones of the candidates, an array of integers)"
     )
 
 

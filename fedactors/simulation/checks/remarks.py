@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedactors.clock import ontime
+from fedactors.clock.availability import Int64
 from fedactors.clock.device_columns import Population
 from fedactors.plan import SECOND, Time
 from fedactors.report.terminal_text import span
@@ -15,6 +15,7 @@ from fedactors.simulation.prepared import Prepared
 
 _FEW = 0.1  # of the devices of a group: fewer that come or go are hardly any
 _SHORT = 0.1  # of what the recordings of a group span
+_DAY = 86_400 * SECOND
 
 
 def remarks(prepared: Prepared, virtual_seconds: float) -> list[str]:
@@ -27,10 +28,26 @@ def remarks(prepared: Prepared, virtual_seconds: float) -> list[str]:
         first += group.count
         if isinstance(group.availability, Trace) and end > 0:
             found += _little_change(prepared.population, devices, group.name, end)
+            found += _shifted_days(
+                group.availability, prepared.population.availability.period[devices], group.name, end
+            )
     return found
 
 
-def _little_change(people: Population, devices: NDArray[np.int64], name: str, end: Time) -> list[str]:
+def _shifted_days(trace: Trace, period: Int64, name: str, end: Time) -> list[str]:
+    """Return a sentence if recordings of a group begin again within a run, at another time of day than they began."""
+    shifted = (period > _DAY) & (period % _DAY > 0) & (period < end)
+    if trace.at_end != "loop" or trace.offset != "none" or not shifted.any():
+        return []
+    some = f"{np.count_nonzero(shifted):,} of {len(period):,} devices"
+    first = span(int(period[shifted].min()) / SECOND)
+    return [
+        f'population "{name}": recordings of {some} begin again after no whole number of days (the first after {first})'
+        ", so that times of day shift (at_end: loop_days keeps them)"
+    ]
+
+
+def _little_change(people: Population, devices: Int64, name: str, end: Time) -> list[str]:
     """Return a sentence if a run is much shorter than the recordings of a group, and hardly a device comes or goes."""
     windows = people.availability
     arrive = people.arrive[devices]

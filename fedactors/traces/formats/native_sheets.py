@@ -43,7 +43,7 @@ def _flat(recording: Series | DeviceTable | Matrix) -> tuple[str, CsvSheet]:
     if isinstance(recording, Series):
         counts = np.diff(recording.starts)
         rows = np.repeat(np.arange(len(recording)), counts)
-        ends = np.concatenate((recording.at[1:], [0])).astype(np.int64)
+        ends = np.append(recording.at, 0)[1:]
         ends[recording.starts[1:] - 1] = recording.end
         names = [recording.names[row] for row in rows.tolist()]
         numbers = {"from": recording.at, "to": ends, recording.unit: recording.value}

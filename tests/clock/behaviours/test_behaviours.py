@@ -131,6 +131,23 @@ def test_devices_take_turns_at_an_access_point():
     assert [order.downloaded for order in plan.orders] == [5, 10, 5, 10]  # two access points
 
 
+@pytest.mark.parametrize("aware", [True, False])
+def test_who_waits_too_long_for_a_line_is_late_and_who_was_off_meanwhile_offline(aware):
+    """The others download until 11, when the third goes off: the first uploads from then on, until 14, behind 13."""
+
+    class Elevator(AccessPoint):
+        def play(self, device):
+            yield device.timeout(11)
+            if device.number == 2:
+                device.off()
+                yield device.timeout(1)
+                device.on()
+
+    devices = [{"per_sample": 1, "deadline_aware": aware}] * 3
+    (plan,), _ = play(devices, lambda: Elevator(devices=3), replace(RULES, deadline=13), steps=1)
+    assert [order.outcome for order in plan.orders] == [Outcome.LATE, Outcome.LATE, Outcome.OFFLINE]
+
+
 class Visitor(Behaviour):
     """Arrives at 10, departs at 60."""
 
@@ -198,6 +215,13 @@ def test_users_sleep_from_one_hour_until_another():
     *before, last = spans_on(lambda: Diurnal(on="22h", off=7, spread=0))
     assert before == [(0, 7 * 3600), (22 * 3600, 31 * 3600)]
     assert last[0] == 46 * 3600
+
+
+@pytest.mark.parametrize(("hours", "first"), [((0, 7), 0), ((22, 0), 22), ((23.5, 7), 0), ((7, 23.5), 7)])
+def test_what_begins_at_midnight_begins_with_the_run(hours, first):
+    """A device was off, or on, for the first nanosecond, at which a cohort is drawn."""
+    (plan,), _ = play([{"per_sample": 10}], lambda: Diurnal(*hours, spread=0))
+    assert plan.opened == first * HOUR
 
 
 def test_users_sleep():
