@@ -25,13 +25,13 @@ from fedactors.scenario.task.task_options import TaskOptions
 from fedactors.workload import Workload, workload
 
 
-def model_of(task: TaskOptions, info: Info) -> Model:
-    """Return the model for the data, with the loss of the task.
+def model_of(task: TaskOptions, info: Info, seed: int) -> Model:
+    """Return the model for the data, with the loss of the task, as a scenario with this `seed` draws it.
 
     Raises ScenarioError or DataError if model, loss and data do not go together.
     """
     if task.loss is None:
-        return _for_weights(_built(task, info, info.outputs), info)
+        return _for_weights(_drawn(_built(task, info, info.outputs), seed), info)
     by_data = info.kind in ("value", "multi-label")
     outputs = info.outputs if by_data else task.loss.outputs(info.classes, _values(info))
     model = _built(task, info, outputs)
@@ -42,7 +42,17 @@ def model_of(task: TaskOptions, info: Info) -> Model:
             " (accepted: another model, or none)"
         )
     _check_outputs(task.loss, model, outputs)
-    return _for_weights(replace(model, loss=loss), info)
+    return _for_weights(_drawn(replace(model, loss=loss), seed), info)
+
+
+def _drawn(model: Model, seed: int) -> Model:
+    """Return the model in which modules of the user have what they do not train from the scenario's seed."""
+    if not any(isinstance(layer, ModuleLayer) for layer in model.layers):
+        return model
+    from fedactors.models.module_description import seeded
+
+    layers = (seeded(layer, seed) if isinstance(layer, ModuleLayer) else layer for layer in model.layers)
+    return replace(model, layers=tuple(layers))
 
 
 def _for_weights(model: Model, info: Info) -> Model:
