@@ -1,5 +1,7 @@
 """What is said of a loss of the user before anything runs."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch.nn import functional
@@ -65,6 +67,26 @@ class Trained(nn.Module):
         self.scale = nn.Parameter(torch.ones(()))
     def forward(self, outputs, labels):
         return mean(outputs, labels) * self.scale
+"""
+
+NETS = """
+import torch
+from torch import nn
+
+def data(samples):
+    part = torch.randn(samples, 3, generator=torch.Generator().manual_seed(0)), torch.arange(samples) % 2
+    return part, part
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.out = nn.BatchNorm1d(3), nn.Linear(3, 2)
+    def forward(self, x):
+        return self.out(self.norm(x))
+
+class Squeezed(Normed):
+    def forward(self, x):
+        return self.out(x).squeeze()
 """
 
 
@@ -153,6 +175,23 @@ def test_outputs_of_one_number_less_labels_are_refused_as_a_table(tried):
     with pytest.raises(DataError, match=rf"task\.metrics: own \(own\.py:table\) {said}"):
         tried("matched", "table", numbers=1)
     tried("matched", "bias", numbers=1)
+
+
+@pytest.mark.parametrize(
+    ("net", "samples", "said"),
+    [
+        ("Normed", 13, "raises ValueError: Expected more than 1 value per channel"),
+        ("Squeezed", 13, r"returns the shape \(2,\)"),
+        ("Normed", 12, ""),
+    ],
+)
+def test_a_client_whose_last_batch_is_one_sample_is_found_before_the_run(tmp_path, net, samples, said):
+    (tmp_path / "own.py").write_text(NETS)
+    dataset = {"name": "torch", "factory": "own.py:data", "arguments": {"samples": samples}}
+    task = {"dataset": dataset, "model": {"name": "torch", "factory": f"own.py:{net}"}, "partition": "iid"}
+    prepared = prepare(scene(tmp_path, task, count=1))
+    with pytest.raises(DataError, match=f"client 0 has 13 samples, .* {said}") if said else nullcontext():
+        try_own_code(prepared, *load(prepared)[:3])
 
 
 MATCHED = {

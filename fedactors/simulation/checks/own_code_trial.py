@@ -33,6 +33,7 @@ from fedactors.models.network import forward, initial, views
 from fedactors.own_code.user_code import telling
 from fedactors.simulation.checks.repeated_calls import Tried, held_by, refuse_memory, refuse_pairs
 from fedactors.simulation.prepared import Prepared
+from fedactors.workload import Workload
 
 _FEW = 8  # samples
 _MANY = 100_000  # samples, in which different labels are looked for
@@ -43,6 +44,7 @@ def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, 
     with naming(prepared.scenario.source):
         if _trains_by_own_code(task.model):
             _try_step(task.model, samples, task.seed)
+            _try_one_sample(task, samples)
         if _own_metrics(task) and len(test.y):
             _try_metrics(task, test)
             if (evaluation := prepared.scenario.server.evaluation) is not None and evaluation.on == "held_out":
@@ -84,6 +86,35 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
             _check_loss(own, outputs, y, weighted=samples.weights is not None)
             _check_pairs(_tried_loss(own), outputs.detach(), samples.few(_MANY)[1])
             refuse_memory(_tried_loss(own), outputs.detach(), y)
+
+
+def _try_one_sample(task: TrainingTask, samples: TrainingData) -> None:
+    """Raise DataError if a client has a batch of one sample, and a module does not train on it, as under BatchNorm."""
+    works = enumerate(task.workloads)
+    found = next(((client, work) for client, work in works if _has_batch_of_one(work)), None)
+    module = next((layer for layer in task.model.layers if isinstance(layer, ModuleLayer)), None)
+    if found is None or module is None:
+        return
+    x, _ = _batch(*samples.few(1))
+    tensors = views(task.model, torch.from_numpy(initial(task.model, task.seed)))
+    try:
+        shape = tuple(outputs_of(task.model, tensors, x, torch.tensor(0)).shape)
+        said = f"returns the shape {shape}" if shape != (1, *module.output_shape) else ""
+    except Exception as error:
+        said = f"raises {type(error).__name__}: {' '.join(str(error).split())[:150]}"
+    if said:
+        client, work = found
+        raise DataError(
+            f"{module.maker}: client {client} has {work.held:,} samples, of which batches of {work.batch:,} leave one,"
+            f" and for one sample forward in training mode {said} (accepted: another server.local.batch,"
+            " server.local.drop_last: true, or GroupNorm in place of BatchNorm)"
+        )
+
+
+def _has_batch_of_one(work: Workload) -> bool:
+    return bool(work.wanted) and (
+        work.batch == 1 or (work.pass_samples % work.batch == 1 and work.wanted >= work.pass_steps)
+    )
 
 
 def _check_loss(own: LossDescription, outputs: Tensor, y: Tensor, *, weighted: bool) -> None:
