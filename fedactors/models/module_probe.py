@@ -33,6 +33,7 @@ from fedactors.models.torch_modules import (
 from fedactors.own_code.held_values import first_difference
 
 _SAMPLES = 4  # made up: batches of two for two clients
+_IDENTIFIERS = " of integers, which are identifiers (accepted: integers: values in the data set, for floats)"
 PROBED = 2  # samples of the batch whose output is looked at
 _NORMALISING = nn.modules.batchnorm._BatchNorm
 
@@ -72,7 +73,7 @@ def output_and_cost(
     Raises DataError if the module does not take a batch of such samples, or returns no tensor of outputs for each.
     """
     args, kwargs = arguments_of(inputs, x[:PROBED])
-    shapes = ", ".join(str((PROBED, *spec.shape)) for spec in inputs)
+    shapes = ", ".join(f"{(PROBED, *spec.shape)}{_IDENTIFIERS * spec.integer}" for spec in inputs)
     module.eval()
     with (
         torch.no_grad(),
@@ -81,7 +82,8 @@ def output_and_cost(
     ):
         output = module(*args, **kwargs)
     if not isinstance(output, Tensor):
-        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor)")
+        wrapped = "; a module around it may return its logits" if isinstance(output, Mapping) else ""
+        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor{wrapped})")
     if output.dim() < 2 or output.shape[0] != PROBED:
         raise DataError(
             f"{maker}: forward returned shape {tuple(output.shape)} for {PROBED} samples"
