@@ -13,9 +13,16 @@ from torch import Tensor, nn
 from fedactors.errors import DataError, suggestion
 from fedactors.models import module_probe
 from fedactors.models.layers import Model, Shape, TensorSpec
-from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import (
+    BufferPolicy,
+    InputSpec,
+    ModuleConstants,
+    ModuleLayer,
+    ModuleMaker,
+    scenario_seed,
+)
 from fedactors.models.recognised import Chain, chain_of
-from fedactors.models.torch_modules import adapted, as_taken, first_module, made, raw_module
+from fedactors.models.torch_modules import adapted, as_taken, first_seed, made, raw_module
 from fedactors.models.trained_weights import load_weights
 
 
@@ -79,12 +86,12 @@ def describe(
     policy: BufferPolicy = "average",
     trainable: Sequence[str] = (),
 ) -> ModuleLayer:
-    """Make a module, look at it once, and return its description.
+    """Make a module, look at it once, and return its description; what it does not train is of the `scenario_seed`.
 
     Raises DataError, with the line of the user's code, if it cannot be made, has nothing to train, or does not take a
     batch of such samples.
     """
-    module = raw_module(maker, 0)
+    module = raw_module(maker, first_seed(scenario_seed.get()))
     inputs = as_taken(module, inputs)
     _refuse_lazy(module, maker)
     if weights is not None:
@@ -127,20 +134,6 @@ def _with_fixed(layer: ModuleLayer, module: nn.Module, fixed: tuple[str, ...]) -
             )
     arrays = {**layer.constants.arrays, **{name: module.get_buffer(name).numpy().copy() for name in fixed}}
     return replace(layer, buffers=moved, constants=ModuleConstants(arrays), fixed=fixed)
-
-
-def seeded(layer: ModuleLayer, seed: int) -> ModuleLayer:
-    """Return the layer with its constants from the draw of its first values in a scenario with this `seed`.
-
-    Those that were given as weights stay.
-    """
-    arrays = layer.constants.arrays
-    if arrays.keys() <= layer.moved:
-        return layer
-    module = first_module(layer.maker, seed)
-    given = module.state_dict().keys() if layer.trained <= arrays.keys() else set[str]()
-    drawn = _constants(module, layer.moved | given).arrays
-    return replace(layer, constants=ModuleConstants({name: drawn.get(name, array) for name, array in arrays.items()}))
 
 
 def _refuse_lazy(module: nn.Module, maker: ModuleMaker) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -23,6 +24,9 @@ from fedactors.models.layers import Layer, Shape, TensorSpec
 from fedactors.own_code.user_code import Reference
 
 BufferPolicy = Literal["average", "keep_global", "local"]
+
+scenario_seed: ContextVar[int] = ContextVar("scenario_seed", default=0)
+"""The seed of the scenario whose model is described: a module draws what is never trained by it, too."""
 
 
 class InputSpec(NamedTuple):

@@ -21,7 +21,6 @@ from fedactors.models import network
 from fedactors.models.dropout import MaskStep, current_step
 from fedactors.models.layers import Model, Shape
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
-from fedactors.models.module_memory import state
 from fedactors.models.torch_modules import (
     applied,
     arguments_of,
@@ -30,7 +29,7 @@ from fedactors.models.torch_modules import (
     made,
     user_code_of,
 )
-from fedactors.own_code.held_values import first_difference
+from fedactors.own_code.held_values import first_difference, held_by_module
 
 _SAMPLES = 4  # made up: batches of two for two clients
 _IDENTIFIERS = " of integers, which are identifiers (accepted: integers: values in the data set, for floats)"
@@ -160,7 +159,7 @@ def _refuse_change(layer: ModuleLayer, before: Mapping[str, object], after: Mapp
 
 
 def _state(layer: ModuleLayer, module: nn.Module) -> dict[str, object]:
-    return state(module, layer.moved, layer.maker.factory.module)
+    return held_by_module(module, layer.moved, layer.maker.factory.module)
 
 
 def mixes(layer: ModuleLayer, x: Tensor) -> bool:

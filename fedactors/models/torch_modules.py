@@ -24,7 +24,7 @@ from fedactors.errors import DataError
 from fedactors.models.dropout import MaskStep, StreamDropout, current_step
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
-from fedactors.models.module_memory import MadeModule
+from fedactors.own_code.held_values import WatchedModule
 from fedactors.own_code.user_code import telling
 from fedactors.streams import Purpose, stream
 
@@ -139,18 +139,19 @@ def made(layer: ModuleLayer, device: torch.device | None = None) -> nn.Module:
     found = _known(layer)
     if device is not None:
         found.move(device)
-    return found.module
+    module: nn.Module = found.module
+    return module
 
 
-def _known(layer: ModuleLayer) -> MadeModule:
+def _known(layer: ModuleLayer) -> WatchedModule:
     return _made(layer.maker, layer.constants, layer.trained, layer.fixed)
 
 
 @lru_cache(maxsize=8)
 def _made(
     maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str], fixed: tuple[str, ...]
-) -> MadeModule:
-    return MadeModule(_loaded(maker, constants, trained), fixed)
+) -> WatchedModule:
+    return WatchedModule(_loaded(maker, constants, trained), fixed)
 
 
 def _refuse_changed(layer: ModuleLayer) -> None:
@@ -194,16 +195,16 @@ def initial(layer: ModuleLayer, seed: int) -> NDArray[np.float32]:
     """Return the first values of the layer's tensors: those given as weights, else those that its module draws."""
     known = layer.constants.arrays
     if not all(spec.name in known for spec in layer.specs()):
-        module = first_module(layer.maker, seed)
+        module = new_module(layer.maker, first_seed(seed))
         drawn = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         known = {name: tensor.detach().float().numpy() for name, tensor in drawn.items()} | known
     parts = [np.asarray(known[spec.name], np.float32).ravel() for spec in layer.specs()]
     return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
 
-def first_module(maker: ModuleMaker, seed: int) -> nn.Module:
-    """Return a new module whose draws are seeded from the stream of initial models of a scenario's `seed`."""
-    return new_module(maker, int(stream(seed, Purpose.INIT).integers(2**63)))
+def first_seed(seed: int) -> int:
+    """Return the seed of torch's generator for what a module draws at first, in a scenario with this `seed`."""
+    return int(stream(seed, Purpose.INIT).integers(2**63))
 
 
 def new_module(maker: ModuleMaker, seed: int) -> nn.Module:

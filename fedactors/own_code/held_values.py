@@ -1,16 +1,16 @@
-"""What values of the user's code hold, as something to compare: plain values, arrays, tensors, and containers of them.
+"""What the user's code holds: to compare before and after a call, and buffers of modules to watch.
 
-Two values with one content are alike. What is of another kind, such as a file or an object of a class of the user's,
-shows its type only.
+Looked at are plain values, arrays, tensors, and containers of them. What is of another kind, such as a file or an
+object of a class of the user's, shows its type only. torch is imported by whoever has modules, not here.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,3 +72,60 @@ def globals_of(modules: Iterable[str]) -> dict[str, object]:
 def first_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str | None:
     """Return the first name in `after` with another content than in `before`; None if there is none."""
     return next((name for name, held in after.items() if name not in before or before[name] != held), None)
+
+
+def held_by_module(module: Any, moved: Collection[str], file: str) -> dict[str, object]:
+    """Return what a torch module holds besides the tensors that are `moved`, by name.
+
+    So do its classes, and the globals of their files and of `file`, the module of Python that makes it.
+    """
+    from torch import nn
+
+    of_torch = vars(nn.Module())  # attributes that every module has
+    tensors = (*module.named_parameters(), *module.named_buffers())
+    found = {name: content(tensor) for name, tensor in tensors if name not in moved}
+    for place, part in module.named_modules():
+        for name in vars(part).keys() - of_torch.keys():
+            found[f"{place}.{name}" if place else name] = content(vars(part)[name])
+    kinds = {type(part): None for part in module.modules() if not type(part).__module__.startswith("torch.")}
+    for kind in kinds:
+        found |= {f"{kind.__name__}.{name}": content(value) for name, value in vars(kind).items()}
+    return found | globals_of({file: None} | {kind.__module__: None for kind in kinds})
+
+
+class _Buffer(NamedTuple):
+    """A buffer as it was when a module was made."""
+
+    name: str
+    part: Any  # the module that has it
+    tensor: Any
+    version: int  # by which torch counts what is written to it
+
+
+class WatchedModule:
+    """A torch module, and the buffers of it that no pass is to change: `fixed`."""
+
+    def __init__(self, module: Any, fixed: Sequence[str]) -> None:
+        self.module = module
+        self._device = "cpu"
+        self._fixed = [_buffer(module, name) for name in fixed]
+
+    def move(self, device: Any) -> None:
+        """Have all tensors of the module on `device`, a device of torch."""
+        if str(device) != self._device:
+            self.module.to(device)
+            self._device = str(device)
+            self._fixed = [_buffer(self.module, one.name) for one in self._fixed]
+
+    def touched(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and tensor of each of the buffers that was written or replaced, though perhaps by the same."""
+        for one in self._fixed:
+            now = one.part._buffers[one.name.rpartition(".")[2]]
+            if now is not None and (now is not one.tensor or now._version != one.version):
+                yield one.name, now
+
+
+def _buffer(module: Any, name: str) -> _Buffer:
+    part = module.get_submodule(name.rpartition(".")[0])
+    tensor = module.get_buffer(name)
+    return _Buffer(name, part, tensor, tensor._version)

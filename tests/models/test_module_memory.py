@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from fedactors.errors import DataError
 from fedactors.models import torch_modules
-from fedactors.models.module_description import described, seeded
-from fedactors.models.module_layer import InputSpec, ModuleMaker
+from fedactors.models.module_description import described
+from fedactors.models.module_layer import InputSpec, ModuleMaker, scenario_seed
 from fedactors.models.network import forward, initial, views
 from fedactors.models.torch_modules import ready, written_buffers
 from fedactors.own_code.held_values import content
@@ -242,15 +242,16 @@ def test_a_buffer_that_was_taken_for_a_constant_may_not_change():
 
 def test_frozen_parts_are_of_the_draw_that_first_values_are_from():
     """So a frozen copy equals what it is a copy of, and another seed has other frozen features."""
-    (layer,) = model_of(Target).layers
-    first, second = (seeded(layer, seed) for seed in (1, 2))
-    weights = first.constants.arrays["target.weight"]
-    assert np.array_equal(torch_modules.initial(first, 1)[: 3 * 6].reshape(3, 6), weights)
-    assert not np.array_equal(first.constants.arrays["features.weight"], second.constants.arrays["features.weight"])
-    assert np.array_equal(first.constants.arrays["places"], np.arange(6))
-    assert seeded(first, 1) == first
-    (plain,) = model_of(Annealed).layers
-    assert seeded(plain, 1) is plain
+    found = {}
+    for seed in (1, 2):
+        token = scenario_seed.set(seed)
+        (found[seed],) = model_of(Target).layers
+        scenario_seed.reset(token)
+    first, second = (layer.constants.arrays for layer in found.values())
+    weights = torch_modules.initial(found[1], 1)[: 3 * 6].reshape(3, 6)
+    assert np.array_equal(weights, first["target.weight"])
+    assert not np.array_equal(first["features.weight"], second["features.weight"])
+    assert np.array_equal(first["places"], np.arange(6))
 
 
 def test_frozen_parts_are_where_the_samples_are():

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from fedactors.errors import DataError
-from fedactors.models.module_memory import state
-from fedactors.own_code.held_values import content, first_difference, globals_of
+from fedactors.own_code.held_values import content, first_difference, globals_of, held_by_module
 
 _ACCEPTED = "accepted: a function of outputs and labels alone"
 
@@ -54,7 +53,7 @@ def refuse_memory(tried: Tried, outputs: Tensor, labels: Tensor) -> None:
 def held_by(function: object, file: str) -> dict[str, object]:
     """Return what a function or an object of the user's holds, with the globals of `file`, the module that it is of."""
     if isinstance(function, nn.Module):
-        return state(function, (), file)
+        return held_by_module(function, (), file)
     function = getattr(function, "func", function)  # of a partial one
     own = {name: content(value) for name, value in getattr(function, "__dict__", {}).items()}
     return own | {type(function).__name__: content(vars(type(function)))} | globals_of([file])
