@@ -189,7 +189,7 @@ def passed(layer: ModuleLayer, module: nn.Module, x: Tensor, *, training: bool =
 
     Raises DataError if the module raises something, or returns no tensor of the shape that it has in evaluation.
     """
-    args, kwargs = arguments_of(layer.inputs, x)
+    args, kwargs = arguments_of(layer.inputs, x.clone())  # it may change them
     left = _named(layer)
     given = dict(left)
     mode = "training mode" if training else "evaluation"
