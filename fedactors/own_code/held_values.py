@@ -50,7 +50,7 @@ def _of_array(value: Any) -> object:
     kind = str(value.dtype), str(value.shape)
     try:
         flat = value.detach().reshape(-1) if _is_tensor(value) else np.asarray(value).reshape(-1)
-        some = flat[:: max(1, len(flat) // _VALUES)]
+        some: Any = flat[:: max(1, len(flat) // _VALUES)]
         if _is_tensor(some):
             some = some.cpu()
             some = (some.double() if some.is_floating_point() else some).numpy()  # which has no bfloat16
