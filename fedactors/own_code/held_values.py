@@ -80,18 +80,22 @@ def held_by_module(module: Any, moved: Collection[str], file: str) -> dict[str, 
 
     So do its classes, and the globals of their files and of `file`, the module of Python that makes it.
     """
-    from torch import nn
-
-    of_torch = vars(nn.Module())  # attributes that every module has
     tensors = (*module.named_parameters(), *module.named_buffers())
     found = {name: content(tensor) for name, tensor in tensors if name not in moved}
     for place, part in module.named_modules():
-        for name in vars(part).keys() - of_torch.keys():
-            found[f"{place}.{name}" if place else name] = content(vars(part)[name])
+        found |= _attributes(place, part)
     kinds = {type(part): None for part in module.modules() if not type(part).__module__.startswith("torch.")}
     for kind in kinds:
         found |= {f"{kind.__name__}.{name}": content(value) for name, value in vars(kind).items()}
     return found | globals_of({file: None} | {kind.__module__: None for kind in kinds})
+
+
+def _attributes(place: str, part: Any) -> dict[str, object]:
+    """Return what the attributes of a module hold that is called `place`, but those that every module has."""
+    base = next(kind for kind in type(part).__mro__ if kind.__module__ == "torch.nn.modules.module")
+    of_all = vars(base())
+    own = [name for name in vars(part) if name not in of_all]
+    return {f"{place}.{name}" if place else name: content(vars(part)[name]) for name in own}
 
 
 class _Buffer(NamedTuple):
