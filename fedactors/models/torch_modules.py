@@ -34,6 +34,7 @@ Arrays = dict[str, NDArray[np.generic]]
 _written: ContextVar[list[Tensor] | None] = ContextVar("_written", default=None)
 _held: ContextVar[list[Tensor] | None] = ContextVar("_held", default=None)  # buffers of a module that holds its tensors
 _AT_ONCE = nullcontext()
+_CPU = torch.device("cpu")
 
 
 @contextmanager
@@ -134,11 +135,10 @@ def ready(model: Model, device: torch.device) -> None:
             made(layer, device)
 
 
-def made(layer: ModuleLayer, device: torch.device | None = None) -> nn.Module:
-    """Return the module of a description, made once in each process; its constants are on `device`, if one is given."""
+def made(layer: ModuleLayer, device: torch.device = _CPU) -> nn.Module:
+    """Return the module of a description, made once in each process, with its constants on `device`."""
     found = _known(layer)
-    if device is not None:
-        found.move(device)
+    found.move(device)
     module: nn.Module = found.module
     return module
 

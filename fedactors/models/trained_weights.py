@@ -186,7 +186,7 @@ def _values(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def _digest(value: Tensor) -> str:
     digest = hashlib.sha256(f"{value.dtype} {list(value.shape)}\n".encode())
-    digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    digest.update(value.detach().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

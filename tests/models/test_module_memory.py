@@ -221,6 +221,9 @@ def test_a_causal_mask_is_no_part_of_the_model_and_statistics_are():
     mine = dict(zip([name.removeprefix("0.") for name in names], tensors(model), strict=True))
     plain.load_state_dict(mine, strict=False)
     assert torch.allclose(forward(model, tensors(model), x), plain.eval()(x), atol=1e-6)
+    weights = [tensor.requires_grad_() for tensor in tensors(model)]
+    loss = forward(model, weights, x, torch.tensor(0)).square().sum()
+    assert all(part.isfinite().all() for part in torch.autograd.grad(loss, weights, materialize_grads=True))
 
 
 def test_a_buffer_that_changes_later_moves_with_the_model():
