@@ -21,7 +21,7 @@ from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.losses import output_terms, outputs_of, sample_terms, weighted_loss
 from fedactors.models.module_layer import ModuleLayer
-from fedactors.models.torch_modules import written_buffers
+from fedactors.models.torch_modules import ready, written_buffers
 
 
 class VmapEngine(LongestFirstEngine):
@@ -48,6 +48,7 @@ class VmapEngine(LongestFirstEngine):
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows, longest first."""
         device = rows.starts.device
+        ready(dataset.model, device)
         longest = max(rows.steps)
         losses = torch.zeros(longest, len(rows.clients), device=device)
         local = LocalModels(dataset.model, rows)

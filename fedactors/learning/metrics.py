@@ -186,7 +186,8 @@ def _of_values(functions: Any, name: str, outputs: Tensor, y: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=32)
-def _made(spec: MetricSpec) -> Function:
+def made(spec: MetricSpec) -> Function:
+    """Return the user's measure, made once in each process."""
     assert spec.factory is not None
     found, arguments = spec.factory.load(), json.loads(spec.arguments)
     return found(**arguments) if isinstance(found, type) else partial(found, **arguments)
@@ -194,7 +195,7 @@ def _made(spec: MetricSpec) -> Function:
 
 def _of_user(spec: MetricSpec, outputs: Tensor, y: Tensor) -> float:
     try:
-        return float(_made(spec)(outputs.clone(), y.clone()))  # it may change them: others are given the same
+        return float(made(spec)(outputs.clone(), y.clone()))  # it may change them: others are given the same
     except (Exception, SystemExit) as error:
         said = in_a_line(told(error)) or f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         raise DataError(f"task.metrics: {spec.name} ({spec.factory}): {said}") from error

@@ -8,12 +8,14 @@ and, for every element, at 32 bits.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedactors.streams import Purpose, stream
 
@@ -27,6 +29,39 @@ _SIGN = -(2**31)
 _LOW, _WORD = 2**32 - 1, 2**64 - 1
 
 UInt32 = NDArray[np.uint32]
+
+
+@dataclass
+class MaskStep:
+    """What names the masks of one forward pass: see `dropped`. Those of one pass are numbered as they come."""
+
+    key: Tensor
+    layer: int
+    step: int | Tensor
+    masks: int = 0
+
+    def next_key(self) -> Tensor:
+        """Return the key of the next mask."""
+        self.masks += 1
+        return self.key + ((self.masks * _GOLDEN + 2**63) % 2**64 - 2**63)
+
+
+current_step: ContextVar[MaskStep | None] = ContextVar("current_step", default=None)
+
+
+class StreamDropout(nn.Module):
+    """`nn.Dropout` whose masks come from the streams of the run."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.p = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `x` with a share `p` of its values set to zero, in training."""
+        now = current_step.get()
+        if not self.training or now is None or not self.p:
+            return x
+        return dropped(x, self.p, now.next_key(), now.layer, now.step)
 
 
 def key(seed: int, client: int, round: int) -> int:

@@ -13,9 +13,16 @@ from torch import Tensor, nn
 from fedactors.errors import DataError, suggestion
 from fedactors.models import module_probe
 from fedactors.models.layers import Model, Shape, TensorSpec
-from fedactors.models.module_layer import BufferPolicy, InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
+from fedactors.models.module_layer import (
+    BufferPolicy,
+    InputSpec,
+    ModuleConstants,
+    ModuleLayer,
+    ModuleMaker,
+    scenario_seed,
+)
 from fedactors.models.recognised import Chain, chain_of
-from fedactors.models.torch_modules import adapted, as_taken, made, raw_module
+from fedactors.models.torch_modules import adapted, as_taken, first_seed, made, raw_module
 from fedactors.models.trained_weights import load_weights
 
 
@@ -79,12 +86,12 @@ def describe(
     policy: BufferPolicy = "average",
     trainable: Sequence[str] = (),
 ) -> ModuleLayer:
-    """Make a module, look at it once, and return its description.
+    """Make a module, look at it once, and return its description; what it does not train is of the `scenario_seed`.
 
     Raises DataError, with the line of the user's code, if it cannot be made, has nothing to train, or does not take a
     batch of such samples.
     """
-    module = raw_module(maker, 0)
+    module = raw_module(maker, first_seed(scenario_seed.get()))
     inputs = as_taken(module, inputs)
     _refuse_lazy(module, maker)
     if weights is not None:
@@ -101,13 +108,32 @@ def describe(
     output, cost = module_probe.output_and_cost(module, maker, inputs, x)
     least = 2 * sum(value.numel() for value in parameters.values())  # recurrences are not counted by torch
     draft = ModuleLayer(maker, inputs, moved, buffers, output, max(cost, least), constants, policy)
-    module_probe.refuse_memory(draft, x)
+    left = module_probe.refuse_memory(draft, x).left
+    draft = _with_fixed(draft, module, module_probe.fixed_buffers(draft, module, left))
     return replace(
         draft,
         vmappable=module_probe.vmappable(draft),
         mixes=module_probe.mixes(draft, x),
         convolves=any(isinstance(part, nn.modules.conv._ConvNd) for part in module.modules()),
     )
+
+
+def _with_fixed(layer: ModuleLayer, module: nn.Module, fixed: tuple[str, ...]) -> ModuleLayer:
+    """Return the layer with buffers that no pass changes, `fixed`, among its constants.
+
+    Raises DataError if another buffer holds what no average can: it travels with the model.
+    """
+    moved = tuple(spec for spec in layer.buffers if spec.name not in fixed)
+    for spec in moved:
+        value = module.get_buffer(spec.name)
+        if not value.isfinite().all():
+            bad = value[~value.isfinite()][0].item()
+            raise DataError(
+                f"{layer.maker}: the buffer {spec.name} holds {bad} (accepted: finite numbers, as they are averaged; or"
+                " register_buffer(..., persistent=False))"
+            )
+    arrays = {**layer.constants.arrays, **{name: module.get_buffer(name).numpy().copy() for name in fixed}}
+    return replace(layer, buffers=moved, constants=ModuleConstants(arrays), fixed=fixed)
 
 
 def _refuse_lazy(module: nn.Module, maker: ModuleMaker) -> None:

@@ -3,14 +3,16 @@
 Here is the description only, without torch, so that it travels and compares like every other layer; `torch_modules`
 makes and runs the module. The flat parameter vector holds the module's trainable parameters in the order of
 `named_parameters`, then its floating-point buffers. Frozen parameters (`requires_grad=False`) are constants of the
-description: they neither travel nor count.
+description, and so are buffers that no pass changes: they neither travel nor count.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import ClassVar, Literal, NamedTuple
 
@@ -22,6 +24,9 @@ from fedactors.models.layers import Layer, Shape, TensorSpec
 from fedactors.own_code.user_code import Reference
 
 BufferPolicy = Literal["average", "keep_global", "local"]
+
+scenario_seed: ContextVar[int] = ContextVar("scenario_seed", default=0)
+"""The seed of the scenario whose model is described: a module draws what is never trained by it, too."""
 
 
 class InputSpec(NamedTuple):
@@ -79,15 +84,28 @@ class ModuleLayer(Layer):
     buffers: tuple[TensorSpec, ...]
     output_shape: Shape
     cost: int  # floating-point operations of one forward pass over one sample
-    constants: ModuleConstants  # frozen parameters and integer buffers, and all initial values if weights were given
+    constants: ModuleConstants  # whatever else it holds, and all first values if weights were given
     policy: BufferPolicy = "average"
     vmappable: bool = True  # whether gradients of many clients can be computed at once by torch.func.vmap
     mixes: bool = False  # whether a sample's output depends on the others of its batch, as under BatchNorm
     convolves: bool = False  # whether it has convolutions, which gain nothing from vmap on a CPU
+    fixed: tuple[
+        str, ...
+    ] = ()  # constants that are saved buffers of floats: forward has not changed them, but it might
     draws_masks: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return f"ModuleLayer({self.maker})"
+
+    @cached_property
+    def trained(self) -> frozenset[str]:
+        """Names of the parameters that are trained."""
+        return frozenset(spec.name for spec in self.trainable)
+
+    @cached_property
+    def moved(self) -> frozenset[str]:
+        """Names of all tensors that training changes."""
+        return frozenset(spec.name for spec in self.specs())
 
     @override
     def problem(self, shape: Shape) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,23 +18,23 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedactors.errors import DataError
 from fedactors.models import network
+from fedactors.models.dropout import MaskStep, current_step
 from fedactors.models.layers import Model, Shape
 from fedactors.models.module_layer import InputSpec, ModuleLayer, ModuleMaker
 from fedactors.models.torch_modules import (
-    MaskStep,
     applied,
     arguments_of,
-    current_step,
     initial,
     loaded,
     made,
     user_code_of,
 )
+from fedactors.own_code.held_values import first_difference, held_by_module
 
 _SAMPLES = 4  # made up: batches of two for two clients
-_PROBED = 2  # samples of the batch whose output is looked at
+_IDENTIFIERS = " of integers, which are identifiers (accepted: integers: values in the data set, for floats)"
+PROBED = 2  # samples of the batch whose output is looked at
 _NORMALISING = nn.modules.batchnorm._BatchNorm
-State = Mapping[str, bool | int | float | Tensor]
 
 
 def made_up(module: nn.Module, inputs: tuple[InputSpec, ...]) -> Tensor:
@@ -71,8 +71,8 @@ def output_and_cost(
 
     Raises DataError if the module does not take a batch of such samples, or returns no tensor of outputs for each.
     """
-    args, kwargs = arguments_of(inputs, x[:_PROBED])
-    shapes = ", ".join(str((_PROBED, *spec.shape)) for spec in inputs)
+    args, kwargs = arguments_of(inputs, x[:PROBED])
+    shapes = ", ".join(f"{(PROBED, *spec.shape)}{_IDENTIFIERS * spec.integer}" for spec in inputs)
     module.eval()
     with (
         torch.no_grad(),
@@ -81,57 +81,85 @@ def output_and_cost(
     ):
         output = module(*args, **kwargs)
     if not isinstance(output, Tensor):
-        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor)")
-    if output.dim() < 2 or output.shape[0] != _PROBED:
+        wrapped = "; a module around it may return its logits" if isinstance(output, Mapping) else ""
+        raise DataError(f"{maker}: forward returned {type(output).__name__} (accepted: a tensor{wrapped})")
+    if output.dim() < 2 or output.shape[0] != PROBED:
         raise DataError(
-            f"{maker}: forward returned shape {tuple(output.shape)} for {_PROBED} samples"
-            f" (accepted: ({_PROBED}, outputs) or ({_PROBED}, places, outputs))"
+            f"{maker}: forward returned shape {tuple(output.shape)} for {PROBED} samples"
+            f" (accepted: ({PROBED}, outputs) or ({PROBED}, places, outputs))"
         )
-    return tuple(output.shape[1:]), counter.get_total_flops() // _PROBED
+    return tuple(output.shape[1:]), counter.get_total_flops() // PROBED
 
 
-def refuse_memory(layer: ModuleLayer, x: Tensor) -> None:
-    """Raise DataError if a second pass over one batch in training changes what the layer's tensors do not hold."""
-    module = loaded(layer)
-    x = x[:_PROBED]
-    first = _trained_output(layer, module, x)
+def refuse_memory(layer: ModuleLayer, x: Tensor) -> Pass:
+    """Return what a pass over one batch in training leaves; a second one over the same batch leaves the same.
+
+    Raises DataError if the second one, in training or in evaluation, changes what the layer's tensors do not hold, or
+    returns something else; in evaluation also from another seed of torch's generator.
+    """
+    module, x = loaded(layer), x[:PROBED]
+    first = passed(layer, module, x)
     before = _state(layer, module)
-    second = _trained_output(layer, module, x)
-    after = _state(layer, module)
-    changed = next((name for name in after if not _equal(before.get(name), after[name])), None)
+    _refuse_replaced(layer, first)
+    second = passed(layer, module, x)
+    _refuse_change(layer, before, _state(layer, module))
+    if not _alike(first.output, second.output):
+        raise DataError(
+            f"{layer.maker}: forward in training mode returns something else when it is called again with the same"
+            " batch (accepted: random numbers of torch's own generator, and buffers of floats for what it keeps)"
+        )
+    seen = passed(layer, module, x, training=False)
+    before = _state(layer, module)
+    again = passed(layer, module, x, training=False, seed=1)
+    _refuse_change(layer, before, _state(layer, module))
+    if not _alike(seen.output, again.output):
+        raise DataError(
+            f"{layer.maker}: forward in evaluation returns something else when it is called again with the same batch"
+            " (accepted: random numbers in training mode only, such as F.dropout(x, p, training=self.training))"
+        )
+    return first
+
+
+def fixed_buffers(layer: ModuleLayer, module: nn.Module, left: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """Return which buffers no pass changes, from what a pass in training has `left`.
+
+    None, if it changes one that is no statistic of a normalisation: that may count passes, and others may change later.
+    """
+    first = _named(layer)
+    changed = [spec.name for spec in layer.buffers if not torch.equal(first[spec.name], left[spec.name])]
+    places = {name.rpartition(".")[0] for name in changed}
+    if not all(isinstance(module.get_submodule(place), nn.modules.batchnorm._NormBase) for place in places):
+        return ()
+    return tuple(spec.name for spec in layer.buffers if spec.name.rpartition(".")[0] not in places)
+
+
+def _refuse_replaced(layer: ModuleLayer, found: Pass) -> None:
+    """Raise DataError if a pass has put another tensor in the place of a buffer: it would not leave the pass."""
+    for spec in layer.buffers:
+        one, other = found.given[spec.name], found.left[spec.name]
+        if one is not other and not torch.equal(one, other):
+            raise DataError(
+                f"{layer.maker}: forward replaces the buffer {spec.name} by another tensor (accepted: a change in"
+                f" place, such as self.{spec.name}.copy_(...))"
+            )
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True)
+
+
+def _refuse_change(layer: ModuleLayer, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+    """Raise DataError if two states of a module differ."""
+    changed = first_difference(before, after)
     if changed is not None:
         raise DataError(
             f"{layer.maker}: forward changes {changed}, which is neither a parameter nor a saved buffer of floats"
             " (accepted: register_buffer of a float tensor)"
         )
-    if not torch.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True):
-        raise DataError(
-            f"{layer.maker}: forward in training mode returns something else when it is called again with the same"
-            " batch (accepted: random numbers of torch's own generator, and buffers of floats for what it keeps)"
-        )
 
 
-def _state(layer: ModuleLayer, module: nn.Module) -> State:
-    """Return the numbers and tensors that a module holds besides the layer's, by name."""
-    moving = {spec.name for spec in layer.specs()}
-    found: dict[str, bool | int | float | Tensor] = {
-        name: tensor.detach().clone()
-        for name, tensor in (*module.named_parameters(), *module.named_buffers())
-        if name not in moving
-    }
-    for place, part in module.named_modules():
-        for name, value in vars(part).items():
-            if isinstance(value, bool | int | float | Tensor):
-                kept = value.detach().clone() if isinstance(value, Tensor) else value
-                found[f"{place}.{name}" if place else name] = kept
-    return found
-
-
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        alike = one.shape == other.shape and one.dtype == other.dtype
-        return alike and bool(torch.allclose(one, other, rtol=0, atol=0, equal_nan=True))
-    return repr(one) == repr(other)
+def _state(layer: ModuleLayer, module: nn.Module) -> dict[str, object]:
+    return held_by_module(module, layer.moved, layer.maker.factory.module)
 
 
 def mixes(layer: ModuleLayer, x: Tensor) -> bool:
@@ -145,31 +173,50 @@ def mixes(layer: ModuleLayer, x: Tensor) -> bool:
 
 
 def _trained_output(layer: ModuleLayer, module: nn.Module, x: Tensor) -> Tensor:
-    """Return the output of a batch in training mode, from the layer's first values and seeds that are always the same.
+    return passed(layer, module, x).output
+
+
+class Pass(NamedTuple):
+    """What a pass over a batch leaves."""
+
+    output: Tensor
+    given: dict[str, Tensor]  # the layer's tensors, by name
+    left: dict[str, Tensor]  # what the module has in their places: the same, or what it has replaced them by
+
+
+def passed(layer: ModuleLayer, module: nn.Module, x: Tensor, *, training: bool = True, seed: int = 0) -> Pass:
+    """Pass a batch from the layer's first values, torch's generator being seeded.
 
     Raises DataError if the module raises something, or returns no tensor of the shape that it has in evaluation.
     """
-    args, kwargs = arguments_of(layer.inputs, x)
-    named = {spec.name: tensor for spec, tensor in zip(layer.specs(), _first(layer), strict=True)}
-    token = current_step.set(MaskStep(torch.tensor(0), 0, 0))
+    args, kwargs = arguments_of(layer.inputs, x.clone())  # it may change them
+    left = _named(layer)
+    given = dict(left)
+    mode = "training mode" if training else "evaluation"
+    token = current_step.set(MaskStep(torch.tensor(0), 0, 0) if training else None)
     try:
         with (
             torch.random.fork_rng(devices=[]),
             torch.no_grad(),
-            user_code_of(layer.maker, f"forward in training mode on a batch of {len(x)} samples raised"),
+            user_code_of(layer.maker, f"forward in {mode} on a batch of {len(x)} samples raised"),
         ):
-            torch.manual_seed(0)
-            output: object = functional_call(module.train(), named, args, kwargs)
+            torch.manual_seed(seed)
+            output: object = functional_call(module.train(training), left, args, kwargs)
     finally:
         current_step.reset(token)
     expected = (len(x), *layer.output_shape)
     if isinstance(output, Tensor) and output.shape == expected:
-        return output
+        return Pass(output, given, left)
     found = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
     raise DataError(
-        f"{layer.maker}: forward in training mode returned {found} (accepted: a tensor of shape {expected}, as in"
+        f"{layer.maker}: forward in {mode} returned {found} (accepted: a tensor of shape {expected}, as in"
         " evaluation; some models of torchvision: arguments: {aux_logits: false})"
     )
+
+
+def _named(layer: ModuleLayer) -> dict[str, Tensor]:
+    """Return the layer's first values by name."""
+    return {spec.name: tensor for spec, tensor in zip(layer.specs(), _first(layer), strict=True)}
 
 
 def _first(layer: ModuleLayer) -> list[Tensor]:
@@ -179,7 +226,7 @@ def _first(layer: ModuleLayer) -> list[Tensor]:
 def _views(layer: ModuleLayer, flat: Tensor) -> list[Tensor]:
     """Return the layer's tensors as views of a flat vector."""
     parts = torch.split(flat, [prod(spec.shape) for spec in layer.specs()], -1)
-    return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(layer.specs(), parts, strict=True)]
+    return [part.reshape((*part.shape[:-1], *spec.shape)) for spec, part in zip(layer.specs(), parts, strict=True)]
 
 
 def vmappable(layer: ModuleLayer) -> bool:
@@ -192,7 +239,7 @@ def vmappable(layer: ModuleLayer) -> bool:
     made(layer)
     flat = torch.from_numpy(initial(layer, 0)).expand(2, -1).clone()
     x = _drawn(layer.inputs, 0)
-    x = x.reshape(2, _PROBED, *x.shape[1:])
+    x = x.reshape(2, PROBED, *x.shape[1:])
 
     def total(flat: Tensor, x: Tensor, key: Tensor) -> Tensor:
         return applied(layer, _views(layer, flat), x, key, 0, 0).square().mean()

@@ -143,7 +143,7 @@ def views(model: Model, flat: Tensor) -> list[Tensor]:
     result, begin = [], 0
     for tensor in model.tensors:
         end = begin + prod(tensor.shape)
-        result.append(flat[..., begin:end].view(*flat.shape[:-1], *tensor.shape))
+        result.append(flat[..., begin:end].view((*flat.shape[:-1], *tensor.shape)))
         begin = end
     return result
 

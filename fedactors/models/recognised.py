@@ -15,8 +15,8 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
+from fedactors.models.dropout import StreamDropout
 from fedactors.models.layers import Conv, Dense, Dropout, Flatten, Layer, Pool, Relu
-from fedactors.models.torch_modules import StreamDropout
 
 Chain = list[tuple[Layer, str]]  # each layer with the name of the submodule that holds its tensors, if it has any
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -22,50 +21,20 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fedactors.errors import DataError
-from fedactors.models.dropout import dropped
+from fedactors.models.dropout import MaskStep, StreamDropout, current_step
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import InputSpec, ModuleConstants, ModuleLayer, ModuleMaker
+from fedactors.own_code.held_values import WatchedModule
 from fedactors.own_code.user_code import telling
 from fedactors.streams import Purpose, stream
 
-_ODD = 0x9E3779B97F4A7C15 - 2**64  # keys of the masks of one pass are multiples of it apart, modulo 2^64
 Arrays = dict[str, NDArray[np.generic]]
 
 
-@dataclass
-class MaskStep:
-    """What names the masks of one forward pass: see `dropout.dropped`. Those of one pass are numbered as they come."""
-
-    key: Tensor
-    layer: int
-    step: int | Tensor
-    masks: int = 0
-
-    def next_key(self) -> Tensor:
-        """Return the key of the next mask."""
-        self.masks += 1
-        return self.key + ((self.masks * _ODD + 2**63) % 2**64 - 2**63)
-
-
-current_step: ContextVar[MaskStep | None] = ContextVar("current_step", default=None)
 _written: ContextVar[list[Tensor] | None] = ContextVar("_written", default=None)
 _held: ContextVar[list[Tensor] | None] = ContextVar("_held", default=None)  # buffers of a module that holds its tensors
 _AT_ONCE = nullcontext()
-
-
-class StreamDropout(nn.Module):
-    """`nn.Dropout` whose masks come from the streams of the run."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.p = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return `x` with a share `p` of its values set to zero, in training."""
-        now = current_step.get()
-        if not self.training or now is None or not self.p:
-            return x
-        return dropped(x, self.p, now.next_key(), now.layer, now.step)
+_CPU = torch.device("cpu")
 
 
 @contextmanager
@@ -98,7 +67,7 @@ def applied(
     `tensors` are the layer's, parameters and then buffers; `key`, `number` and `step` name the masks of dropout.
     Under vmap all but `number` may carry a leading client dimension.
     """
-    module = made(layer)
+    module = made(layer, x.device)
     if module.training != (key is not None):
         module.train(key is not None)
     args, kwargs = arguments_of(layer.inputs, x)
@@ -112,6 +81,7 @@ def applied(
             else:
                 given, buffers = _given(layer, tensors, copy=key is not None)
                 output = functional_call(module, given, args, kwargs)
+                _refuse_changed(layer)
     finally:
         current_step.reset(token)
     if (written := _written.get()) is not None:
@@ -129,12 +99,13 @@ def held(model: Model, tensors: Sequence[Tensor], work: Callable[[], None]) -> N
         work()
         return
     given, buffers = _given(layer, tensors, copy=True)
-    holder = _Holder(made(layer))
+    holder = _Holder(made(layer, tensors[0].device))
     token = _held.set(buffers)
     try:
         functional_call(holder, {f"module.{name}": tensor for name, tensor in given.items()}, (work,))
     finally:
         _held.reset(token)
+    _refuse_changed(layer)
 
 
 class _Holder(nn.Module):
@@ -157,19 +128,46 @@ def _given(layer: ModuleLayer, tensors: Sequence[Tensor], *, copy: bool) -> tupl
     return given, buffers
 
 
-def made(layer: ModuleLayer) -> nn.Module:
-    """Return the module of a description, made once in each process; not under vmap, where nothing may be drawn."""
-    return _made(layer.maker, layer.constants, frozenset(spec.name for spec in layer.trainable))
+def ready(model: Model, device: torch.device) -> None:
+    """Make the modules of a model before vmap runs them: under vmap nothing may be drawn."""
+    for layer in model.layers:
+        if isinstance(layer, ModuleLayer):
+            made(layer, device)
+
+
+def made(layer: ModuleLayer, device: torch.device = _CPU) -> nn.Module:
+    """Return the module of a description, made once in each process, with its constants on `device`."""
+    found = _known(layer)
+    found.move(device)
+    module: nn.Module = found.module
+    return module
+
+
+def _known(layer: ModuleLayer) -> WatchedModule:
+    return _made(layer.maker, layer.constants, layer.trained, layer.fixed)
 
 
 @lru_cache(maxsize=8)
-def _made(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
-    return _loaded(maker, constants, trained)
+def _made(
+    maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str], fixed: tuple[str, ...]
+) -> WatchedModule:
+    return WatchedModule(_loaded(maker, constants, trained), fixed)
+
+
+def _refuse_changed(layer: ModuleLayer) -> None:
+    """Raise DataError if a pass has changed a buffer that was a constant when the module was looked at."""
+    for name, now in _known(layer).touched():
+        then = torch.from_numpy(np.array(layer.constants.arrays[name]))
+        if not torch.equal(now.cpu(), then):
+            raise DataError(
+                f"{layer.maker}: forward changes the buffer {name}, which it did not change when it was looked at"
+                " (accepted: a buffer of floats that every pass in training mode changes, or none)"
+            )
 
 
 def loaded(layer: ModuleLayer) -> nn.Module:
     """Return a new module of a description, in training mode."""
-    return _loaded(layer.maker, layer.constants, frozenset(spec.name for spec in layer.trainable))
+    return _loaded(layer.maker, layer.constants, layer.trained)
 
 
 def _loaded(maker: ModuleMaker, constants: ModuleConstants, trained: frozenset[str]) -> nn.Module:
@@ -194,17 +192,19 @@ def _with_constants(module: nn.Module, constants: ModuleConstants) -> nn.Module:
 
 
 def initial(layer: ModuleLayer, seed: int) -> NDArray[np.float32]:
-    """Return the first values of the layer's tensors: those given as weights, else those that the module draws itself.
-
-    Its generator is seeded from the stream of initial models.
-    """
+    """Return the first values of the layer's tensors: those given as weights, else those that its module draws."""
     known = layer.constants.arrays
     if not all(spec.name in known for spec in layer.specs()):
-        module = new_module(layer.maker, int(stream(seed, Purpose.INIT).integers(2**63)))
+        module = new_module(layer.maker, first_seed(seed))
         drawn = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         known = {name: tensor.detach().float().numpy() for name, tensor in drawn.items()} | known
     parts = [np.asarray(known[spec.name], np.float32).ravel() for spec in layer.specs()]
     return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def first_seed(seed: int) -> int:
+    """Return the seed of torch's generator for what a module draws at first, in a scenario with this `seed`."""
+    return int(stream(seed, Purpose.INIT).integers(2**63))
 
 
 def new_module(maker: ModuleMaker, seed: int) -> nn.Module:
@@ -267,7 +267,7 @@ def as_taken(module: nn.Module, inputs: tuple[InputSpec, ...]) -> tuple[InputSpe
 def _shaped(inputs: tuple[InputSpec, ...], x: Tensor) -> list[Tensor]:
     """Return the parts of flat samples `(batch, values)`, each in its own shape."""
     parts = torch.split(x, [part.size for part in inputs], dim=-1)
-    return [part.reshape(*part.shape[:-1], *spec.shape) for spec, part in zip(inputs, parts, strict=True)]
+    return [part.reshape((*part.shape[:-1], *spec.shape)) for spec, part in zip(inputs, parts, strict=True)]
 
 
 @contextmanager

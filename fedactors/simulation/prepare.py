@@ -55,7 +55,7 @@ def _prepared(scenario: Scenario, seconds: float | None) -> Prepared:
     refuse_too_many(clients)
     check_packages(task)
     info = info_with_validation(task.info(scenario.seed, clients), task.validation)
-    model = replace(model_of(task, info), precision=scenario.precision)
+    model = replace(model_of(task, info, scenario.seed), precision=scenario.precision)
     check_labels(model, info)
     check_metrics(task, model)
     sizes = task.partition.sizes(info, clients, scenario.seed)

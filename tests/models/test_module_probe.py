@@ -257,7 +257,7 @@ def test_torchs_generator_goes_on_as_if_no_module_had_drawn():
         (Counting, "forward changes steps, which is neither a parameter nor a saved buffer of floats"),
         (FloatCounting, "forward changes steps"),
         (PlainCounting, "forward changes step, which"),
-        (Hidden, "returns something else when it is called again with the same batch"),
+        (Hidden, "forward changes seen, which"),
         (OtherDraws, "accepted: random numbers of torch's own generator"),
     ],
 )

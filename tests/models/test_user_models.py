@@ -108,6 +108,10 @@ class Pair(Plain):
     def forward(self, x):
         return super().forward(x), x
 
+class Mapped(Plain):
+    def forward(self, x):
+        return {"logits": super().forward(x)}
+
 class Scalar(Plain):
     def forward(self, x):
         return super().forward(x).sum()
@@ -289,7 +293,13 @@ WRONG = [
     ("Frozen", {}, "no parameters to train"),
     ("Double", {}, "torch.float64 .accepted: torch.float32"),
     ("Cumulative", {}, "momentum=None"),
-    ("Pair", {}, "forward returned tuple"),
+    ("Pair", {}, "forward returned tuple .accepted: a tensor.$"),
+    ("Mapped", {}, "forward returned dict .accepted: a tensor; a module around it may return its logits"),
+    (
+        "Branch",
+        {"inputs": (InputSpec("", (64,), True),)},
+        "which are identifiers .accepted: integers: values in the data set, for floats. raised .* got Long and Float",
+    ),
     ("Scalar", {}, r"forward returned shape \(\) for 2 samples"),
     ("Plain", {"trainable": ["lost.*"]}, 'no parameter is called "lost.*"'),
 ]

@@ -21,6 +21,8 @@ _EXACT = 2**24  # the integers up to here are exact in float32
 
 def array_of(value: Any, where: str) -> AnyArray:
     """Return a value as an array of numbers or texts. Raises DataError, which begins with `where`, if it is none."""
+    if is_frame(value):
+        return _of_frame(value, where)
     try:
         found = np.asarray(_plain(value))
     except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; tensors that numpy cannot hold
@@ -30,6 +32,25 @@ def array_of(value: Any, where: str) -> AnyArray:
         kind = _kind(value) if found.dtype.kind == "O" else str(found.dtype)
         raise DataError(f"{where}: found {kind} ({_ACCEPTED})")
     return found
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a data frame, of pandas say."""
+    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+
+
+def columns_of(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a data frame by name, each as an array, or as a list where it holds no numbers."""
+    return {name: _plain(frame[name]) for name in frame.columns}
+
+
+def _of_frame(frame: Any, where: str) -> AnyArray:
+    """Return a data frame as an array `(rows, columns)`. Raises DataError if a column holds no numbers."""
+    columns = {name: array_of(column, f'{where}, column "{name}"') for name, column in columns_of(frame).items()}
+    text = next((name for name, column in columns.items() if column.dtype.kind == "U"), None)
+    if text is not None:
+        raise DataError(f'{where}, column "{text}": found text (accepted: numbers; or without that column)')
+    return np.stack(list(columns.values()), axis=1)
 
 
 def is_text(value: Any) -> bool:
@@ -109,7 +130,13 @@ def _plain(value: Any) -> Any:
         return pixels(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return value
+    return _values(value) if hasattr(value, "to_numpy") else value
+
+
+def _values(column: Any) -> Any:
+    """Return the values of a column of pandas; of what is no number as a list, in which numpy sees texts."""
+    found = column.to_numpy()
+    return found.tolist() if found.dtype.hasobject else found
 
 
 def pixels(image: Any) -> Float32:

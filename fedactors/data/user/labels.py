@@ -77,7 +77,13 @@ def _column(labels: AnyArray) -> AnyArray:
 
 def _check_alike(train: AnyArray, part: AnyArray, which: str, rules: LabelRules) -> None:
     """Raise DataError if labels of another part have another shape than those for training, or texts meet numbers."""
-    if train.shape[1:] != part.shape[1:] or train.ndim > 2:
+    if train.ndim > 2 and train.shape[1:] == part.shape[1:]:
+        shape, places = train.shape[1:], train[0].size
+        raise DataError(
+            f"{rules.where}: labels of the shape {shape} for each sample (accepted: a number, or a list of them; masks"
+            f" as lists of {places:,}, with target: sequence and a model that answers ({places:,}, classes))"
+        )
+    if train.shape[1:] != part.shape[1:]:
         raise DataError(
             f"{rules.where}: labels of training samples have the shape {train.shape[1:]}, of {which} samples"
             f" {part.shape[1:]} (accepted: one shape; a number, or a list of them)"

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedactors.data.user.arrays import AnyArray, array_of, is_text, stacked, word
+from fedactors.data.user.arrays import AnyArray, array_of, columns_of, is_frame, is_text, stacked, word
 from fedactors.data.user.raw_part import RawPart
 from fedactors.data.user.repeated_reading import COMPARED, compare_again
 from fedactors.errors import DataError, suggestion
 
 LABELS = ("label", "labels", "y", "target")  # keys that name the label if a scenario does not say
-PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary of columns with a label"
+PART = "a data set of (input, label), arrays (inputs, labels), or a dictionary or data frame of columns with a label"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def read_part(part: Any, where: str, keys: Keys, compared: int = COMPARED) -> Ra
     """
     if isinstance(part, tuple):
         return _of_arrays(part, where, keys)
+    if is_frame(part):
+        return _of_columns(columns_of(part), where, keys)
     if isinstance(part, Mapping):
         return _of_columns(part, where, keys)
     if not hasattr(part, "__getitem__") or not hasattr(part, "__len__"):

@@ -8,18 +8,22 @@ evaluated on test samples of their own, also of those of one client.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import Module
 
 from fedactors.data.evaluation_set import EvaluationSet
 from fedactors.errors import DataError, naming
+from fedactors.learning import metrics
 from fedactors.learning.evaluation import ModelEvaluator
 from fedactors.learning.metrics import kind_of, measured
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.metric_names import MetricSpec
+from fedactors.models import loss_terms
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import returned
@@ -27,9 +31,12 @@ from fedactors.models.losses import outputs_of, scores
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
 from fedactors.own_code.user_code import telling
+from fedactors.simulation.checks.repeated_calls import Tried, held_by, refuse_memory, refuse_pairs
 from fedactors.simulation.prepared import Prepared
+from fedactors.workload import Workload
 
 _FEW = 8  # samples
+_MANY = 100_000  # samples, in which different labels are looked for
 
 
 def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, test: EvaluationSet) -> None:
@@ -37,6 +44,7 @@ def try_own_code(prepared: Prepared, task: TrainingTask, samples: TrainingData, 
     with naming(prepared.scenario.source):
         if _trains_by_own_code(task.model):
             _try_step(task.model, samples, task.seed)
+            _try_one_sample(task, samples)
         if _own_metrics(task) and len(test.y):
             _try_metrics(task, test)
             if (evaluation := prepared.scenario.server.evaluation) is not None and evaluation.on == "held_out":
@@ -76,6 +84,37 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
     if own is not None and own.reference is not None:
         with telling(own.reference, "task.loss raised", DataError):
             _check_loss(own, outputs, y, weighted=samples.weights is not None)
+            _check_pairs(_tried_loss(own), outputs.detach(), samples.few(_MANY)[1])
+            refuse_memory(_tried_loss(own), outputs.detach(), y)
+
+
+def _try_one_sample(task: TrainingTask, samples: TrainingData) -> None:
+    """Raise DataError if a client has a batch of one sample, and a module does not train on it, as under BatchNorm."""
+    works = enumerate(task.workloads)
+    found = next(((client, work) for client, work in works if _has_batch_of_one(work)), None)
+    module = next((layer for layer in task.model.layers if isinstance(layer, ModuleLayer)), None)
+    if found is None or module is None:
+        return
+    x, _ = _batch(*samples.few(1))
+    tensors = views(task.model, torch.from_numpy(initial(task.model, task.seed)))
+    try:
+        shape = tuple(outputs_of(task.model, tensors, x, torch.tensor(0)).shape)
+        said = f"returns the shape {shape}" if shape != (1, *module.output_shape) else ""
+    except Exception as error:
+        said = f"raises {type(error).__name__}: {' '.join(str(error).split())[:150]}"
+    if said:
+        client, work = found
+        raise DataError(
+            f"{module.maker}: client {client} has {work.held:,} samples, of which batches of {work.batch:,} leave one,"
+            f" and for one sample forward in training mode {said} (accepted: another server.local.batch,"
+            " server.local.drop_last: true, or GroupNorm in place of BatchNorm)"
+        )
+
+
+def _has_batch_of_one(work: Workload) -> bool:
+    return bool(work.wanted) and (
+        work.batch == 1 or (work.pass_samples % work.batch == 1 and work.wanted >= work.pass_steps)
+    )
 
 
 def _check_loss(own: LossDescription, outputs: Tensor, y: Tensor, *, weighted: bool) -> None:
@@ -92,6 +131,37 @@ def _check_loss(own: LossDescription, outputs: Tensor, y: Tensor, *, weighted: b
             " sample)"
         )
     torch.autograd.grad(found.mean(), outputs)
+    parts = loss_terms.made(own)
+    trained = [name for name, one in parts.named_parameters() if one.requires_grad] if isinstance(parts, Module) else []
+    if trained:
+        raise DataError(
+            f"task.loss: {own} has the parameter {trained[0]}, which nothing trains (accepted: parameters of the model,"
+            " or requires_grad_(False))"
+        )
+
+
+def _tried_loss(own: LossDescription) -> Tried:
+    assert own.reference is not None
+    held = partial(_held_by_loss, own, own.reference.module)
+    return Tried(f"task.loss: {own}", partial(returned, own), loss_terms.made.cache_clear, held)
+
+
+def _held_by_loss(own: LossDescription, file: str) -> dict[str, object]:
+    return held_by(loss_terms.made(own), file)
+
+
+def _tried_metric(spec: MetricSpec, kind: str) -> Tried:
+    def value(outputs: Tensor, labels: Tensor) -> Tensor:
+        return torch.tensor(measured([spec], kind, outputs, labels)[spec.name], dtype=torch.float64)
+
+    return Tried(f"task.metrics: {spec.name} ({spec.factory})", value, metrics.made.cache_clear)
+
+
+def _check_pairs(tried: Tried, outputs: Tensor, labels: NDArray[np.generic]) -> None:
+    """Raise DataError if a function compares each output with each label; `labels` are those of the data."""
+    if labels.ndim == 1:
+        known, count = np.unique(labels), len(outputs)
+        refuse_pairs(tried, outputs, torch.from_numpy(known[np.arange(count) * len(known) // count]))
 
 
 def _training(model: Model) -> str:
@@ -107,8 +177,11 @@ def _try_metrics(task: TrainingTask, test: EvaluationSet) -> None:
     tensors = views(task.model, flat)
     few = scores(task.model, tensors, forward(task.model, tensors, x))
     y = torch.from_numpy(test.y)
-    outputs = few[torch.arange(len(y)) % len(few)]
-    measured(_own_metrics(task), kind_of(task.model, y), outputs, y)
+    kind = kind_of(task.model, y)
+    every = few[torch.arange(len(y)) % len(few)]
+    for spec in _own_metrics(task):
+        _check_pairs(_tried_metric(spec, kind), few, test.y)
+        refuse_memory(_tried_metric(spec, kind), every, y)
 
 
 def _try_at_a_client(task: TrainingTask, test: EvaluationSet) -> None:

@@ -17,7 +17,7 @@ from fedactors.metric_names import CLASS, LABELS, VALUES, MetricSpec, info_of
 from fedactors.models.builder import Describing
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
-from fedactors.models.module_layer import InputSpec, ModuleLayer
+from fedactors.models.module_layer import InputSpec, ModuleLayer, scenario_seed
 from fedactors.models.task_losses import TaskLoss
 from fedactors.scenario.local_options import LocalOptions
 from fedactors.scenario.model import Scenario
@@ -25,13 +25,22 @@ from fedactors.scenario.task.task_options import TaskOptions
 from fedactors.workload import Workload, workload
 
 
-def model_of(task: TaskOptions, info: Info) -> Model:
-    """Return the model for the data, with the loss of the task.
+def model_of(task: TaskOptions, info: Info, seed: int) -> Model:
+    """Return the model for the data, with the loss of the task, in a scenario with this `seed`.
 
     Raises ScenarioError or DataError if model, loss and data do not go together.
     """
+    token = scenario_seed.set(seed)
+    try:
+        return _for_weights(_with_loss(task, info), info)
+    finally:
+        scenario_seed.reset(token)
+
+
+def _with_loss(task: TaskOptions, info: Info) -> Model:
+    """Return the model with the loss of the task. Raises ScenarioError or DataError if the two do not go together."""
     if task.loss is None:
-        return _for_weights(_built(task, info, info.outputs), info)
+        return _built(task, info, info.outputs)
     by_data = info.kind in ("value", "multi-label")
     outputs = info.outputs if by_data else task.loss.outputs(info.classes, _values(info))
     model = _built(task, info, outputs)
@@ -42,7 +51,7 @@ def model_of(task: TaskOptions, info: Info) -> Model:
             " (accepted: another model, or none)"
         )
     _check_outputs(task.loss, model, outputs)
-    return _for_weights(replace(model, loss=loss), info)
+    return replace(model, loss=loss)
 
 
 def _for_weights(model: Model, info: Info) -> Model:

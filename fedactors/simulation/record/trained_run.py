@@ -84,7 +84,7 @@ class TrainedRun(RunPlots):
         """The description of the model. Raises as `state_dict`."""
         scenario = self.scenario
         with naming(scenario.source), registry.in_scope(scenario.own), user_errors(ScenarioError):
-            model = model_of(scenario.task, scenario.task.info(scenario.seed, scenario.devices))
+            model = model_of(scenario.task, scenario.task.info(scenario.seed, scenario.devices), scenario.seed)
         refuse_other_layout(self._path, model)
         return model
 
