@@ -25,7 +25,7 @@ def taken(path: Path) -> RunFolderError:
 
 def _stopped(path: Path) -> bool:
     """Return whether a folder holds a run that did not come to its end, and a checkpoint to go on from."""
-    if not (path / CHECKPOINT).is_dir():
+    if not ((path / CHECKPOINT).is_dir() and (path / SCENARIO).exists()):  # a branch that was not made to its end
         return False
     try:
         summary = summary_of(path) if (path / SUMMARY).exists() else {}

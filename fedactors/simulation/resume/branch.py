@@ -19,7 +19,7 @@ from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST, BestModel
 from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, bytes_of, objects_in
-from fedactors.run_files.writing import inner_folder, write
+from fedactors.run_files.writing import inner_folder, writable, write
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.fleet_choice import FleetKind
@@ -73,7 +73,6 @@ def branch(
         run, start = _state(shared, best, Path(made), shown, where)
         folder = new_path(name_of(after)) if out is None else Path(out)
         _begin(folder, after, start, run, shared.lines, shared.past)
-        client_metrics.carry_over(path, folder, at)
     return resume(folder, progress=shown, report=report, **where)
 
 
@@ -191,14 +190,20 @@ def _digest(lines: bytes) -> str:
 def _begin(
     folder: Path, scenario: Scenario, start: Checkpoint, run: Path, lines: bytes, past: Sequence[PastScenario]
 ) -> None:
-    """Make the folder of a branch as if it had been stopped after the rounds that it shares with `run`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make the folder of a branch as if it had been stopped after the rounds that it shares with `run`.
+
+    Its scenario, without which nothing goes on with it, is the last file: a branch that ends before that is no run.
+    Raises FolderAccessError if the disk does not take all of it.
+    """
     said = json.loads(json.dumps(scenario.dump()))
-    write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
-    write_code(folder, scenario)
-    write(folder / METRICS, lines)
-    inner_folder(folder / CHECKPOINT)
-    if (run / BEST).is_file():
-        write(folder / BEST, bytes_of(run / BEST))
-    known = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=len(lines), past=past)
-    save(folder, known, start.saved())
+    with writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / METRICS, lines)
+        write_code(folder, scenario)
+        client_metrics.carry_over(run, folder, start.plans)
+        inner_folder(folder / CHECKPOINT)
+        if (run / BEST).is_file():
+            write(folder / BEST, bytes_of(run / BEST))
+        known = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=len(lines), past=past)
+        save(folder, known, start.saved())
+        write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
